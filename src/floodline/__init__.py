@@ -1,0 +1,49 @@
+"""Bounded memory for long-running Python agents and services."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from floodline.bounded import Batch, BoundedLog, BoundedMap
+    from floodline.history import Conversation
+    from floodline.sessions import AsyncSessions, Sessions, SessionScope
+    from floodline.telemetry import Reason
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AsyncSessions",
+    "Batch",
+    "BoundedLog",
+    "BoundedMap",
+    "Conversation",
+    "Reason",
+    "SessionScope",
+    "Sessions",
+]
+
+_HOMES = {
+    "AsyncSessions": "sessions",
+    "Batch": "bounded",
+    "BoundedLog": "bounded",
+    "BoundedMap": "bounded",
+    "Conversation": "history",
+    "Reason": "telemetry",
+    "SessionScope": "sessions",
+    "Sessions": "sessions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for, so that `import floodline` stays light."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"floodline.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,134 @@
+"""The injected clock, and the daemon threads that tick."""
+
+from __future__ import annotations
+
+import heapq
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from floodline import telemetry
+
+Clock = Callable[[], float]
+Tick = Callable[[], float | None]
+
+monotonic: Clock = time.monotonic
+
+
+class Ticker:
+    """One lazy daemon thread that calls what is due, and ends when nothing is wanted any more.
+
+    A tick is a bound method, held weakly, that answers in how many seconds it wants to be called
+    again, or None for never. One that raises is reported and tried again; one that hangs is left
+    behind: the next `want` after `patience` seconds starts a new thread for the others.
+    """
+
+    def __init__(self, name: str, *, patience: float = 300.0, clock: Clock = monotonic) -> None:
+        self._name, self._patience, self._clock = name, patience, clock
+        self._starting = threading.Lock()
+        self._reset()
+
+    def _reset(self) -> None:
+        # SimpleQueue.put may interrupt itself, so finalizers can wish for a tick
+        self._wishes: SimpleQueue[tuple[float, weakref.WeakMethod[Tick]]] = SimpleQueue()
+        self._heap: list[tuple[float, int, weakref.WeakMethod[Tick]]] = []
+        self._next: dict[weakref.WeakMethod[Tick], float] = {}
+        self._thread: threading.Thread | None = None
+        self._calling_since: float | None = None
+        self._count = 0
+
+    def want(self, tick: Tick, delay: float, *, start: bool = True) -> None:
+        """Call `tick` in `delay` seconds, or when it was wanted earlier.
+
+        With `start=False`, which is for finalizers, no thread is started for it.
+        """
+        now = self._clock()
+        self._wishes.put((now + delay, weakref.WeakMethod(tick)))
+        since = self._calling_since
+        stuck = since is not None and now - since > self._patience
+        if start and (self._thread is None or stuck) and self._starting.acquire(blocking=False):
+            try:
+                if stuck and self._calling_since == since:
+                    telemetry.emit("ticker_stuck", self._name, seconds=round(now - (since or 0)))
+                    self._calling_since = self._thread = None
+                if self._thread is None:
+                    self._start()
+            finally:
+                self._starting.release()
+
+    def running(self) -> bool:
+        """Tell whether the thread exists; for tests and for `stats`."""
+        return self._thread is not None
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._thread = thread
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter is going down; the last calls do the work
+            self._thread = None
+
+    def _run(self) -> None:
+        mine = threading.current_thread()
+        while self._thread is mine:
+            self._take_wishes()
+            if self._heap:
+                self._call_due(mine)
+            else:
+                self._thread = None
+                if self._wishes.empty():
+                    return
+                self._thread = mine  # a wish came between the two lines above
+
+    def _take_wishes(self) -> None:
+        wait = max(0.0, self._heap[0][0] - self._clock()) if self._heap else 0.0
+        try:
+            due, tick = self._wishes.get(timeout=wait)
+        except Empty:
+            return
+        self._schedule(due, tick)
+
+    def _schedule(self, due: float, tick: weakref.WeakMethod[Tick]) -> None:
+        if due < self._next.get(tick, float("inf")):
+            self._next[tick] = due
+            self._count += 1
+            heapq.heappush(self._heap, (due, self._count, tick))
+
+    def _call_due(self, mine: threading.Thread) -> None:
+        if self._heap[0][0] > (now := self._clock()):
+            return
+        due, _, ref = heapq.heappop(self._heap)
+        if self._next.get(ref) != due:
+            return  # it was wanted earlier, and was called then
+        del self._next[ref]
+        self._calling_since = now
+        again: float | None = None
+        try:
+            tick = ref()
+            again = tick() if tick is not None else None
+        except Exception as error:
+            telemetry.emit("tick_error", self._name, error=telemetry.describe(error))
+            again = 60.0
+        finally:
+            del tick
+            if self._thread is mine:
+                self._calling_since = None
+        if again is not None:
+            self._wishes.put((self._clock() + again, ref))
+
+
+sweeper = Ticker("floodline-sweeper")  # runs users' finalizers, so it may hang
+renewer = Ticker("floodline-leases")  # runs no user code, so leases outlive a hanging finalizer
+
+
+def _after_fork() -> None:
+    for ticker in (sweeper, renewer):
+        ticker._starting = threading.Lock()
+        ticker._reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

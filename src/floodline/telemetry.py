@@ -1,0 +1,144 @@
+"""The one seam between what holds memory and what shows it.
+
+Holders register themselves weakly; events go to whoever subscribed and into a short ring. Standard
+library only, because the probe inside a watched process imports this. Nothing here takes a lock:
+single operations on dicts and deques are atomic, and a finalizer may call all of it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+
+class Reason(StrEnum):
+    """Why something left memory: the same words for containers, sessions and histories."""
+
+    idle = "idle"
+    age = "age"
+    count = "count"
+    bytes = "bytes"
+    pressure = "pressure"
+    completed = "completed"
+    closed = "closed"
+    replaced = "replaced"
+    owner_gone = "owner_gone"
+    shutdown = "shutdown"
+    parked = "parked"
+    stale = "stale"
+    discarded = "discarded"
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class Stats:
+    """What every holder answers to `stats()`; the fields of all kinds are plain JSON values."""
+
+    kind: str
+    name: str
+    items: int
+    max_items: int | None = None
+    bytes: int | None = None
+    max_bytes: int | None = None
+    left: Mapping[str, int] = field(default_factory=dict)
+    hook_errors: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain dicts and numbers, ready for `json.dumps`."""
+        return asdict(self)
+
+
+class Holder(Protocol):
+    """Anything that holds memory under a name."""
+
+    def stats(self) -> Stats: ...
+
+
+@dataclass(slots=True, frozen=True)
+class Event:
+    """Something worth telling a person: a stuck hold, a retained session, a hook that raised."""
+
+    kind: str
+    source: str
+    at: float
+    fields: Mapping[str, Any]
+
+
+Subscriber = Callable[[Event], object]
+
+_holders: dict[int, weakref.ref[Holder]] = {}
+_subscribers: dict[int, Subscriber] = {}
+_recent: deque[Event] = deque(maxlen=1000)
+
+
+def register(holder: Holder) -> None:
+    """Make a holder visible until it is collected; it is not kept alive."""
+    key = id(holder)
+
+    def forget(_: object, key: int = key) -> None:
+        _holders.pop(key, None)
+
+    _holders[key] = weakref.ref(holder, forget)
+
+
+def unregister(holder: Holder) -> None:
+    """Take a holder out before it is collected; harmless if it never was in."""
+    _holders.pop(id(holder), None)
+
+
+def holders() -> list[Holder]:
+    """Return every registered holder that is alive."""
+    return [holder for ref in list(_holders.values()) if (holder := ref()) is not None]
+
+
+def subscribe(subscriber: Subscriber) -> Callable[[], None]:
+    """Call `subscriber(event)` for each event from now on; the answer ends that."""
+    key = id(subscriber)
+    _subscribers[key] = subscriber
+    return lambda: void(_subscribers.pop(key, None))
+
+
+def emit(kind: str, source: str, **fields: Any) -> None:
+    """Tell all subscribers; one that raises is passed over, and is told to nobody twice."""
+    event = Event(kind, source, time.time(), fields)
+    _recent.append(event)
+    for subscriber in list(_subscribers.values()):
+        try:
+            subscriber(event)
+        except Exception as error:  # noqa: BLE001 -- a broken listener must not stop its source
+            _recent.append(
+                Event("subscriber_error", source, event.at, {"error": describe(error)})
+            )
+
+
+def recent() -> list[Event]:
+    """Return the last events, oldest first, at most 1,000."""
+    return list(_recent)
+
+
+def describe(error: BaseException) -> str:
+    """Write an error in one line, whatever its `__str__` does."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 -- user code
+        return type(error).__name__
+
+
+def void(_: object) -> None:
+    """Take anything and give nothing."""
+
+
+def _forget_all() -> None:
+    """In a forked child: what was inherited is not ours to show."""
+    _holders.clear()
+    _subscribers.clear()
+    _recent.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
