@@ -56,7 +56,9 @@ class Stats:
 class Holder(Protocol):
     """Anything that holds memory under a name."""
 
-    def stats(self) -> Stats: ...
+    def stats(self) -> Stats:
+        """Return the figures of this moment."""
+        ...
 
 
 @dataclass(slots=True, frozen=True)
@@ -100,7 +102,11 @@ def subscribe(subscriber: Subscriber) -> Callable[[], None]:
     """Call `subscriber(event)` for each event from now on; the answer ends that."""
     key = id(subscriber)
     _subscribers[key] = subscriber
-    return lambda: void(_subscribers.pop(key, None))
+
+    def end() -> None:
+        _subscribers.pop(key, None)
+
+    return end
 
 
 def emit(kind: str, source: str, **fields: Any) -> None:
@@ -110,10 +116,8 @@ def emit(kind: str, source: str, **fields: Any) -> None:
     for subscriber in list(_subscribers.values()):
         try:
             subscriber(event)
-        except Exception as error:  # noqa: BLE001 -- a broken listener must not stop its source
-            _recent.append(
-                Event("subscriber_error", source, event.at, {"error": describe(error)})
-            )
+        except Exception as error:  # a broken listener must not stop its source
+            _recent.append(Event("subscriber_error", source, event.at, {"error": describe(error)}))
 
 
 def recent() -> list[Event]:
@@ -125,12 +129,8 @@ def describe(error: BaseException) -> str:
     """Write an error in one line, whatever its `__str__` does."""
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 -- user code
+    except Exception:  # user code
         return type(error).__name__
-
-
-def void(_: object) -> None:
-    """Take anything and give nothing."""
 
 
 def _forget_all() -> None:
