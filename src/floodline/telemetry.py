@@ -22,7 +22,7 @@ class Reason(StrEnum):
 
     idle = "idle"
     age = "age"
-    count = "count"
+    count = "count"  # type: ignore[assignment]  # str has a method of that name, which no reason needs
     bytes = "bytes"
     pressure = "pressure"
     completed = "completed"
