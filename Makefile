@@ -1,0 +1,31 @@
+# The two commands of the README. Both work with git, make and python3 (3.11 or later) alone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: test run bench clean
+
+test: $(VENV)/.dev
+	$(BIN)/python -m nox --no-error-on-missing-interpreters
+
+run: $(VENV)/.web
+	$(BIN)/python examples/agent_server.py $(ARGS)
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m nox -s bench
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) --editable '.[dev]'
+	@touch $(VENV)/.dev $(VENV)/.web
+
+$(VENV)/.web: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) --editable '.[web]'
+	@touch $@
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "floodline needs Python 3.11 or later; try: make PYTHON=python3.12 $(MAKECMDGOALS)" or 0)'
+	$(PYTHON) -m venv $(VENV)
+
+clean:
+	rm -rf $(VENV) .nox .coverage .coverage.* build dist results

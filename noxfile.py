@@ -1,0 +1,130 @@
+"""The stages of the build. `nox` alone runs what `make test` runs; `nox -l` lists the rest.
+
+Stages without a Python of their own run in the environment that runs nox (`.venv`, extra `dev`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nox
+
+PYTHONS = ["3.11", "3.12", "3.13"]
+HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+MEASURE = (sys.executable, "-m", "coverage", "run", "-m")
+PLAIN = (sys.executable, "-m")
+PYTEST = ("pytest", "-n", "2", "-m", "not long")
+
+nox.options.sessions = [
+    "lint",
+    "types",
+    "imports",
+    "coverage",
+    *(f"tests-{python}" for python in PYTHONS if python != HERE),
+]
+nox.options.reuse_existing_virtualenvs = True
+
+
+def _show_all_pyenv_versions() -> None:
+    """The shims of pyenv answer only for the selected versions, so select all that we test."""
+    if "PYENV_VERSION" in os.environ or not shutil.which("pyenv"):
+        return
+    listed = subprocess.run(
+        ["pyenv", "versions", "--bare"], capture_output=True, text=True, check=False
+    )
+    ours = [v for v in listed.stdout.split() if v.rpartition(".")[0] in PYTHONS]
+    ours.sort(key=lambda version: not version.startswith(f"{HERE}."))
+    if ours:
+        os.environ["PYENV_VERSION"] = ":".join(ours)
+
+
+def _pytest(session: nox.Session, *command: str, env: dict[str, str] | None = None) -> None:
+    """Run pytest, and repeat its closing line when nox has said its own last words."""
+    color = "--color=yes" if sys.stdout.isatty() else "--color=no"
+    full = [*command, color, *session.posargs]
+    session.log(" ".join(full))
+    last = ""
+    with subprocess.Popen(
+        full, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as run:
+        for line in run.stdout or ():
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            last = line.rstrip() or last
+    atexit.register(print, f"Python {session.python or HERE}\n{last}", flush=True)
+    if run.returncode:
+        session.error(f"pytest ended with status {run.returncode}")
+
+
+def _accept(session: nox.Session, *python: str) -> None:
+    report = Path(session.create_tmp()) / "robot"
+    session.run(*python, "behave", "--format=progress", "tests/acceptance/features", external=True)
+    session.run(
+        *(*python, "robot", "--console=dotted", f"--outputdir={report}"),
+        *("--pythonpath=tests/acceptance", "tests/acceptance/robot"),
+        external=True,
+    )
+
+
+_show_all_pyenv_versions()
+
+
+@nox.session(venv_backend="none")
+def lint(session: nox.Session) -> None:
+    session.run(*PLAIN, "ruff", "check", external=True)
+    session.run(*PLAIN, "ruff", "format", "--check", external=True)
+
+
+@nox.session(venv_backend="none")
+def types(session: nox.Session) -> None:
+    session.run(*PLAIN, "mypy", external=True)
+
+
+@nox.session(venv_backend="none")
+def imports(session: nox.Session) -> None:
+    session.run(str(Path(sys.executable).with_name("lint-imports")), external=True)
+
+
+@nox.session(venv_backend="none")
+def coverage(session: nox.Session) -> None:
+    """All suites together make one figure; processes that they start are measured too."""
+    session.run(*PLAIN, "coverage", "erase", external=True)
+    _pytest(session, *MEASURE, *PYTEST)
+    _accept(session, *MEASURE)
+    session.run(*PLAIN, "coverage", "combine", "--quiet", external=True)
+    session.run(*PLAIN, "coverage", "report", external=True)
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".[test]")
+    _pytest(session, str(Path(session.bin) / "python"), "-m", *PYTEST)
+
+
+@nox.session(venv_backend="none")
+def acceptance(session: nox.Session) -> None:
+    _accept(session, *PLAIN)
+
+
+@nox.session(venv_backend="none")
+def kill(session: nox.Session) -> None:
+    """Hundreds of `kill -9` at random moments, and whatever else is too long for every day."""
+    _pytest(session, *PLAIN, "pytest", "-m", "long", "--timeout=1800")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Each benchmark once, quickly: to see that it runs, and roughly where it stands."""
+    session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".[bench]")
+    for script in sorted(Path("benchmarks").glob("bench_*.py")):
+        quick = ["--quick"] if "--quick" in script.read_text(encoding="utf-8") else []
+        session.run("python", str(script), *quick, *session.posargs)
+    with session.chdir("benchmarks"):
+        session.run("asv", "machine", "--yes", silent=True)
+        session.run("asv", "check", "--python=same")
+        session.run("asv", "run", "--quick", "--show-stderr", "--python=same")
