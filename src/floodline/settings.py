@@ -1,0 +1,174 @@
+"""Settings: built-in defaults ← `floodline.toml` or `[tool.floodline]` ← `FLOODLINE_*` ← arguments.
+
+Nothing is cached and nothing is global: whoever is constructed reads what holds at that moment.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from floodline._units import parse_choice, parse_count, parse_duration, parse_size
+from floodline.errors import ConfigError
+
+__all__ = ["Settings", "default", "load", "resolve"]
+
+T = TypeVar("T")
+Check = Callable[[Any, str], object]
+PREFIX = "FLOODLINE_"
+
+
+def _patience(value: Any, what: str) -> float:
+    return parse_duration(value, what, zero=True)
+
+
+def _count(value: Any, what: str) -> int:
+    digits = isinstance(value, str) and value.strip().isdecimal()
+    return parse_count(int(value) if digits else value, what)
+
+
+def _choice(*choices: str) -> Check:
+    return lambda value, what: parse_choice(value, what, choices)
+
+
+def _url(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f'{what}={value!r} is no store; give a URL such as "sqlite:///agent.db"')
+    return value
+
+
+def _or_none(check: Check) -> Check:
+    return lambda value, what: None if value is None else check(value, what)
+
+
+# A check gets the value and how to name it, and returns what the constructor shall see.
+KEYS: dict[str, Check] = {
+    "idle": _or_none(parse_duration),
+    "max_age": _or_none(parse_duration),
+    "max_sessions": _or_none(_count),
+    "max_bytes": _or_none(parse_size),
+    "store": _or_none(_url),
+    "durability": _choice("use", "park"),
+    "on_error": _choice("save", "discard"),
+    "when_full": _choice("wait", "reject", "grow"),
+    "wait": _patience,
+    "busy_wait": _patience,
+    "max_hold": _or_none(parse_duration),
+    "lease": parse_duration,
+    "linger": _patience,
+    "tombstone": _or_none(parse_duration),
+    "retain": _or_none(parse_duration),
+    "sweep_every": _or_none(parse_duration),
+}
+
+
+@dataclass(slots=True, frozen=True)
+class Settings:
+    """What the file and the environment say; a name that neither of them has is missing."""
+
+    values: Mapping[str, Any]
+    file: Path | None = None
+
+
+class _Default:
+    """A built-in default in a signature: looks like and equals the value that it stands for."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.value == (other.value if isinstance(other, _Default) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+def default(value: T) -> T:
+    """Mark a default in a signature, so that `resolve` can tell it from an argument."""
+    return cast("T", _Default(value))
+
+
+def resolve(**arguments: Any) -> dict[str, Any]:
+    """Put the setting of that name, or else the marked value, in the place of each marker.
+
+    Arguments that are not markers stay as they are. Without a marker no file is looked for.
+    """
+    if not any(isinstance(value, _Default) for value in arguments.values()):
+        return arguments
+    found = load().values
+    return {
+        name: found.get(name, value.value) if isinstance(value, _Default) else value
+        for name, value in arguments.items()
+    }
+
+
+def load(start: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """Read the nearest settings file, from `start` (the current directory) upwards, and `environ`.
+
+    Unknown names, bad values and unreadable files raise `ConfigError`, which names their place.
+    """
+    file, table = _nearest(start)
+    values = _checked(table, f"{file}: ")
+    for variable, text in (os.environ if environ is None else environ).items():
+        if variable.startswith(PREFIX):
+            name = variable.removeprefix(PREFIX).lower()
+            check = KEYS.get(name) or _unknown(variable, [PREFIX + key.upper() for key in KEYS])
+            values[name] = check(_plain(text or "none"), variable)
+    return Settings(values, file)
+
+
+def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    values = {}
+    for name, value in table.items():
+        check = KEYS.get(name) or _unknown(name, KEYS, where)
+        values[name] = check(_plain(value), where + name)
+    return values
+
+
+def _unknown(name: str, known: Iterable[str], where: str = "") -> Check:
+    near = get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
+    raise ConfigError(f"{where}{name} is no setting; {hint}")
+
+
+def _plain(value: object) -> object:
+    """Neither TOML nor the environment has a null: the word `none` stands for it."""
+    return None if isinstance(value, str) and value.lower() == "none" else value
+
+
+def _nearest(start: Path | None) -> tuple[Path | None, Mapping[str, Any]]:
+    try:
+        here = (start or Path()).resolve(strict=True)
+    except OSError:  # a current directory that was deleted has no settings
+        return None, {}
+    for directory in (here, *here.parents):
+        if (file := directory / "floodline.toml").is_file():
+            return file, _parsed(file)
+        if (file := directory / "pyproject.toml").is_file():
+            tool = _parsed(file).get("tool", {})
+            if isinstance(tool, dict) and "floodline" in tool:
+                return file, _table(tool["floodline"], file)
+    return None, {}
+
+
+def _table(value: object, file: Path) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{file}: tool.floodline={value!r} must be a table: [tool.floodline]")
+    return value
+
+
+def _parsed(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}; correct or remove it") from error
