@@ -32,7 +32,7 @@ nox.options.reuse_existing_virtualenvs = True
 
 def _show_all_pyenv_versions() -> None:
     """The shims of pyenv answer only for the selected versions, so select all that we test."""
-    if "PYENV_VERSION" in os.environ or not shutil.which("pyenv"):
+    if os.environ.get("PYENV_VERSION") or not shutil.which("pyenv"):
         return
     listed = subprocess.run(
         ["pyenv", "versions", "--bare"], capture_output=True, text=True, check=False
