@@ -2,13 +2,13 @@
 
 A finalizer or a signal handler may strike between any two steps of a critical section, on the
 thread that is inside it. An `RLock` lets that thread in again, and `busy` tells it that it is a
-guest: it must leave its wish in `late`, which the interrupted section runs after it has ended.
-Before `busy` is set and after it is cleared nothing has been read or is half-written, so a guest
-that comes then may simply do its work. Every section has this shape:
+guest: it must leave its wish in `late`, which the interrupted thread fulfils when it has left the
+section. Before `busy` is set and after it is cleared nothing has been read or is half-written, so
+a guest that comes then may simply do its work. Every section has this shape:
 
     with guard.lock:
         if guard.busy:
-            guard.late.append(work)  # or refuse
+            guard.late.append(operation)  # or refuse
             return
         guard.busy = True
         try:
@@ -17,6 +17,8 @@ that comes then may simply do its work. Every section has this shape:
             guard.busy = False
     if guard.late:
         guard.run_late()
+
+What a section itself puts into `late` (a user's hook, a value to be freed) runs without the lock.
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 
 class Guard:
-    """The lock, the flag and the work that guests left."""
+    """The lock, the flag, and the operations that wait until the lock is free."""
 
     __slots__ = ("busy", "late", "lock")
 
@@ -36,28 +39,32 @@ class Guard:
         self.busy = False
         self.late: deque[Callable[[], object]] = deque()
 
-    def run(self, work: Callable[[], object]) -> None:
-        """Run `work` inside the section: now, or, for a guest, when the section has ended."""
+    def is_guest(self) -> bool:
+        """Tell whether this thread has interrupted a section of its own."""
+        return self.busy and self.lock._is_owned()  # type: ignore[attr-defined]  # as Condition does
+
+    def run(self, section: Callable[[], object]) -> None:
+        """Run a section: now, or, for a guest, when the interrupted one has ended."""
         with self.lock:
             if self.busy:
-                self.late.append(work)
+                self.late.append(partial(self.run, section))
                 return
             self.busy = True
             try:
-                work()
+                section()
             finally:
                 self.busy = False
         if self.late:
             self.run_late()
 
     def run_late(self) -> None:
-        """Run what guests left, each as a section of its own."""
+        """Run what waits, outside the lock; each is a whole operation."""
         while self.late:
             try:
-                work = self.late.popleft()
+                operation = self.late.popleft()
             except IndexError:  # another thread was faster
                 return
-            self.run(work)
+            operation()
 
     def reset(self) -> None:
         """Start anew in a forked child: whoever held the lock does not exist there."""

@@ -133,12 +133,15 @@ def describe(error: BaseException) -> str:
         return type(error).__name__
 
 
-def _forget_all() -> None:
-    """In a forked child: what was inherited is not ours to show."""
-    _holders.clear()
+def _after_fork() -> None:
+    """In a forked child: each holder starts empty, and what was inherited is not ours to tell."""
     _subscribers.clear()
     _recent.clear()
+    for holder in holders():
+        start_empty = getattr(holder, "_after_fork", None)
+        if start_empty is not None:
+            start_empty()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)
+    os.register_at_fork(after_in_child=_after_fork)

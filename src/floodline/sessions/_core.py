@@ -1,0 +1,184 @@
+"""What `Sessions` and `AsyncSessions` share: the table, its lock, the hooks and the counters.
+
+The ways of a session (opening, saving, leaving) are written once, as generators that yield what
+they want done and are sent the result: a driver does it by blocking, another by awaiting.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from floodline import telemetry
+from floodline._guard import Guard
+from floodline._time import Clock
+from floodline.errors import ReentrantUse
+from floodline.sessions._departed import Departed
+from floodline.sessions._entry import Entry, Hold
+from floodline.sessions._policy import Policy
+from floodline.sessions._scope import SessionScope
+from floodline.sessions._table import Table
+from floodline.stores import Codec
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, frozen=True)
+class StoreCall:
+    """Call a method of the store."""
+
+    method: str
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True, frozen=True)
+class UserCall:
+    """Call what the user gave us; await the result if it can be awaited."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+
+
+@dataclass(slots=True, frozen=True)
+class Await:
+    """Wait until the hold is woken or the deadline has passed; the answer tells which."""
+
+    hold: Hold
+    deadline: float
+
+
+@dataclass(slots=True, frozen=True)
+class Pause:
+    """Let some time pass before asking the store again."""
+
+    seconds: float
+
+
+@dataclass(slots=True, frozen=True)
+class SeeOut:
+    """Run a leaving flow: at once, or as a task of its own. The answer is its problem, if known."""
+
+    flow: Flow[BaseException | None]
+
+
+Request = StoreCall | UserCall | Await | Pause | SeeOut
+Flow = Generator[Request, Any, T]
+
+
+@dataclass(slots=True)
+class Hooks:
+    """What the user gave us to call."""
+
+    factory: Callable[..., Any]
+    wants_id: bool
+    on_open: Callable[[str, Any], Any] | None
+    on_leave: Callable[[str, Any, Any], Any] | None
+    close_state: bool
+    weigh: Callable[[Any], int] | None
+
+
+@dataclass(slots=True)
+class Counters:
+    """Everything that only counts up."""
+
+    opened: int = 0
+    created: int = 0
+    loaded: int = 0
+    saved: int = 0
+    unchanged: int = 0
+    save_errors: int = 0
+    conflicts: int = 0
+    quarantined: int = 0
+    leases_lost: int = 0
+    stuck: int = 0
+    hook_errors: int = 0
+    finalizers_not_run: int = 0
+
+
+class Core:
+    """The parts that the flows work on; a driver owns one."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        hooks: Hooks,
+        codec: Codec[Any],
+        clock: Clock,
+        who: Callable[[], object],
+        owner: Callable[[], str],
+        scope: SessionScope | None,
+        closers: tuple[str, ...],
+    ) -> None:
+        self.policy, self.hooks, self.codec, self.clock = policy, hooks, codec, clock
+        self.who, self.make_owner, self.scope, self.closers = who, owner, scope, closers
+        self.counters = Counters()
+        self.start_empty()
+
+    def start_empty(self) -> None:
+        """Begin with nothing live, at construction and in a forked child."""
+        self.table = Table(self.policy)
+        self.guard = Guard()
+        self.departed = Departed(self.policy.name)
+        self.owner = self.make_owner() if self.policy.stored else ""
+        self.writes = itertools.count(1)
+        self.retry_at = 0.0
+        self.retry_delay = 0.0
+
+    def locked(self, function: Callable[..., T], *args: Any) -> T:
+        """Call a method of the table as one critical section."""
+        guard = self.guard
+        with guard.lock:
+            if guard.busy:
+                raise interrupted()
+            guard.busy = True
+            try:
+                result = function(*args)
+            finally:
+                guard.busy = False
+        if guard.late:
+            guard.run_late()
+        return result
+
+    def hook_failed(self, hook: str, id: str, error: BaseException) -> None:
+        """Count and report an error of user code that must not stop us."""
+        self.counters.hook_errors += 1
+        telemetry.emit(
+            "hook_error", self.policy.name, hook=hook, id=id, error=telemetry.describe(error)
+        )
+
+    def make_state(self, id: str) -> UserCall:
+        """Return the call that makes a new state."""
+        return UserCall(self.hooks.factory, (id,) if self.hooks.wants_id else ())
+
+    def lease_taken(self, entry: Entry, fence: int) -> None:
+        """Note a lease, so that it is renewed."""
+        entry.fence = fence
+        self.table.leased[entry.id] = entry
+
+    def lease_ended(self, entry: Entry) -> None:
+        """Forget a lease."""
+        entry.fence = 0
+        if self.table.leased.get(entry.id) is entry:
+            del self.table.leased[entry.id]
+
+
+def interrupted() -> ReentrantUse:
+    """Return the error for a call that cannot be put off."""
+    return ReentrantUse(
+        "sessions were used by a finalizer or signal handler that interrupted floodline's own "
+        "work; hand the work to a thread or task instead"
+    )
+
+
+def wants_id(factory: Callable[..., Any]) -> bool:
+    """Tell whether a factory has a required positional parameter, and so gets the id."""
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):  # some builtins have no signature
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(p.kind in positional and p.default is p.empty for p in parameters)

@@ -1,0 +1,110 @@
+"""What the table knows of one session, and of one caller who holds or wants it."""
+
+from __future__ import annotations
+
+from collections import deque
+from types import FrameType
+from typing import Any, Final
+
+from floodline.telemetry import Reason
+
+# the phases of an entry; an absent session has no entry
+OPENING: Final = 0
+LIVE: Final = 1
+PARKING: Final = 2
+GONE: Final = 3  # no longer in the table, though somebody may still hold a pin
+
+# what a hold is told to do next
+HELD: Final = 0  # it has the session
+OPEN: Final = 1  # it must find a seat and open the session for all who ask
+LEAVE: Final = 2  # it must first see the expired entry out, and is queued meanwhile
+WAIT: Final = 3  # it is queued, and will be woken
+
+
+class Entry:
+    """One session in memory: who uses it, since when it is idle, and what the store has of it."""
+
+    __slots__ = (
+        "checked",
+        "digest",
+        "dirty",
+        "failed",
+        "fence",
+        "holder",
+        "id",
+        "leave",
+        "opened_at",
+        "owners",
+        "phase",
+        "pins",
+        "reported",
+        "runner",
+        "seat_for",
+        "seated",
+        "state",
+        "used_at",
+        "version",
+        "waiters",
+        "weight",
+        "write_id",
+    )
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self.phase = OPENING
+        self.state: Any = None
+        self.holder: Hold | None = None
+        self.runner: object = None  # the thread or task that runs user code for this entry
+        self.pins = 0
+        self.waiters: deque[Hold] | None = None
+        self.leave: Reason | None = None  # wanted, or being done, or done
+        self.seated = False
+        self.seat_for: Hold | None = None  # who gets the seat once nothing can be lost
+        self.opened_at = self.used_at = 0.0
+        self.weight = 0
+        self.reported = False  # as one whose finalizer hangs
+        self.owners: set[object] | None = None  # weak references
+        # the store's side
+        self.dirty = False  # may differ from what is stored
+        self.failed = False  # the last try to save failed
+        self.checked = False  # a save of it was decoded and found equal
+        self.version = 0
+        self.fence = 0  # 0: no lease
+        self.digest = b""
+        self.write_id: str | None = None  # a write that may or may not have reached the store
+
+
+class Hold:
+    """One caller that has, or waits for, a session; each driver adds how it is woken."""
+
+    __slots__ = (
+        "create",
+        "discarded",
+        "entry",
+        "error",
+        "frame",
+        "id",
+        "outcome",
+        "reported",
+        "shared",
+        "since",
+        "victim",
+        "who",
+    )
+
+    def __init__(self, id: str, shared: bool = False, create: bool = True) -> None:
+        self.id = id
+        self.shared = shared
+        self.create = create
+        self.entry: Entry | None = None
+        self.who: object = None  # the task, or the number of the thread
+        self.outcome = WAIT
+        self.error: BaseException | None = None
+        self.victim: Entry | None = None  # whose seat it will get
+        self.discarded = False
+        self.reported = False
+        self.frame: FrameType | None = None
+        self.since = 0.0
+
+    def wake(self) -> None:
+        """Make the waiting driver look at `outcome` and `error`; never blocks."""

@@ -1,0 +1,194 @@
+"""The one way out: save, finalizer, scope, close of the state, gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from floodline import telemetry
+from floodline.errors import SessionConflict, SessionError
+from floodline.sessions._core import Core, Flow, SeeOut, StoreCall, UserCall
+from floodline.sessions._entry import GONE, Entry, Hold
+from floodline.sessions._saving import give_lease_back, save
+from floodline.stores import Grant
+from floodline.telemetry import Reason
+
+
+def leave(core: Core, entry: Entry) -> Flow[BaseException | None]:
+    """See an entry out that the table has begun to park.
+
+    The answer is the problem that kept it in memory or befell it, which has been reported already.
+    """
+    reason = entry.leave
+    assert reason is not None
+    entry.runner = core.who()
+    entry.used_at = core.clock()
+    problem: BaseException | None = None
+    try:
+        if core.policy.stored:
+            yield from _settle_with_store(core, entry, reason)
+    except SessionConflict as error:
+        problem, reason = error, Reason.discarded
+    except BaseException as error:
+        core.locked(core.table.park_failed, entry, core.clock())
+        telemetry.emit(
+            "save_failed", core.policy.name, id=entry.id, error=telemetry.describe(error)
+        )
+        if not isinstance(error, Exception):
+            raise
+        return error
+    core.locked(core.table.saved, entry)
+    try:
+        yield from bury(core, entry, reason)
+    finally:
+        if entry.leave is Reason.closed and reason is not Reason.closed and core.policy.stored:
+            yield from _delete_late(core, entry)
+        core.locked(core.table.left, entry, reason)
+    return problem
+
+
+def _settle_with_store(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
+    if reason is Reason.closed:
+        yield from delete(core, entry)
+    elif entry.dirty:
+        if not entry.fence:
+            yield from _lease_again(core, entry)
+        yield from save(core, entry, release=True)
+    else:
+        yield from give_lease_back(core, entry)
+
+
+def _lease_again(core: Core, entry: Entry) -> Flow[None]:
+    answer = yield StoreCall(
+        "acquire",
+        (core.policy.name, entry.id, core.owner),
+        {"lease": core.policy.lease, "known": entry.version},
+    )
+    if not isinstance(answer, Grant):
+        raise SessionError(f"session {entry.id!r} is held by another owner ({answer.owner})")
+    core.locked(core.lease_taken, entry, answer.fence)
+
+
+def delete(core: Core, entry: Entry) -> Flow[None]:
+    """Delete the row of an entry, under a lease."""
+    while True:
+        fresh = not entry.fence
+        if fresh:
+            yield from _lease_again(core, entry)
+        fence = entry.fence
+        core.locked(core.lease_ended, entry)
+        try:
+            yield StoreCall("delete", (core.policy.name, entry.id), {"fence": fence})
+            return
+        except SessionConflict:  # the lease had run out; a fresh one must do
+            if fresh:
+                raise
+
+
+def _delete_late(core: Core, entry: Entry) -> Flow[None]:
+    """The session was closed while it was being parked: its row goes too."""
+    try:
+        yield from delete(core, entry)
+    except Exception as error:
+        core.hook_failed("store.delete", entry.id, error)
+
+
+def bury(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
+    """Run the finalizer, clear the scope, close the state; errors are counted, nothing stops."""
+    id, state = entry.id, entry.state
+    try:
+        if core.hooks.on_leave is not None:
+            yield from _guarded(
+                core, "on_leave", id, UserCall(core.hooks.on_leave, (id, state, reason))
+            )
+        if core.scope is not None:
+            core.scope.leave(id, reason)
+        yield from close_state(core, id, state)
+    finally:
+        entry.state = None
+        entry.owners = None
+        core.departed.watch(state, f"session {id}", core.clock())
+
+
+def close_state(core: Core, id: str, state: Any) -> Flow[None]:
+    """Call the state's own `close()` or `aclose()`, if it has one and the user wants it."""
+    if not core.hooks.close_state:
+        return
+    for name in core.closers:
+        closer = getattr(state, name, None)
+        if callable(closer):
+            yield from _guarded(core, name, id, UserCall(closer))
+            return
+
+
+def _guarded(core: Core, hook: str, id: str, call: UserCall) -> Flow[None]:
+    try:
+        yield call
+    except Exception as error:
+        core.hook_failed(hook, id, error)
+
+
+def exit_hold(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseException | None]:
+    """Save what a hold may have changed, then release it; the answer is what went wrong."""
+    problem: BaseException | None = None
+    try:
+        problem = yield from _finish(core, hold, error)
+        _weigh(core, hold)
+    finally:
+        yield from see_out(core, core.locked(core.table.release, hold, core.clock()))
+    return problem
+
+
+def see_out(core: Core, entry: Entry | None) -> Flow[BaseException | None]:
+    """Run the leaving of what the table said must go, if anything."""
+    if entry is None:
+        return None
+    if entry.phase == GONE:  # a stale or discarded state, with its last pin gone
+        assert entry.leave is not None
+        yield from bury(core, entry, entry.leave)
+        return None
+    problem: BaseException | None = yield SeeOut(leave(core, entry))
+    return problem
+
+
+def _weigh(core: Core, hold: Hold) -> None:
+    entry, weigh = hold.entry, core.hooks.weigh
+    if entry is None or weigh is None or hold.shared:
+        return
+    try:
+        weight = weigh(entry.state)
+    except Exception as error:
+        core.hook_failed("weigh", hold.id, error)
+    else:
+        core.locked(core.table.weigh, entry, weight)
+
+
+def _finish(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseException | None]:
+    entry = hold.entry
+    if entry is None or hold.shared or entry.holder is not hold:
+        return None
+    if hold.discarded or (error is not None and core.policy.on_error == "discard"):
+        yield from _discard(core, hold)
+        return None
+    if not core.policy.stored or entry.leave is Reason.closed:
+        return None
+    if core.policy.durability == "park":
+        entry.dirty = True
+        return None
+    try:
+        yield from save(core, entry, release=True)
+    except SessionConflict as conflict:
+        yield from _discard(core, hold)
+        return conflict
+    except Exception as problem:
+        return problem
+    return None
+
+
+def _discard(core: Core, hold: Hold) -> Flow[None]:
+    """Let the held object go unsaved; whoever comes next loads the last saved version."""
+    assert hold.entry is not None
+    yield from give_lease_back(core, hold.entry)
+    old = core.locked(core.table.detach, hold, Reason.discarded)
+    if not old.pins:
+        yield from bury(core, old, Reason.discarded)
+    core.locked(core.table.open_failed, hold, None)

@@ -1,0 +1,261 @@
+"""The ways into memory: waiting for a turn, a seat and a lease; making or loading the state."""
+
+from __future__ import annotations
+
+import traceback
+from hashlib import blake2b
+from typing import Any
+
+from floodline import telemetry
+from floodline._units import format_duration
+from floodline.errors import (
+    CodecError,
+    SessionBusy,
+    SessionConflict,
+    SessionNotFound,
+    SessionsFull,
+    UnreadableRecord,
+)
+from floodline.sessions._core import Await, Core, Flow, Pause, SeeOut, StoreCall, UserCall
+from floodline.sessions._entry import HELD, LEAVE, OPEN, WAIT, Entry, Hold
+from floodline.sessions._leaving import bury, close_state, leave, see_out
+from floodline.sessions._saving import give_lease_back, own_write, save
+from floodline.stores import Grant, Record, unseal
+from floodline.telemetry import Reason
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.25
+
+
+def enter(core: Core, hold: Hold, step: int, wait: float | None) -> Flow[None]:
+    """Go on from what the table said until the session is held."""
+    now = core.clock()
+    busy_until = now + (core.policy.busy_wait if wait is None else wait)
+    if step == LEAVE:
+        assert hold.entry is not None
+        yield SeeOut(leave(core, hold.entry))
+        step = WAIT
+    while step == WAIT:
+        yield from _wait(core, hold, busy_until)
+        step = hold.outcome
+    if step == OPEN:
+        room_until = core.clock() + (core.policy.wait if wait is None else wait)
+        yield from _open(core, hold, room_until, busy_until)
+    else:
+        yield from take_lease(core, hold, busy_until)
+
+
+def _wait(core: Core, hold: Hold, until: float) -> Flow[None]:
+    try:
+        woken = yield Await(hold, until)
+    except BaseException:  # cancelled, interrupted, or not allowed to wait here
+        yield from see_out(core, core.locked(_abandon, core, hold))
+        raise
+    if hold.error is not None:
+        raise hold.error
+    if not woken:
+        error = core.locked(_give_up, core, hold)
+        if error is not None:
+            raise error
+
+
+def _give_up(core: Core, hold: Hold) -> SessionBusy | None:
+    error = busy_error(core, hold)
+    return error if core.table.give_up(hold) else None
+
+
+def _abandon(core: Core, hold: Hold) -> Entry | None:
+    """Leave the queue, or pass on what was given in the same moment."""
+    if core.table.give_up(hold) or hold.error is not None:
+        return None
+    if hold.outcome == HELD:
+        return core.table.release(hold, core.clock(), stamp=False)
+    core.table.open_failed(hold, None)
+    return None
+
+
+def busy_error(core: Core, hold: Hold) -> SessionBusy:
+    """Say who holds a session, for how long, and where it was taken."""
+    entry = hold.entry
+    holder = entry.holder if entry is not None else None
+    if holder is None:
+        return SessionBusy(f"session {hold.id!r} is still being saved or finalized; retry later")
+    age = format_duration(core.clock() - holder.since)
+    return SessionBusy(
+        f"session {hold.id!r} is held by {holder.who} since {age}, taken at\n"
+        f"{where_taken(holder)}retry later, shorten the hold, or wait longer (busy_wait=)"
+    )
+
+
+def where_taken(hold: Hold) -> str:
+    """Format the last lines of the stack that took a hold."""
+    frame = hold.frame
+    if frame is None:
+        return "  (unknown place)\n"
+    return "".join(traceback.format_stack(frame, limit=5))
+
+
+def _open(core: Core, hold: Hold, room_until: float, busy_until: float) -> Flow[None]:
+    entry = hold.entry
+    assert entry is not None
+    entry.runner = core.who()
+    try:
+        yield from _find_seat(core, hold, room_until)
+        if not core.policy.stored:
+            yield from _fill(core, hold, None)
+        elif hold.shared:
+            yield from _fill(core, hold, (yield StoreCall("load", (core.policy.name, hold.id))))
+        else:
+            grant = yield from acquire(core, hold, None, busy_until)
+            yield from _fill(core, hold, grant)
+    except BaseException as error:
+        yield from _fail(core, hold, error)
+        raise
+
+
+def _fail(core: Core, hold: Hold, error: BaseException) -> Flow[None]:
+    """Undo an open: what was made is closed, the lease given back, those who wait are told."""
+    entry = hold.entry
+    if entry is None:
+        return
+    state, entry.state = entry.state, None
+    if state is not None:
+        yield from close_state(core, hold.id, state)
+    yield from give_lease_back(core, entry)
+    if isinstance(error, SessionNotFound):
+        core.locked(core.table.not_found, hold, error)
+    else:
+        # a cancel, an interrupt and a lack of patience are the opener's own affair
+        own = isinstance(error, SessionsFull | SessionBusy) or not isinstance(error, Exception)
+        core.locked(core.table.open_failed, hold, None if own else error)
+
+
+def _find_seat(core: Core, hold: Hold, until: float) -> Flow[None]:
+    entry = hold.entry
+    assert entry is not None
+    while not entry.seated:
+        victim = core.locked(core.table.seat, hold, core.clock())
+        if victim is not None:
+            yield SeeOut(leave(core, victim))
+        woken = entry.seated or (yield Await(hold, until))
+        if hold.error is not None:
+            raise hold.error  # the caller was cancelled
+        if not woken and not entry.seated:
+            raise core.table.seats.full(hold)
+
+
+def acquire(core: Core, hold: Hold, known: int | None, until: float) -> Flow[Grant]:
+    """Take the lease of the session, waiting for an owner elsewhere as for a local one."""
+    pause, policy, now = FIRST_PAUSE, core.policy, core.clock()
+    while True:
+        answer = yield StoreCall(
+            "acquire",
+            (policy.name, hold.id, core.owner),
+            {"lease": policy.lease, "known": known},
+        )
+        if isinstance(answer, Grant):
+            assert hold.entry is not None
+            core.locked(core.lease_taken, hold.entry, answer.fence)
+            return answer
+        left = until - max(now, core.clock())
+        if left <= 0:
+            raise SessionBusy(
+                f"session {hold.id!r} is held by another owner ({answer.owner}); its lease lasts "
+                f"{answer.seconds:.3g} s more unless renewed; retry later, or wait longer "
+                "(busy_wait=)"
+            )
+        pause = min(pause, left)
+        yield Pause(pause)
+        now += pause  # an injected clock may stand still
+        pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def take_lease(core: Core, hold: Hold, until: float) -> Flow[None]:
+    """Make sure that a held session is ours in the store too, and is the version stored there."""
+    entry = hold.entry
+    assert entry is not None
+    if not core.policy.stored or hold.shared or entry.fence:
+        return
+    try:
+        grant = yield from acquire(core, hold, entry.version, until)
+        if grant.version == entry.version or (yield from own_write(core, entry)) == grant.version:
+            return
+        if entry.dirty:
+            yield from _keep_conflicting_bytes(core, entry)
+    except BaseException:
+        yield from give_lease_back(core, entry)
+        yield from see_out(core, core.locked(_release_untouched, core, hold))
+        raise
+    yield from _reload(core, hold, grant, until)
+
+
+def _release_untouched(core: Core, hold: Hold) -> Entry | None:
+    return core.table.release(hold, core.clock(), stamp=False)
+
+
+def _keep_conflicting_bytes(core: Core, entry: Entry) -> Flow[None]:
+    """Somebody wrote over what we could not save: let the store keep our bytes as a conflict."""
+    try:
+        yield from save(core, entry, release=False)
+    except (SessionConflict, CodecError):
+        entry.dirty = False
+
+
+def _reload(core: Core, hold: Hold, grant: Grant, until: float) -> Flow[None]:
+    """The copy in memory is stale: it leaves, and what is stored takes its place."""
+    old = core.locked(core.table.detach, hold, Reason.stale)
+    assert hold.entry is not None
+    core.locked(core.lease_ended, old)
+    core.locked(core.lease_taken, hold.entry, grant.fence)
+    hold.entry.runner = core.who()
+    if not old.pins:
+        yield from bury(core, old, Reason.stale)
+    try:
+        if grant.version and grant.envelope is None:
+            grant = yield from acquire(core, hold, None, until)
+        yield from _fill(core, hold, grant)
+    except BaseException as error:
+        yield from _fail(core, hold, error)
+        raise
+
+
+def _fill(core: Core, hold: Hold, found: Grant | Record | None) -> Flow[None]:
+    """Make or decode the state, and tell the table that the session is live."""
+    entry, hooks, counters = hold.entry, core.hooks, core.counters
+    assert entry is not None
+    if found is None or found.version == 0:
+        if not hold.create:
+            raise SessionNotFound(f"session {hold.id!r} is neither live nor stored")
+        entry.state = yield core.make_state(hold.id)
+        counters.created += 1
+    else:
+        assert found.envelope is not None
+        entry.version = found.version
+        entry.state = yield from _decode(core, hold.id, found.envelope, entry)
+        counters.loaded += 1
+    if hooks.on_open is not None:
+        yield UserCall(hooks.on_open, (hold.id, entry.state))
+    if hooks.weigh is not None:
+        entry.weight = hooks.weigh(entry.state)
+    counters.opened += 1
+    core.locked(core.table.opened, hold, core.clock())
+    if core.scope is not None:
+        core.scope.opened(hold.id)
+
+
+def _decode(core: Core, id: str, envelope: bytes, entry: Entry) -> Flow[Any]:
+    try:
+        payload = unseal(envelope)
+        state = core.codec.decode(payload)
+    except (UnreadableRecord, CodecError) as error:
+        core.counters.quarantined += 1
+        telemetry.emit(
+            "unreadable_record", core.policy.name, id=id, error=telemetry.describe(error)
+        )
+        try:
+            yield StoreCall("quarantine", (core.policy.name, id, envelope, str(error)))
+        except Exception as problem:
+            core.hook_failed("store.quarantine", id, problem)
+        raise
+    entry.digest = blake2b(payload, digest_size=16).digest()
+    entry.weight = len(envelope)
+    return state

@@ -1,0 +1,103 @@
+"""Saving: encode, compare, write under fence and version, and find out what became of it."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from floodline.errors import CodecError, SaveFailed, SessionConflict
+from floodline.sessions._core import Core, Flow, StoreCall
+from floodline.sessions._entry import Entry
+from floodline.stores import seal
+
+
+def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
+    """Write the state of a leased entry if it changed, and give the lease back if asked to.
+
+    `SaveFailed`, `SessionConflict` or `CodecError`; after the first and the last the entry is dirty.
+    """
+    entry.dirty = True
+    try:
+        payload = core.codec.encode(entry.state)
+        if not entry.checked:
+            core.codec.check(entry.state, payload)
+            entry.checked = True
+        digest = blake2b(payload, digest_size=16).digest()
+        if entry.write_id is not None:
+            yield from own_write(core, entry)
+        if digest == entry.digest and entry.version:
+            yield from _keep(core, entry, release)
+        else:
+            yield from _write(core, entry, payload, digest, release)
+    except (SessionConflict, CodecError):
+        entry.failed = True
+        core.counters.save_errors += 1
+        raise
+    except Exception as error:
+        entry.failed = True
+        core.counters.save_errors += 1
+        raise SaveFailed(
+            f"session {entry.id!r} could not be saved ({type(error).__name__}: {error}); it stays "
+            "in memory and is tried again; see the cause, and `unsaved` in stats()"
+        ) from error
+    entry.dirty = entry.failed = False
+
+
+def _keep(core: Core, entry: Entry, release: bool) -> Flow[None]:
+    core.counters.unchanged += 1
+    if release and entry.fence:
+        yield StoreCall("release", (core.policy.name, entry.id, entry.fence))
+        core.locked(core.lease_ended, entry)
+
+
+def _write(core: Core, entry: Entry, payload: bytes, digest: bytes, release: bool) -> Flow[None]:
+    envelope = seal(payload, version=entry.version + 1)
+    write_id = f"{core.owner}/{next(core.writes)}"
+    try:
+        version = yield StoreCall(
+            "save",
+            (core.policy.name, entry.id, envelope),
+            {
+                "fence": entry.fence,
+                "version": entry.version,
+                "write_id": write_id,
+                "release": release,
+            },
+        )
+    except SessionConflict:
+        core.counters.conflicts += 1
+        raise
+    except Exception:
+        entry.write_id = write_id
+        if (yield from own_write(core, entry)) is None:
+            raise
+    else:
+        entry.version = version
+    entry.digest = digest
+    core.counters.saved += 1
+    if core.hooks.weigh is None:
+        core.locked(core.table.weigh, entry, len(envelope))
+    if release:
+        core.locked(core.lease_ended, entry)
+
+
+def give_lease_back(core: Core, entry: Entry) -> Flow[None]:
+    """Release a lease without writing; where the store cannot do so now, it runs out by itself."""
+    fence = entry.fence
+    if fence:
+        core.locked(core.lease_ended, entry)
+        try:
+            yield StoreCall("release", (core.policy.name, entry.id, fence))
+        except Exception as error:
+            core.hook_failed("store.release", entry.id, error)
+
+
+def own_write(core: Core, entry: Entry) -> Flow[int | None]:
+    """Ask the store whether the write of which we heard nothing was done; note its version."""
+    if entry.write_id is None:
+        return None
+    call = StoreCall("written", (core.policy.name, entry.id, entry.write_id))
+    version: int | None = yield call
+    entry.write_id = None
+    if version is not None:
+        entry.version = version
+    return version

@@ -1,0 +1,507 @@
+"""The session table: every rule about sessions, and no I/O, no thread, no clock.
+
+    ABSENT → OPENING → LIVE(pins, dirty) → PARKING → ABSENT
+
+The caller tells it the time and owns the lock; it answers what to do next, and wakes whom it has
+served.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+
+from floodline.errors import HoldDeadlock, ReentrantUse, SessionClosed
+from floodline.sessions._entry import (
+    GONE,
+    HELD,
+    LEAVE,
+    LIVE,
+    OPEN,
+    PARKING,
+    WAIT,
+    Entry,
+    Hold,
+)
+from floodline.sessions._policy import NEVER, Policy
+from floodline.sessions._seats import Seats
+from floodline.telemetry import Reason
+
+MAX_TOMBS = 10_000
+
+
+class Table:
+    """Who is live, who holds, who waits, and who must go next."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.max_idle = policy.idle
+        self.max_age = NEVER if policy.max_age is None else policy.max_age
+        self.max_bytes = policy.max_bytes or NEVER
+        self.entries: dict[str, Entry] = {}
+        self.idle: OrderedDict[str, Entry] = OrderedDict()  # free, longest unused first
+        self.unsaved: dict[str, Entry] = {}  # free, but the store refused the last save
+        self.by_age: OrderedDict[str, Entry] = OrderedDict()
+        self.lingering: OrderedDict[str, float] = OrderedDict()
+        self.ownerless: deque[Entry] = deque()
+        self.tombs: OrderedDict[str, float] = OrderedDict()
+        self.seats = Seats(policy)
+        self.waiting: dict[object, Entry] = {}
+        self.leased: dict[str, Entry] = {}
+        self.live = self.bytes = 0
+        self.left_by: Counter[str] = Counter()
+        self.closing = False
+        self.next_check = NEVER  # nothing is due earlier
+
+    # ---- entering
+
+    def enter(self, hold: Hold, now: float) -> int:
+        """Give the session to `hold`, or say what it must do; it may be queued."""
+        entry = self.entries.get(hold.id)
+        if entry is None:
+            return self._enter_absent(hold, now)
+        if entry.phase == LIVE and entry.leave is not Reason.closed:
+            if entry.holder is None and not entry.pins:
+                reason = self.expired(entry, now)
+                if reason is not None:
+                    self._begin_leave(entry, reason)
+                    self._queue(entry, hold)
+                    return LEAVE
+                if entry.leave is Reason.completed:
+                    self._cancel_completion(entry)
+                if self.idle.pop(hold.id, None) is None:
+                    self.unsaved.pop(hold.id, None)
+            if hold.shared:
+                entry.pins += 1
+            elif entry.holder is None:
+                entry.holder = hold
+            else:
+                if entry.leave is Reason.completed:
+                    self._cancel_completion(entry)
+                return self._wait_for(entry, hold)
+            hold.entry = entry
+            hold.since = now
+            hold.outcome = HELD
+            return HELD
+        self._refuse_buried(hold.id, now)
+        return self._wait_for(entry, hold)
+
+    def expired(self, entry: Entry, now: float) -> Reason | None:
+        """Say why a free entry may not be used any more."""
+        if now - entry.used_at >= self.max_idle:
+            return Reason.idle
+        if now - entry.opened_at >= self.max_age:
+            return Reason.age
+        return None
+
+    def _enter_absent(self, hold: Hold, now: float) -> int:
+        self._refuse_closing(hold)
+        self._refuse_buried(hold.id, now)
+        entry = self.entries[hold.id] = Entry(hold.id)
+        self._promote(entry, hold)
+        return OPEN
+
+    def _promote(self, entry: Entry, hold: Hold) -> None:
+        entry.holder = hold
+        hold.entry = entry
+        hold.outcome = OPEN
+
+    def _wait_for(self, entry: Entry, hold: Hold) -> int:
+        self._refuse_closing(hold)
+        self._refuse_ring(entry, hold)
+        self._queue(entry, hold)
+        return WAIT
+
+    def _queue(self, entry: Entry, hold: Hold) -> None:
+        if entry.waiters is None:
+            entry.waiters = deque()
+        entry.waiters.append(hold)
+        hold.entry = entry
+        hold.outcome = WAIT
+        self.waiting[hold.who] = entry
+
+    def _refuse_closing(self, hold: Hold) -> None:
+        if self.closing:
+            raise SessionClosed(
+                f"session {hold.id!r} cannot be used: {self.policy.name!r} is shut down"
+            )
+
+    def _refuse_buried(self, id: str, now: float) -> None:
+        until = self.tombs.get(id)
+        if until is None:
+            return
+        if now < until:
+            raise SessionClosed(
+                f"session {id!r} was closed; its tombstone refuses the id for "
+                f"{until - now:.3g} s more"
+            )
+        del self.tombs[id]
+
+    def _refuse_ring(self, entry: Entry, hold: Hold) -> None:
+        """Follow who waits for whom; a ring that closes at `hold` would never open again."""
+        seen: Entry | None = entry
+        for step in range(len(self.waiting) + 1):
+            if seen is None:
+                return
+            holder = seen.holder.who if seen.holder is not None else None
+            if hold.who in (holder, seen.runner):
+                if step == 0:
+                    raise ReentrantUse(
+                        f"session {hold.id!r} is already in the hands of this caller; "
+                        "pass the state on instead of asking for it again"
+                    )
+                raise HoldDeadlock(
+                    f"waiting for session {hold.id!r} would close a ring of holders that wait "
+                    "for each other; take sessions in one fixed order"
+                )
+            seen = self.waiting.get(holder) or self.waiting.get(seen.runner)
+
+    def _cancel_completion(self, entry: Entry) -> None:
+        entry.leave = None
+        self.lingering.pop(entry.id, None)
+
+    # ---- seats
+
+    def seat(self, hold: Hold, now: float) -> Entry | None:
+        """Find a seat for an opener; `hold.entry.seated` tells whether it has one.
+
+        The answer is an entry that the caller must see out. If nothing of it can be lost the seat
+        has changed hands already, else it does so when that entry has been saved. Without a seat
+        the opener is queued, and woken to ask again.
+        """
+        seats = self.seats
+        assert hold.entry is not None
+        if hold.entry.seated or seats.is_promised(hold):
+            return None
+        if seats.is_turn(hold):
+            if seats.taken < seats.limit:
+                seats.sit(hold)
+                return None
+            if self.idle:
+                victim = next(iter(self.idle.values()))
+                seats.promise(hold, victim)
+                return self._begin_leave(victim, self.expired(victim, now) or Reason.count)
+            if self.policy.when_full == "grow":
+                seats.grown += 1
+                seats.sit(hold)
+                return None
+        seats.wait(hold)
+        return None
+
+    # ---- opening
+
+    def opened(self, hold: Hold, now: float) -> None:
+        """The opener has put the state into its entry: it holds it, and others may follow."""
+        entry = hold.entry
+        assert entry is not None
+        entry.phase = LIVE
+        entry.runner = entry.holder = None
+        entry.opened_at = entry.used_at = now
+        self.live += 1
+        self.bytes += entry.weight
+        self.next_check = min(self.next_check, now + self.policy.soonest)
+        if self.max_age != NEVER:
+            self.by_age[entry.id] = entry
+        self._grant(entry, hold, now)
+        if entry.leave is Reason.closed:
+            return
+        self._serve_waiters(entry, now)
+
+    def open_failed(self, hold: Hold, error: BaseException | None) -> None:
+        """The open came to nothing: with an error for all who wait, else the next one tries."""
+        entry, hold.entry = hold.entry, None
+        assert entry is not None
+        self.seats.leave_room(hold)
+        entry.holder = entry.runner = None
+        if error is not None:
+            self._refuse_waiters(entry, error)
+        self._reopen(entry)
+
+    def not_found(self, hold: Hold, error: BaseException) -> None:
+        """There is no such session: those who would not create it either are told so."""
+        entry = hold.entry
+        assert entry is not None
+        for waiter in [w for w in entry.waiters or () if not w.create]:
+            self._refuse(entry, waiter, error)
+        self.open_failed(hold, None)
+
+    def _reopen(self, entry: Entry) -> None:
+        """Let the first who waits open the session, or forget it."""
+        if entry.waiters:
+            heir = entry.waiters.popleft()
+            self.waiting.pop(heir.who, None)
+            self._promote(entry, heir)
+            heir.wake()
+        else:
+            self._forget(entry)
+            self.seats.give_up(entry)
+
+    def _forget(self, entry: Entry) -> None:
+        entry.phase = GONE
+        if self.entries.get(entry.id) is entry:
+            del self.entries[entry.id]
+
+    def _refuse_waiters(self, entry: Entry, error: BaseException) -> None:
+        for waiter in list(entry.waiters or ()):
+            self._refuse(entry, waiter, error)
+
+    def _refuse(self, entry: Entry, waiter: Hold, error: BaseException) -> None:
+        self._unqueue(entry, waiter)
+        waiter.error = error
+        waiter.wake()
+
+    def _unqueue(self, entry: Entry, waiter: Hold) -> None:
+        assert entry.waiters is not None
+        entry.waiters.remove(waiter)
+        self.waiting.pop(waiter.who, None)
+        waiter.entry = None
+
+    # ---- holding and releasing
+
+    def give_up(self, hold: Hold) -> bool:
+        """Take a waiter that lost patience out of its queue; False if it was served meanwhile."""
+        if hold.outcome != WAIT or hold.error is not None:
+            return False
+        entry = hold.entry
+        if entry is not None and entry.waiters and hold in entry.waiters:
+            self._unqueue(entry, hold)
+        return True
+
+    def release(self, hold: Hold, now: float, *, stamp: bool = True) -> Entry | None:
+        """End a hold; the answer is an entry that the caller must see out."""
+        entry, hold.entry = hold.entry, None
+        hold.frame = hold.who = None
+        if entry is None:
+            return None
+        if hold.shared:
+            entry.pins -= 1
+        elif entry.holder is hold:
+            entry.holder = None
+        else:
+            return None  # a fork has emptied the table
+        if entry.phase == GONE:
+            return entry if not entry.pins and entry.leave is not None else None
+        if stamp:
+            entry.used_at = now
+        return self._rest(entry, now)
+
+    def _rest(self, entry: Entry, now: float) -> Entry | None:
+        """Hand a live entry to the next who waits; if there is none, let it rest or leave."""
+        if entry.leave is not Reason.closed:
+            self._serve_waiters(entry, now)
+        if entry.holder is not None or entry.pins:
+            return None
+        if entry.leave is not None:
+            if entry.leave is not Reason.completed or not self.policy.linger:
+                return self._begin_leave(entry, entry.leave)
+            self._linger(entry, now)
+        if self.closing:
+            return self._begin_leave(entry, Reason.shutdown)
+        (self.unsaved if entry.failed else self.idle)[entry.id] = entry
+        self.seats.call_next()
+        if self.seats.over() or self.bytes > self.max_bytes:
+            self.next_check = now
+        return None
+
+    def _serve_waiters(self, entry: Entry, now: float) -> None:
+        if not entry.waiters:
+            return
+        for waiter in [w for w in entry.waiters if w.shared]:
+            self._unqueue(entry, waiter)
+            self._grant(entry, waiter, now)
+        if entry.waiters and entry.holder is None:
+            waiter = entry.waiters[0]
+            self._unqueue(entry, waiter)
+            self._grant(entry, waiter, now)
+
+    def _grant(self, entry: Entry, hold: Hold, now: float) -> None:
+        if hold.shared:
+            entry.pins += 1
+        else:
+            entry.holder = hold
+        hold.entry = entry
+        hold.since = now
+        hold.outcome = HELD
+        hold.wake()
+
+    def weigh(self, entry: Entry, weight: int) -> None:
+        """Note what a live entry weighs now."""
+        if entry.phase == LIVE:
+            self.bytes += weight - entry.weight
+        entry.weight = weight
+
+    # ---- leaving
+
+    def park(self, id: str, reason: Reason, now: float) -> Entry | None:
+        """Park now, or mark a held entry; the answer is an entry that the caller must see out."""
+        entry = self.entries.get(id)
+        if entry is None or entry.phase == PARKING or entry.leave is Reason.closed:
+            return None
+        entry.leave = reason
+        if not self.is_free(entry):
+            return None
+        if reason is Reason.completed and self.policy.linger:
+            self._linger(entry, now)
+            return None
+        return self._begin_leave(entry, reason)
+
+    def close(self, id: str, now: float) -> Entry | None:
+        """As `park`, for good: waiters are refused, the tombstone is set."""
+        if self.policy.tombstone is not None:
+            self.tombs[id] = now + self.policy.tombstone
+            self.tombs.move_to_end(id)
+            while len(self.tombs) > MAX_TOMBS:
+                self.tombs.popitem(last=False)
+        entry = self.entries.get(id)
+        if entry is None:
+            return None
+        self._refuse_waiters(entry, SessionClosed(f"session {id!r} was closed while waited for"))
+        free = self.is_free(entry)
+        entry.leave = Reason.closed
+        self.lingering.pop(id, None)
+        return self._begin_leave(entry, Reason.closed) if free else None
+
+    def abandon(self, entry: Entry) -> None:
+        """The last owner of a session has died; may be called by the garbage collector."""
+        self.ownerless.append(entry)
+        self.next_check = -NEVER
+
+    def next_leaver(self, now: float) -> Entry | None:
+        """Start to see out the next one that is due, if any."""
+        due = self._next_due(now)
+        if due is None:
+            self.next_check = self._soonest(now)
+            return None
+        return self._begin_leave(*due)
+
+    def shed(self, reason: Reason) -> Entry | None:
+        """Start to see out the longest unused, whether due or not."""
+        return self._begin_leave(next(iter(self.idle.values())), reason) if self.idle else None
+
+    def _next_due(self, now: float) -> tuple[Entry, Reason] | None:
+        while self.ownerless:
+            entry = self.ownerless.popleft()
+            if self.is_free(entry):
+                return entry, Reason.owner_gone
+            if entry.phase == LIVE and entry.leave is None:
+                entry.leave = Reason.owner_gone
+        for key, due in self.lingering.items():
+            if due > now:
+                break
+            return self.entries[key], Reason.completed
+        while self.by_age:
+            entry = next(iter(self.by_age.values()))
+            if now - entry.opened_at < self.max_age:
+                break
+            if self.is_free(entry):
+                return entry, Reason.age
+            del self.by_age[entry.id]
+            entry.leave = entry.leave or Reason.age
+        for entry in self.idle.values():
+            if now - entry.used_at >= self.max_idle:
+                return entry, Reason.idle
+            if self.seats.over():
+                return entry, Reason.count
+            if self.bytes > self.max_bytes:
+                return entry, Reason.bytes
+            break
+        return None
+
+    def _soonest(self, now: float) -> float:
+        """Say when the next entry can become due, going by the heads of the queues."""
+        soonest = NEVER
+        for due in self.lingering.values():
+            soonest = due
+            break
+        for entry in self.by_age.values():
+            soonest = min(soonest, entry.opened_at + self.max_age)
+            break
+        for entry in self.idle.values():
+            return min(soonest, entry.used_at + self.max_idle)
+        return min(soonest, now + self.policy.soonest) if self.entries else soonest
+
+    def is_free(self, entry: Entry) -> bool:
+        """Tell whether an entry is live and nobody has it."""
+        return entry.phase == LIVE and entry.holder is None and not entry.pins
+
+    def _linger(self, entry: Entry, now: float) -> None:
+        self.lingering[entry.id] = now + self.policy.linger
+        self.lingering.move_to_end(entry.id)
+        self.next_check = min(self.next_check, now + self.policy.linger)
+
+    def _begin_leave(self, entry: Entry, reason: Reason) -> Entry:
+        entry.phase = PARKING
+        entry.leave = reason
+        self.live -= 1
+        self.seats.parking += 1
+        self.bytes -= entry.weight
+        self.idle.pop(entry.id, None)
+        self.unsaved.pop(entry.id, None)
+        self.by_age.pop(entry.id, None)
+        self.lingering.pop(entry.id, None)
+        if not (entry.dirty or entry.fence or (self.policy.stored and reason is Reason.closed)):
+            self.seats.give_up(entry)
+        return entry
+
+    def saved(self, entry: Entry) -> None:
+        """Nothing of a parking entry can be lost any more; others may have its seat."""
+        self.seats.give_up(entry)
+
+    def park_failed(self, entry: Entry, now: float) -> None:
+        """The store did not take it: it is live again, and not evictable until it is saved."""
+        self.seats.break_promise(entry)
+        entry.phase = LIVE
+        entry.failed = True
+        entry.runner = None
+        self.live += 1
+        self.seats.parking -= 1
+        self.bytes += entry.weight
+        if self.max_age != NEVER:
+            self.by_age[entry.id] = entry
+        if entry.leave is not Reason.closed:
+            entry.leave = None
+            self._serve_waiters(entry, now)
+        if entry.holder is None and not entry.pins:
+            self.unsaved[entry.id] = entry
+
+    def left(self, entry: Entry, reason: Reason) -> None:
+        """The finalizer has returned: the id is absent, or opened anew by the first who waits."""
+        self.seats.parking -= 1
+        self.left_by[reason] += 1
+        self.seats.give_up(entry)
+        self._detach(entry, None)
+        self.seats.call_next()
+
+    def detach(self, hold: Hold, reason: Reason) -> Entry:
+        """Part a held entry from its state, which is stale or discarded; the hold goes on.
+
+        The answer is the old entry, to be seen out when nobody has a pin on it; the hold is the
+        opener of a new one, which inherits the seat and those who wait.
+        """
+        old = hold.entry
+        assert old is not None
+        self.live -= 1
+        self.bytes -= old.weight
+        self.by_age.pop(old.id, None)
+        old.leave = reason
+        old.holder = None
+        self.left_by[reason] += 1
+        new = self._detach(old, hold)
+        assert new is not None
+        new.seated, old.seated = old.seated, False
+        return old
+
+    def _detach(self, old: Entry, hold: Hold | None) -> Entry | None:
+        self._forget(old)
+        waiters, old.waiters = old.waiters, None
+        if hold is None and not waiters:
+            return None
+        new = self.entries[old.id] = Entry(old.id)
+        new.waiters = waiters
+        for waiter in waiters or ():
+            waiter.entry = new
+            self.waiting[waiter.who] = new
+        if hold is None:
+            self._reopen(new)
+        else:
+            self._promote(new, hold)
+        return new
