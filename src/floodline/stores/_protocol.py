@@ -1,9 +1,10 @@
 """What a store must do for sessions: guard every write, and keep what it was given.
 
 A store knows bytes, not states. Rows are keyed by `(name, id)`, where `name` is that of the
-`Sessions` object. `version` counts the writes of a row (0: there is none); `fence` is a number from
-one store-wide counter that never goes back, handed out with each lease. A write is taken only if
-the fence is the one of the present lease and the version is the one that the writer has seen.
+`Sessions` object. `version` counts the writes of a row (0: there is none) and begins above those of
+all deleted rows, so that an id never has the same version twice; `fence` is a number from one
+store-wide counter that never goes back, handed out with each lease. A write is taken only if the
+fence is the one of the present lease and the version is the one that the writer has seen.
 """
 
 from __future__ import annotations

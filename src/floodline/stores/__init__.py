@@ -1,0 +1,32 @@
+"""Where sessions rest: the store protocol, the store in memory and the one in a SQLite file."""
+
+from __future__ import annotations
+
+from floodline.stores._calls import Kept
+from floodline.stores._codec import Codec
+from floodline.stores._envelope import seal, unseal
+from floodline.stores._infer import infer_state_type
+from floodline.stores._memory import MemoryStore
+from floodline.stores._open import open_store
+from floodline.stores._owner import new_owner, owner_is_dead
+from floodline.stores._protocol import AsyncStore, Grant, Held, Record, Store, StoreStats
+from floodline.stores._sqlite import SQLiteStore
+
+__all__ = [
+    "AsyncStore",
+    "Codec",
+    "Grant",
+    "Held",
+    "Kept",
+    "MemoryStore",
+    "Record",
+    "SQLiteStore",
+    "Store",
+    "StoreStats",
+    "infer_state_type",
+    "new_owner",
+    "open_store",
+    "owner_is_dead",
+    "seal",
+    "unseal",
+]

@@ -1,0 +1,98 @@
+"""States as bytes: msgpack by msgspec, never pickle, and no name in a record is ever imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from floodline.errors import CodecError, ConfigError, UnreadableRecord
+from floodline.stores._compare import find_difference, find_unencodable, find_unplain
+
+_NEXT_STEP = (
+    "use plain data, a dataclass, an attrs class or a msgspec.Struct as state_type, or give the "
+    "class __floodline_dump__ and __floodline_load__"
+)
+
+
+class Codec:
+    """Encodes the states of one type; None stands for plain data.
+
+    Plain data is made of exactly dict, list, str, int, float, bool, bytes and None. A type is
+    whatever msgspec can decode, and any class with `__floodline_dump__(self)`, which returns plain
+    data, and the class method `__floodline_load__(cls, data)`, also as the type of a field.
+    """
+
+    __slots__ = ("_decode", "_encode", "_hooked", "state_type")
+
+    def __init__(self, state_type: Any = None) -> None:
+        self.state_type = state_type
+        self._hooked = hasattr(state_type, "__floodline_load__")
+        wanted = Any if state_type is None or self._hooked else state_type
+        try:
+            self._decode: Callable[[bytes], Any] = msgspec.msgpack.Decoder(
+                wanted, dec_hook=_load
+            ).decode
+        except (TypeError, NameError) as error:
+            raise ConfigError(
+                f"state_type={state_type!r} cannot be decoded: {error}; {_NEXT_STEP}"
+            ) from error
+        self._encode = msgspec.msgpack.Encoder(enc_hook=_dump).encode
+
+    def encode(self, state: Any) -> bytes:
+        """Return the bytes of a state; `CodecError` ends in the place of what has none.
+
+        Plain data is decoded and compared each time, as that is cheap; a type with `check`.
+        """
+        try:
+            payload = self._encode(_dump(state) if self._hooked else state)
+            if self.state_type is not None or self._decode(payload) == state:
+                return payload
+        except (CodecError, MemoryError):
+            raise
+        except Exception as error:
+            place, why = find_unencodable(self._encode, state, error)
+            raise CodecError(
+                f"the state cannot be encoded: {why}; {_NEXT_STEP}: {place}"
+            ) from error
+        self.check(state, payload)  # a NaN passes, which no plain comparison finds equal
+        return payload
+
+    def decode(self, payload: bytes) -> Any:
+        """Return the state; `UnreadableRecord` if the bytes do not fit the type."""
+        try:
+            data = self._decode(payload)
+            return _load(self.state_type, data) if self._hooked else data
+        except MemoryError:
+            raise
+        except Exception as error:
+            wanted = "plain data" if self.state_type is None else self.state_type
+            raise UnreadableRecord(f"the record cannot be read as {wanted}: {error}") from error
+
+    def check(self, state: Any, payload: bytes) -> None:
+        """Decode `payload` and compare; `CodecError` tells where it came back different."""
+        try:
+            back = self.decode(payload)
+        except UnreadableRecord as error:
+            raise CodecError(f"the state does not come back: {error}; {_NEXT_STEP}") from error
+        difference = find_difference(state, back)
+        if difference is not None:
+            raise CodecError(f"the state came back different; {_NEXT_STEP}: {difference}")
+        unplain = find_unplain(state) if self.state_type is None else None
+        if unplain is not None:
+            raise CodecError(f"the state is not plain data; {_NEXT_STEP}: {unplain}")
+
+
+def _dump(value: Any) -> Any:
+    dump = getattr(type(value), "__floodline_dump__", None)
+    if dump is None:
+        raise TypeError(f"a {type(value).__qualname__} has no encoding")
+    return dump(value)
+
+
+def _load(wanted: Any, data: Any) -> Any:
+    load = getattr(wanted, "__floodline_load__", None)
+    if load is None:
+        raise TypeError(f"{wanted!r} has no __floodline_load__")
+    return load(data)

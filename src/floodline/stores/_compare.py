@@ -1,0 +1,106 @@
+"""Where a value is not plain, cannot be encoded, or came back different: `$.messages[3].role`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import msgspec
+
+_LEAVES = frozenset({str, int, float, bool, bytes, type(None)})
+_DEPTH = 200
+
+
+def find_unplain(value: Any) -> str | None:
+    """Return `$.place: what` for the first value that is not plain data, None if all is."""
+    for place, found in _walk(value, "$"):
+        if type(found) is dict:
+            odd = next((key for key in found if type(key) not in _LEAVES), None)
+            if odd is not None:
+                return f"{place}: a key is a {_kind(odd)}"
+        elif type(found) is not list and type(found) not in _LEAVES:
+            return f"{place}: is a {_kind(found)}"
+    return None
+
+
+def find_unencodable(
+    encode: Callable[[Any], bytes], value: Any, error: Exception
+) -> tuple[str, str]:
+    """Return place and reason of the innermost value that `encode` refuses."""
+    place, above = "$", [id(value)]
+    while len(above) < _DEPTH:
+        for name, child in _children(value):
+            if id(child) in above:
+                return place + name, "it contains itself"
+            try:
+                encode(child)
+            except Exception as refused:  # also of users' hooks
+                place, value, error = place + name, child, refused
+                above.append(id(child))
+                break
+        else:
+            return place, str(error)
+    return place, f"it is nested deeper than {_DEPTH}"
+
+
+def find_difference(was: Any, back: Any, place: str = "$", depth: int = 0) -> str | None:
+    """Return `$.place: difference` for the first that is not the same, type and order included."""
+    if type(was) is not type(back):
+        return f"{place}: {_kind(was)} came back as {_kind(back)}"
+    if depth > _DEPTH:
+        return f"{place}: nested deeper than {_DEPTH}"
+    mine, theirs = list(_children(was)), list(_children(back))
+    if not mine and not theirs:
+        return None if _same(was, back) else f"{place}: {_short(was)} came back as {_short(back)}"
+    if [name for name, _ in mine] != [name for name, _ in theirs]:
+        return f"{place}: {len(mine)} items came back as {len(theirs)}, or under other names"
+    for (name, one), (_, other) in zip(mine, theirs, strict=True):
+        found = find_difference(one, other, place + name, depth + 1)
+        if found is not None:
+            return found
+    return None
+
+
+def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    yield place, value
+    if type(value) in (dict, list):
+        for name, child in _children(value):
+            yield from _walk(child, place + name)
+
+
+def _children(value: Any) -> list[tuple[str, Any]]:
+    """Return the parts of a value with their steps in a path; of a hooked object, of its dump."""
+    kind = type(value)
+    if hasattr(kind, "__floodline_dump__"):
+        value = value.__floodline_dump__()
+    if isinstance(value, dict):
+        return [(_step(key), child) for key, child in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [(f"[{n}]", child) for n, child in enumerate(value)]
+    if isinstance(value, msgspec.Struct):
+        names: tuple[str, ...] = value.__struct_fields__
+    elif is_dataclass(kind):
+        names = tuple(field.name for field in fields(kind))
+    elif hasattr(kind, "__attrs_attrs__"):
+        names = tuple(field.name for field in kind.__attrs_attrs__)
+    else:
+        return []
+    return [(f".{name}", getattr(value, name)) for name in names if hasattr(value, name)]
+
+
+def _step(key: Any) -> str:
+    return f".{key}" if type(key) is str and key.isidentifier() else f"[{_short(key)}]"
+
+
+def _same(was: Any, back: Any) -> bool:
+    return bool(was == back) or (was != was and back != back)  # NaN is the same as NaN
+
+
+def _kind(value: Any) -> str:
+    return type(value).__qualname__
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,54 @@
+"""What SQLite reports, said in our errors: the path, what happened, the next step."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from floodline.errors import FloodlineError, StoreCorrupt, StoreUnavailable, TooLarge
+
+_CORRUPT = {
+    "SQLITE_CORRUPT": "is damaged",
+    "SQLITE_NOTADB": "is not a SQLite database",
+}
+_UNAVAILABLE = {
+    "SQLITE_BUSY": "is locked by another process; find who holds it, or raise busy_timeout",
+    "SQLITE_LOCKED": "is locked by another connection; find who holds it",
+    "SQLITE_FULL": "cannot grow, the disk is full; make room, nothing was lost",
+    "SQLITE_READONLY": "cannot be written; give this user write access to it and its directory",
+    "SQLITE_PERM": "may not be opened; give this user read and write access",
+    "SQLITE_CANTOPEN": "cannot be opened; check the path, the rights and the open-file limit",
+    "SQLITE_IOERR": "cannot be read or written; check the disk, its space and its quota",
+}
+_DROP = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
+
+
+def translate(error: sqlite3.Error, path: str) -> FloodlineError:
+    """Return our error for one of SQLite's; the caller raises it from the original."""
+    kind = _kind(error)
+    said = f" ({getattr(error, 'sqlite_errorname', None) or type(error).__name__}: {error})"
+    if kind in _CORRUPT:
+        return StoreCorrupt(
+            f"{path!r} {_CORRUPT[kind]} and was left as it is; restore a copy of it, "
+            f"recover it with `sqlite3 {path} .recover`, or choose another path{said}"
+        )
+    if kind in _UNAVAILABLE:
+        return StoreUnavailable(f"{path!r} {_UNAVAILABLE[kind]}{said}")
+    if kind == "SQLITE_TOOBIG":
+        return TooLarge(f"{path!r} takes no value of that size; keep sessions smaller{said}")
+    return StoreUnavailable(f"{path!r} refused an operation{said}")
+
+
+def breaks_connection(error: sqlite3.Error) -> bool:
+    """Tell whether a fresh connection is wiser than going on with this one."""
+    return _kind(error) in _DROP
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Tell whether somebody else has the lock."""
+    return _kind(error) in ("SQLITE_BUSY", "SQLITE_LOCKED")
+
+
+def _kind(error: sqlite3.Error) -> str:
+    """Return the primary code: SQLITE_IOERR for SQLITE_IOERR_WRITE."""
+    name = getattr(error, "sqlite_errorname", None) or ""
+    return "_".join(name.split("_")[:2])

@@ -1,0 +1,113 @@
+"""Who holds a lease, written so that another process can tell when that one is dead.
+
+An owner is `LABEL fl1:MACHINE:BOOT:NAMESPACE:PID:START:NONCE`. "Dead" is said only where it is
+certain, because a lease of a living owner must run its time: the pid namespace and the boot must be
+ours for a pid to mean anything, and another boot counts only on a machine that is surely this one.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import re
+import secrets
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_OWNER = re.compile(
+    r".* fl1:([0-9a-f]*):([0-9a-f-]*):([0-9]*):([0-9]+):([0-9.]*):[0-9a-f]+", re.DOTALL
+)
+_LINUX = sys.platform == "linux"
+
+
+@dataclass(slots=True, frozen=True)
+class _Place:
+    """Where pids mean the same: empty strings are what this system does not tell."""
+
+    machine: str
+    boot: str
+    namespace: str
+
+
+def new_owner(label: str) -> str:
+    """Return a name that no other owner has, for an object of this process."""
+    place, pid = _here(), os.getpid()
+    start = _start_of(pid) or ""
+    nonce = secrets.token_hex(6)
+    return f"{label} fl1:{place.machine}:{place.boot}:{place.namespace}:{pid}:{start}:{nonce}"
+
+
+def owner_is_dead(owner: str) -> bool:
+    """Tell whether the process of an owner is surely gone; a foreign form of name never is."""
+    found = _OWNER.fullmatch(owner)
+    if found is None:
+        return False
+    machine, boot, namespace, pid, start = found.groups()
+    here = _here()
+    if boot != here.boot:
+        return bool(boot and here.boot and machine and machine == here.machine)
+    if namespace != here.namespace or not start or (not boot and machine != here.machine):
+        return False
+    return _is_gone(int(pid), start)
+
+
+def _is_gone(pid: int, start: str) -> bool:
+    if pid == os.getpid() or pid <= 0:
+        return start != _start_of(os.getpid())
+    if not psutil.pid_exists(pid):
+        return True
+    now = _start_of(pid)
+    return now == "" or (now is not None and now != start)
+
+
+def _start_of(pid: int) -> str | None:
+    """Return when a process began, "" if it has ended but is not yet reaped, None if unknown."""
+    if _LINUX:
+        return _start_in_proc(pid)
+    try:
+        process = psutil.Process(pid)
+        return "" if process.status() == psutil.STATUS_ZOMBIE else f"{process.create_time():.2f}"
+    except (psutil.Error, OSError):
+        return None
+
+
+def _start_in_proc(pid: int) -> str | None:
+    try:
+        # the name of the program stands in brackets and may hold anything, brackets too
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        state, threads, start = fields[0], int(fields[17]), fields[19].decode()
+    except (OSError, IndexError, ValueError):
+        return None
+    # a main thread that has ended is a zombie too, while others of its process still run
+    return "" if state in (b"Z", b"X") and threads <= 1 else start
+
+
+@functools.cache
+def _machine() -> str:
+    identity = _text("/etc/machine-id") if _LINUX else platform.node()
+    if not identity:
+        return ""
+    # machine ids are not to be told to others; the host name tells containers apart
+    return hashlib.sha256(f"{identity} {platform.node()}".encode()).hexdigest()[:16]
+
+
+def _here() -> _Place:
+    namespace = ""
+    if _LINUX:
+        try:
+            namespace = str(Path("/proc/self/ns/pid").stat().st_ino)
+        except OSError:
+            namespace = ""
+    return _Place(_machine(), _text("/proc/sys/kernel/random/boot_id") if _LINUX else "", namespace)
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,148 @@
+"""The tables of a store file, and how a connection to it is made.
+
+A row is a small head and its body, so that neither a lease nor a use rewrites the bytes. Leases are
+a table of their own with as many rows as sessions are held now. The totals are kept by triggers:
+counting a million rows would stop the writer. `floor` is the highest version of any row that was
+deleted; a row that comes again under the same id begins above it, so that a version a process has
+in memory never stands for other bytes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from urllib.parse import quote
+
+from floodline.errors import StoreCorrupt, StoreTooNew, StoreUnavailable
+
+APPLICATION_ID = 0x466C6F6F  # "Floo"
+SCHEMA_VERSION = 1
+WAL_PAGES = 4096
+WAL_BYTES = 16 * 1024**2
+
+_KEPT = """(
+    n INTEGER PRIMARY KEY, name TEXT NOT NULL, id TEXT NOT NULL, at REAL NOT NULL,
+    why TEXT NOT NULL, digest BLOB, size INTEGER NOT NULL, envelope BLOB NOT NULL,
+    UNIQUE (name, id, digest)
+)"""
+
+_TABLES = f"""
+CREATE TABLE meta (
+    one INTEGER PRIMARY KEY CHECK (one = 1), fence INTEGER NOT NULL, floor INTEGER NOT NULL,
+    conflicts_dropped INTEGER NOT NULL, quarantine_dropped INTEGER NOT NULL
+);
+INSERT INTO meta VALUES (1, 0, 0, 0, 0);
+CREATE TABLE totals (
+    name TEXT PRIMARY KEY, count INTEGER NOT NULL, bytes INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE heads (
+    name TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, write_id TEXT NOT NULL,
+    used_at REAL NOT NULL, size INTEGER NOT NULL, PRIMARY KEY (name, id)
+) WITHOUT ROWID;
+CREATE INDEX heads_by_use ON heads (name, used_at);
+CREATE TABLE bodies (
+    name TEXT NOT NULL, id TEXT NOT NULL, envelope BLOB NOT NULL, PRIMARY KEY (name, id)
+) WITHOUT ROWID;
+CREATE TABLE leases (
+    name TEXT NOT NULL, id TEXT NOT NULL, owner TEXT NOT NULL, fence INTEGER NOT NULL,
+    since REAL NOT NULL, until REAL NOT NULL, PRIMARY KEY (name, id)
+) WITHOUT ROWID;
+CREATE TABLE conflicts {_KEPT};
+CREATE TABLE quarantine {_KEPT};
+CREATE TRIGGER head_made AFTER INSERT ON heads BEGIN
+    INSERT INTO totals VALUES (new.name, 1, new.size)
+        ON CONFLICT DO UPDATE SET count = count + 1, bytes = bytes + new.size;
+END;
+CREATE TRIGGER head_resized AFTER UPDATE OF size ON heads WHEN new.size <> old.size BEGIN
+    UPDATE totals SET bytes = bytes + new.size - old.size WHERE name = new.name;
+END;
+CREATE TRIGGER head_gone AFTER DELETE ON heads BEGIN
+    DELETE FROM bodies WHERE name = old.name AND id = old.id;
+    UPDATE totals SET count = count - 1, bytes = bytes - old.size WHERE name = old.name;
+    UPDATE meta SET floor = max(floor, old.version);
+END;
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {SCHEMA_VERSION};
+"""
+
+
+def connect(path: str, *, create: bool, synchronous: str, timeout: float) -> sqlite3.Connection:
+    """Open a store file, or make one if there is none and `create`.
+
+    Raises our own errors for a newer schema and for a file of another program, `sqlite3.Error` for
+    the rest. Nothing is written to a file that is not ours.
+    """
+    parent = Path(path).parent
+    if not parent.is_dir():
+        raise StoreUnavailable(f"{path!r} has no directory; make {str(parent)!r} first")
+    mode = "rwc" if create else "rw"
+    connection = sqlite3.connect(
+        f"file:{quote(path)}?mode={mode}",
+        uri=True,
+        timeout=timeout,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=64,
+    )
+    try:
+        _prepare(connection, path, synchronous)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: str, synchronous: str) -> None:
+    if not _is_ours(connection, path):
+        _create(connection, path)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA synchronous = {synchronous}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+    connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES}")
+    connection.execute("PRAGMA cache_size = -8192")
+    connection.execute("PRAGMA temp_store = MEMORY")
+
+
+def _create(connection: sqlite3.Connection, path: str) -> None:
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # works only before the first table
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not _is_ours(connection, path):  # another process may have been faster
+            for statement in _statements(_TABLES):
+                connection.execute(statement)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _is_ours(connection: sqlite3.Connection, path: str) -> bool:
+    """Tell whether the tables are there: False for an empty file, an error for all others."""
+    (program,) = connection.execute("PRAGMA application_id").fetchone()
+    (schema,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables == 0:
+        return False
+    if program != APPLICATION_ID:
+        raise StoreCorrupt(
+            f"{path!r} is a database of another program, with {tables} tables and indexes, and was "
+            "left as it is; choose another path for the sessions"
+        )
+    if schema > SCHEMA_VERSION:
+        raise StoreTooNew(
+            f"{path!r} has schema {schema}, this floodline knows up to {SCHEMA_VERSION}, and was "
+            "left as it is; update floodline, or choose another path"
+        )
+    return True
+
+
+def _statements(script: str) -> list[str]:
+    """Split a script: `executescript` would commit the transaction around it."""
+    found, lines = [], []
+    for line in script.splitlines():
+        lines.append(line)
+        if sqlite3.complete_statement(statement := "\n".join(lines).strip()):
+            found.append(statement)
+            lines.clear()
+    return found

@@ -1,0 +1,252 @@
+"""The one thread that works on a file, and how calls come to it and answers go back.
+
+While a batch is being committed the calls of other threads and loops queue up, and are the next
+batch. Where no thread can be started (at interpreter exit, or at the limit of the system) the
+caller runs what waits itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from _thread import allocate_lock, get_ident
+from collections.abc import Sequence
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
+
+from floodline.errors import StoreClosed, StoreUnavailable
+
+_BATCH = 256
+_LAST_PATIENCE = 2.0
+
+
+class Call:
+    """One operation on its way: what to do, then its result or its error."""
+
+    __slots__ = ("args", "done", "error", "future", "result", "what")
+
+    def __init__(
+        self, what: str, args: tuple[Any, ...], future: asyncio.Future[Any] | None = None
+    ) -> None:
+        self.what, self.args, self.future = what, args, future
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.done = allocate_lock()
+        self.done.acquire()
+
+
+class Runner(Protocol):
+    """What the thread works for."""
+
+    def run(self, batch: Sequence[Call]) -> None:
+        """Give every call a result or an error; raise nothing."""
+
+    def shut(self) -> None:
+        """Let go of what is open; `run` opens it again."""
+
+    def disown(self) -> None:
+        """Forget what is open without touching it: it belongs to the parent process."""
+
+
+class Writer:
+    """Brings calls to a runner, one batch at a time."""
+
+    def __init__(self, runner: Runner, path: str) -> None:
+        self._runner, self._path = runner, path
+        self._closed = False
+        self._reset()
+
+    def _reset(self) -> None:
+        self._queue: SimpleQueue[Call | None] = SimpleQueue()  # C, so a finalizer may use it
+        self._thread: threading.Thread | None = None
+        self._ident = 0
+        self._starting, self._running = threading.Lock(), threading.Lock()
+        self._helpers: set[int] = set()
+
+    def is_writer_thread(self) -> bool:
+        """Tell whether this thread works for the store now, so that it cannot wait for it."""
+        me = get_ident()
+        return me == self._ident or me in self._helpers
+
+    def ask(self, what: str, /, *args: Any) -> Any:
+        """Run an operation and wait for it; it is done even if the waiting is interrupted."""
+        call = Call(what, args)
+        self._submit(call)
+        call.done.acquire()
+        if call.error is not None:
+            try:
+                raise call.error
+            finally:
+                del call  # the traceback would keep it, and its bytes, in a cycle
+        return call.result
+
+    async def ask_soon(self, what: str, /, *args: Any) -> Any:
+        """Await an operation; it is done even if the await is cancelled."""
+        future = asyncio.get_running_loop().create_future()
+        self._submit(Call(what, args, future))
+        return await future
+
+    def close(self) -> None:
+        """Finish what was asked before, refuse the rest, end the thread; idempotent."""
+        self._stop()
+        if not self.is_writer_thread():
+            self._finish()
+
+    def abandon(self) -> None:
+        """Close without waiting: the store was collected, so nobody waits for an answer."""
+        self._stop()
+        if self._thread is None:
+            self._runner.shut()
+
+    def _stop(self) -> None:
+        self._closed = True
+        self._queue.put(None)
+
+    def suspend(self, patience: float) -> bool:
+        """Keep the runner from work, with nothing open, until `resume`: a fork is coming."""
+        if self.is_writer_thread() or not self._running.acquire(timeout=patience):
+            return False
+        self._runner.shut()
+        return True
+
+    def resume(self) -> None:
+        """End what `suspend` began, in the process that called it."""
+        self._running.release()
+
+    def start_anew(self, *, inherited: bool) -> None:
+        """Forget in a forked child what belongs to its parent: the thread, what waits."""
+        if inherited:
+            self._runner.disown()
+        self._reset()
+
+    def _submit(self, call: Call) -> None:
+        if self._closed:
+            raise StoreClosed(f"{call.what} was called after close(); open {self._path!r} again")
+        if self.is_writer_thread():
+            raise StoreUnavailable(
+                f"{call.what} was called by a finalizer on the thread that works for "
+                f"{self._path!r}; ask is_writer_thread() first, and call later"
+            )
+        self._queue.put(call)
+        if self._thread is None or sys.is_finalizing():
+            self._help()
+        if self._closed:
+            self._finish()  # the call may stand behind the last that the thread took
+
+    def _help(self) -> None:
+        me = get_ident()
+        self._helpers.add(me)
+        try:
+            with self._starting:
+                if self._thread is not None and not sys.is_finalizing():
+                    return
+                if self._start():
+                    return
+            self._run_here()
+        finally:
+            self._helpers.discard(me)
+
+    def _start(self) -> bool:
+        thread = threading.Thread(target=self._work, name="floodline-store", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # at exit, or no more threads are to be had
+            return False
+        self._thread = thread
+        return True
+
+    def _run_here(self) -> None:
+        """Do what waits on this thread; a thread that exit froze may hold the lock for ever."""
+        if not self._running.acquire(timeout=_LAST_PATIENCE if sys.is_finalizing() else -1):
+            self._refuse(StoreUnavailable(f"{self._path!r} cannot be used any more at exit"))
+            return
+        try:
+            while batch := self._take(block=False):
+                self._runner.run(batch)
+                _settle(batch)
+        finally:
+            self._running.release()
+
+    def _work(self) -> None:
+        self._ident = get_ident()
+        while batch := self._take(block=True):
+            with self._running:
+                self._runner.run(batch)
+            _settle(batch)
+            del batch  # an idle thread holds nobody's bytes
+        with self._running:
+            self._runner.shut()
+        self._ident = 0
+
+    def _take(self, *, block: bool) -> list[Call]:
+        """Return what waits, at most a batch; nothing means: the end was reached."""
+        batch: list[Call] = []
+        get = self._queue.get_nowait
+        try:
+            call = self._queue.get(block)
+            while call is not None:
+                batch.append(call)
+                if len(batch) == _BATCH:
+                    return batch
+                call = get()
+            if batch:
+                self._queue.put(None)  # the end is for the next time
+        except Empty:
+            pass
+        return batch
+
+    def _finish(self) -> None:
+        """Wait for the thread to end, close, and refuse what came too late."""
+        me = get_ident()
+        self._helpers.add(me)
+        try:
+            with self._starting:
+                thread = self._thread
+            if thread is not None and not sys.is_finalizing():
+                thread.join()
+            else:
+                self._run_here()
+            with self._running:
+                self._runner.shut()
+        finally:
+            self._helpers.discard(me)
+        self._refuse(StoreClosed(f"{self._path!r} was closed meanwhile; open it again"))
+
+    def _refuse(self, error: Exception) -> None:
+        late: list[Call] = []
+        while True:
+            try:
+                call = self._queue.get_nowait()
+            except Empty:
+                break
+            if call is not None:
+                call.error = type(error)(*error.args)
+                late.append(call)
+        _settle(late)
+
+
+def _settle(batch: Sequence[Call]) -> None:
+    """Wake the callers: a lock for a thread, one message for each event loop."""
+    loops: dict[asyncio.AbstractEventLoop, list[Call]] = {}
+    for call in batch:
+        if call.future is None:
+            call.done.release()
+        else:
+            loops.setdefault(call.future.get_loop(), []).append(call)
+    for loop, calls in loops.items():
+        try:
+            loop.call_soon_threadsafe(_settle_futures, calls)
+        except RuntimeError:  # the loop was closed meanwhile: nobody waits
+            continue
+
+
+def _settle_futures(calls: Sequence[Call]) -> None:
+    for call in calls:
+        future = call.future
+        if future is None or future.done():  # cancelled
+            continue
+        if call.error is not None:
+            future.set_exception(call.error)
+        else:
+            future.set_result(call.result)
