@@ -27,17 +27,19 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from threading import get_ident
 
 
 class Guard:
     """The lock, the flag, and the operations that wait until the lock is free."""
 
-    __slots__ = ("busy", "late", "lock")
+    __slots__ = ("_running", "busy", "late", "lock")
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.busy = False
         self.late: deque[Callable[[], object]] = deque()
+        self._running: set[int] = set()
 
     def is_guest(self) -> bool:
         """Tell whether this thread has interrupted a section of its own."""
@@ -57,17 +59,38 @@ class Guard:
         if self.late:
             self.run_late()
 
+    def soon(self, section: Callable[[], object]) -> None:
+        """Run a section, but do not wait for another thread that is inside: it runs this one too.
+
+        For what the garbage collector may call.
+        """
+        self.late.append(partial(self.run, section))
+        # who owns the lock now will look into `late` after the release
+        if self.lock.acquire(blocking=False):
+            guest = self.busy
+            self.lock.release()
+            if not guest:
+                self.run_late()
+
     def run_late(self) -> None:
-        """Run what waits, outside the lock; each is a whole operation."""
-        while self.late:
-            try:
-                operation = self.late.popleft()
-            except IndexError:  # another thread was faster
-                return
-            operation()
+        """Run what waits, outside the lock; each is a whole operation, and they do not nest."""
+        me = get_ident()
+        if me in self._running:  # the loop further down this stack goes on with it
+            return
+        self._running.add(me)
+        try:
+            while self.late:
+                try:
+                    operation = self.late.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                operation()
+        finally:
+            self._running.discard(me)
 
     def reset(self) -> None:
         """Start anew in a forked child: whoever held the lock does not exist there."""
         self.lock = threading.RLock()
         self.busy = False
         self.late.clear()
+        self._running.clear()
