@@ -75,18 +75,20 @@ class Guard:
     def run_late(self) -> None:
         """Run what waits, outside the lock; each is a whole operation, and they do not nest."""
         me = get_ident()
-        if me in self._running:  # the loop further down this stack goes on with it
-            return
-        self._running.add(me)
-        try:
-            while self.late:
-                try:
-                    operation = self.late.popleft()
-                except IndexError:  # another thread was faster
-                    return
-                operation()
-        finally:
-            self._running.discard(me)
+        while self.late and me not in self._running:  # else the loop down this stack goes on
+            self._running.add(me)
+            try:
+                self._run_waiting()
+            finally:
+                self._running.discard(me)
+
+    def _run_waiting(self) -> None:
+        while self.late:
+            try:
+                operation = self.late.popleft()
+            except IndexError:  # another thread was faster
+                return
+            operation()
 
     def reset(self) -> None:
         """Start anew in a forked child: whoever held the lock does not exist there."""
