@@ -2,8 +2,11 @@
 
 FloodlineError
 ├── ConfigError (ValueError)             a setting or argument cannot work
+│   └── Unweighable (TypeError)          `max_bytes` without `weigh`, and no str or bytes
 ├── TooLarge (ValueError)                one item alone is above the bound
 ├── BatchFull (BufferError)              the sink fails and the batch is at its hard limit
+├── BatchClosed (ValueError)             used after `close()`
+├── CreationCycle (RuntimeError)         a factory waits for the value that it is making
 ├── SessionError
 │   ├── SessionNotFound (KeyError)       neither live nor stored, and `create=False`
 │   ├── SessionClosed                    closed meanwhile, or a short time ago
@@ -23,7 +26,8 @@ FloodlineError
 │   └── CodecError (TypeError)           the state cannot be encoded, or came back different
 └── HistoryError
     ├── MalformedMessage (ValueError)    a message that no provider defines so, with its place
-    └── PinsTooLarge (ValueError)        what must stay is alone above the bound
+    ├── PinsTooLarge (ValueError)        what must stay is alone above the bound
+    └── ArchiveFailed (OSError)          nothing can leave, and the history is at twice its bound
 """
 
 from __future__ import annotations
@@ -37,12 +41,24 @@ class ConfigError(FloodlineError, ValueError):
     """A setting or argument that cannot work; says the value, the limit and what to do."""
 
 
+class Unweighable(ConfigError, TypeError):
+    """A value that is neither str nor bytes, in a container that has `max_bytes` but no `weigh`."""
+
+
 class TooLarge(FloodlineError, ValueError):
     """One item alone weighs more than the whole bound; nothing was evicted for it."""
 
 
 class BatchFull(FloodlineError, BufferError):
     """The sink keeps failing and the batch has reached its hard limit; the item was not taken."""
+
+
+class BatchClosed(FloodlineError, ValueError):
+    """The batch was used after it had been closed; the item was not taken."""
+
+
+class CreationCycle(FloodlineError, RuntimeError):
+    """A factory asked, directly or over others, for the value that it is making."""
 
 
 class SessionError(FloodlineError):
@@ -127,6 +143,15 @@ class HistoryError(FloodlineError):
 class MalformedMessage(HistoryError, ValueError):
     """A message that is not as its provider defines it; the message ends in the place."""
 
+    def __init__(self, why: str, *, place: str = "$") -> None:
+        super().__init__(f"{why}: {place}")
+        self.why = why
+        self.place = place
+
 
 class PinsTooLarge(HistoryError, ValueError):
     """System and pinned messages alone are above the bound."""
+
+
+class ArchiveFailed(HistoryError, OSError):
+    """The archive refuses what must leave, and the history stands at twice its bound."""
