@@ -99,6 +99,7 @@ class Database:
                 operations.forget_stale_leases(_STALE_LEASE)
             for call in batch:
                 self._operate(operations, call)
+            operations.end()
             connection.execute("COMMIT")
             self._fresh = self._fresh and not writes
         except BaseException as error:

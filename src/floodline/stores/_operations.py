@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable
+from typing import Any, NoReturn
 
 from floodline.errors import SessionConflict
 from floodline.stores._calls import Kept
@@ -20,32 +21,34 @@ INSERT INTO leases VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE
 SET owner = ?3, fence = ?4, since = ?5, until = ?6
 WHERE owner = ?3 OR owner = ?7 OR NOT (since <= ?5 AND ?5 < until)
 """
-_HEAD = """
-SELECT version, CASE version WHEN ?3 THEN NULL ELSE
-    (SELECT envelope FROM bodies WHERE name = ?1 AND id = ?2) END
-FROM heads WHERE name = ?1 AND id = ?2
+_GRANT = """
+SELECT version, CASE version WHEN ?3 THEN NULL ELSE envelope END
+FROM sessions WHERE name = ?1 AND id = ?2
 """
 _RENEW = """
 UPDATE leases SET since = ?, until = ? WHERE name = ? AND id = ? AND fence = ? AND owner = ?
 """
 _UNLEASE = "DELETE FROM leases WHERE name = ? AND id = ? AND fence = ?"
 _LEASED = "SELECT 1 FROM leases WHERE name = ? AND id = ? AND fence = ?"
-_WRITE_HEAD = """
-UPDATE heads SET version = version + 1, write_id = ?1, used_at = ?2, size = ?3
-WHERE name = ?4 AND id = ?5 AND version = ?6 AND write_id <> ?1
+_ROW = "SELECT row, version, write_id, size, slot FROM sessions WHERE name = ? AND id = ?"
+_MAKE = "INSERT INTO sessions VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)"
+_WRITE = """
+UPDATE sessions SET version = ?, write_id = ?, used_at = ?, size = ?, envelope = ? WHERE row = ?
 """
-_MAKE_HEAD = """
-INSERT INTO heads SELECT ?4, ?5, floor + 1, ?1, ?2, ?3 FROM meta WHERE true ON CONFLICT DO NOTHING
-"""
-_WRITE_BODY = "UPDATE bodies SET envelope = ?3 WHERE name = ?1 AND id = ?2"
-_MAKE_BODY = "INSERT OR REPLACE INTO bodies VALUES (?, ?, ?)"
-_WRITTEN = "SELECT version FROM heads WHERE name = ? AND id = ? AND write_id = ?"
-_VERSION = "SELECT version FROM heads WHERE name = ? AND id = ?"
+_USE = "UPDATE sessions SET used_at = ? WHERE name = ? AND id = ? AND slot = ?"
+_USE_IN_SLOT = "UPDATE sessions SET used_at = ?, slot = ? WHERE name = ? AND id = ?"
 _UNUSED = """
-SELECT h.id FROM heads h LEFT JOIN leases l ON l.name = h.name AND l.id = h.id
-WHERE h.name = ?1 AND h.used_at <= ?2 AND (l.until IS NULL OR l.until <= ?3 OR l.since > ?4)
-ORDER BY h.used_at LIMIT ?5
+SELECT s.row, s.id, s.version, s.size
+FROM sessions s LEFT JOIN leases l ON l.name = s.name AND l.id = s.id
+WHERE s.name = ?1 AND s.slot <= ?2 AND s.used_at <= ?3
+    AND (l.until IS NULL OR l.until <= ?4 OR l.since > ?5)
+ORDER BY s.slot LIMIT ?6
 """
+_TOTAL = """
+INSERT INTO totals VALUES (?1, ?2, ?3)
+ON CONFLICT DO UPDATE SET count = count + ?2, bytes = bytes + ?3
+"""
+_SLOT = 600.0
 
 
 class Operations:
@@ -57,12 +60,20 @@ class Operations:
         self._execute = connection.cursor().execute
         self._measure, self._kind = measure, kind
         self._now = self._wall = 0.0
-        self._fence = self._wanted = 0
+        self._fence = self._wanted = self._slot = 0
+        self._totals: dict[str, tuple[int, int]] = {}
 
     def begin(self, now: float, wall: float, acquires: int) -> None:
         """Forget the last batch; its fences may have been rolled back."""
-        self._now, self._wall = now, wall
+        self._now, self._wall, self._slot = now, wall, int(wall / _SLOT)
         self._fence, self._wanted = 0, acquires
+        self._totals.clear()
+
+    def end(self) -> None:
+        """Write what the batch has gathered; the commit follows."""
+        for name, (count, size) in self._totals.items():
+            self._execute(_TOTAL, (name, count, size))
+        self._totals.clear()
 
     def forget_stale_leases(self, seconds: float) -> None:
         """Drop what crashes left: leases that ran out long ago, or before the last boot."""
@@ -82,7 +93,7 @@ class Operations:
             if not owner_is_dead(holder):
                 return Held(holder, until - now)
             execute(_LEASE, (*terms, holder))
-        row = execute(_HEAD, (name, id, known)).fetchone()
+        row = execute(_GRANT, (name, id, known)).fetchone()
         return Grant(fence, 0, None) if row is None else Grant(fence, *row)
 
     def renew(self, name: str, owner: str, fences: dict[str, int], lease: float) -> set[str]:
@@ -94,9 +105,9 @@ class Operations:
 
     def release(self, name: str, id: str, fence: int) -> None:
         if self._execute(_UNLEASE, (name, id, fence)).rowcount:
-            self._execute(
-                "UPDATE heads SET used_at = ? WHERE name = ? AND id = ?", (self._wall, name, id)
-            )
+            now, slot = self._wall, self._slot
+            if not self._execute(_USE, (now, name, id, slot)).rowcount:
+                self._execute(_USE_IN_SLOT, (now, slot, name, id))
 
     def save(
         self,
@@ -113,54 +124,55 @@ class Operations:
             ours = execute(_UNLEASE, lease).rowcount == 1
         else:
             ours = execute(_LEASED, lease).fetchone() is not None
-        if ours:
-            head = (write_id, self._wall, len(envelope), name, id)
-            if version and execute(_WRITE_HEAD, (*head, version)).rowcount:
-                execute(_WRITE_BODY, (name, id, envelope))
-                return version + 1
-            if not version and execute(_MAKE_HEAD, head).rowcount:
-                execute(_MAKE_BODY, (name, id, envelope))
-                return self._version(name, id)
-        again = self.written(name, id, write_id)
-        if again is not None:
-            return again
-        why = why_refused(ours, version, self._version(name, id))
-        self._keep("conflicts", name, id, envelope, why, None)
-        raise SessionConflict(conflict_message(name, id, why))
+        row = execute(_ROW, (name, id)).fetchone()
+        if row is not None and row[2] == write_id:
+            stored: int = row[1]
+            return stored
+        if not ours or version != (row[1] if row is not None else 0):
+            self._refuse(name, id, envelope, why_refused(ours, version, row[1] if row else 0))
+        if row is None:
+            return self._make(name, id, envelope, write_id)
+        return self._overwrite(name, envelope, write_id, row)
 
     def written(self, name: str, id: str, write_id: str) -> int | None:
-        row = self._execute(_WRITTEN, (name, id, write_id)).fetchone()
-        return None if row is None else row[0]
+        row = self._execute(_ROW, (name, id)).fetchone()
+        return row[1] if row is not None and row[2] == write_id else None
 
     def load(self, name: str, id: str) -> Record | None:
-        row = self._execute(_HEAD, (name, id, None)).fetchone()
+        row = self._execute(_GRANT, (name, id, None)).fetchone()
         return None if row is None else Record(*row)
 
     def delete(self, name: str, id: str, fence: int) -> bool:
         if not self._execute(_UNLEASE, (name, id, fence)).rowcount:
             raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
-        return self._forget(name, id)
+        row = self._execute(_ROW, (name, id)).fetchone()
+        if row is not None:
+            self._forget(name, row[0], row[1], row[3])
+        return row is not None
 
     def quarantine(self, name: str, id: str, envelope: bytes, why: str) -> None:
         self._keep("quarantine", name, id, envelope, why, hashlib.sha256(envelope).digest())
 
     def purge(self, name: str, unused: float, limit: int) -> list[str]:
-        times = (self._wall - unused, self._now - unused, self._now)
-        gone = [row[0] for row in self._execute(_UNUSED, (name, *times, limit)).fetchall()]
-        for one in gone:
+        oldest = self._wall - unused
+        terms = (name, int(oldest / _SLOT), oldest, self._now - unused, self._now, limit)
+        gone = self._execute(_UNUSED, terms).fetchall()
+        for row, one, version, size in gone:
             self._execute("DELETE FROM leases WHERE name = ? AND id = ?", (name, one))
-            self._forget(name, one)
-        return gone
+            self._forget(name, row, version, size)
+        return [one for _, one, _, _ in gone]
 
     def ids(self, name: str, after: str, limit: int) -> list[str]:
-        sql = "SELECT id FROM heads WHERE name = ? AND id > ? ORDER BY id LIMIT ?"
+        sql = "SELECT id FROM sessions WHERE name = ? AND id > ? ORDER BY id LIMIT ?"
         return [row[0] for row in self._execute(sql, (name, after, limit)).fetchall()]
 
     def count(self, name: str) -> int:
+        self.end()
         row = self._execute("SELECT count FROM totals WHERE name = ?", (name,)).fetchone()
         return row[0] if row is not None else 0
 
     def stats(self) -> StoreStats:
+        self.end()
         figures = self._execute("""
             SELECT (SELECT ifnull(sum(count), 0) FROM totals),
                 (SELECT ifnull(sum(bytes), 0) FROM totals), (SELECT count(*) FROM leases),
@@ -193,14 +205,36 @@ class Operations:
         self._fence += 1
         return self._fence
 
-    def _version(self, name: str, id: str) -> int:
-        row = self._execute(_VERSION, (name, id)).fetchone()
-        return row[0] if row is not None else 0
+    def _make(self, name: str, id: str, envelope: bytes, write_id: str) -> int:
+        (floor,) = self._execute("SELECT floor FROM meta").fetchone()
+        size = len(envelope)
+        row = (name, id, floor + 1, write_id, self._wall, self._slot, size, envelope)
+        self._execute(_MAKE, row)
+        self._count(name, 1, size)
+        return int(floor) + 1
 
-    def _forget(self, name: str, id: str) -> bool:
-        return (
-            self._execute("DELETE FROM heads WHERE name = ? AND id = ?", (name, id)).rowcount == 1
-        )
+    def _overwrite(self, name: str, envelope: bytes, write_id: str, old: Any) -> int:
+        row, version, _, old_size, slot = old
+        size = len(envelope)
+        self._execute(_WRITE, (version + 1, write_id, self._wall, size, envelope, row))
+        if slot != self._slot:
+            self._execute("UPDATE sessions SET slot = ? WHERE row = ?", (self._slot, row))
+        if size != old_size:
+            self._count(name, 0, size - old_size)
+        return int(version) + 1
+
+    def _forget(self, name: str, row: int, version: int, size: int) -> None:
+        self._execute("DELETE FROM sessions WHERE row = ?", (row,))
+        self._execute("UPDATE meta SET floor = ?1 WHERE floor < ?1", (version,))
+        self._count(name, -1, -size)
+
+    def _count(self, name: str, rows: int, size: int) -> None:
+        count, total = self._totals.get(name, (0, 0))
+        self._totals[name] = (count + rows, total + size)
+
+    def _refuse(self, name: str, id: str, envelope: bytes, why: str) -> NoReturn:
+        self._keep("conflicts", name, id, envelope, why, None)
+        raise SessionConflict(conflict_message(name, id, why))
 
     def _keep(
         self, table: str, name: str, id: str, envelope: bytes, why: str, digest: bytes | None

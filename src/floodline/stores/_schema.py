@@ -1,10 +1,11 @@
 """The tables of a store file, and how a connection to it is made.
 
-A row is a small head and its body, so that neither a lease nor a use rewrites the bytes. Leases are
-a table of their own with as many rows as sessions are held now. The totals are kept by triggers:
-counting a million rows would stop the writer. `floor` is the highest version of any row that was
-deleted; a row that comes again under the same id begins above it, so that a version a process has
-in memory never stands for other bytes.
+Leases are a table of their own, with as many rows as sessions are held now, so that a lease does
+not rewrite a state. A use writes `used_at` only, which SQLite overwrites in place; the index for
+the retention holds the slot of ten minutes, which seldom changes. Totals are kept, because counting
+a million rows would stop the writer. `floor` is the highest version of all rows that were deleted:
+one that comes again under the same id begins above it, so that a version which some process still
+has in memory never stands for other bytes.
 """
 
 from __future__ import annotations
@@ -35,32 +36,18 @@ INSERT INTO meta VALUES (1, 0, 0, 0, 0);
 CREATE TABLE totals (
     name TEXT PRIMARY KEY, count INTEGER NOT NULL, bytes INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE heads (
-    name TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, write_id TEXT NOT NULL,
-    used_at REAL NOT NULL, size INTEGER NOT NULL, PRIMARY KEY (name, id)
-) WITHOUT ROWID;
-CREATE INDEX heads_by_use ON heads (name, used_at);
-CREATE TABLE bodies (
-    name TEXT NOT NULL, id TEXT NOT NULL, envelope BLOB NOT NULL, PRIMARY KEY (name, id)
-) WITHOUT ROWID;
+CREATE TABLE sessions (
+    row INTEGER PRIMARY KEY, name TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL,
+    write_id TEXT NOT NULL, used_at REAL NOT NULL, slot INTEGER NOT NULL, size INTEGER NOT NULL,
+    envelope BLOB NOT NULL, UNIQUE (name, id)
+);
+CREATE INDEX sessions_by_use ON sessions (name, slot);
 CREATE TABLE leases (
     name TEXT NOT NULL, id TEXT NOT NULL, owner TEXT NOT NULL, fence INTEGER NOT NULL,
     since REAL NOT NULL, until REAL NOT NULL, PRIMARY KEY (name, id)
 ) WITHOUT ROWID;
 CREATE TABLE conflicts {_KEPT};
 CREATE TABLE quarantine {_KEPT};
-CREATE TRIGGER head_made AFTER INSERT ON heads BEGIN
-    INSERT INTO totals VALUES (new.name, 1, new.size)
-        ON CONFLICT DO UPDATE SET count = count + 1, bytes = bytes + new.size;
-END;
-CREATE TRIGGER head_resized AFTER UPDATE OF size ON heads WHEN new.size <> old.size BEGIN
-    UPDATE totals SET bytes = bytes + new.size - old.size WHERE name = new.name;
-END;
-CREATE TRIGGER head_gone AFTER DELETE ON heads BEGIN
-    DELETE FROM bodies WHERE name = old.name AND id = old.id;
-    UPDATE totals SET count = count - 1, bytes = bytes - old.size WHERE name = old.name;
-    UPDATE meta SET floor = max(floor, old.version);
-END;
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {SCHEMA_VERSION};
 """

@@ -1,8 +1,9 @@
 """The one thread that works on a file, and how calls come to it and answers go back.
 
 While a batch is being committed the calls of other threads and loops queue up, and are the next
-batch. Where no thread can be started (at interpreter exit, or at the limit of the system) the
-caller runs what waits itself.
+batch. A caller that finds nobody at work runs its call itself, which saves the way to the thread
+and back. Where no thread can be started (at interpreter exit, or at the limit of the system) the
+caller runs all that waits.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ class Writer:
         self._queue: SimpleQueue[Call | None] = SimpleQueue()  # C, so a finalizer may use it
         self._thread: threading.Thread | None = None
         self._ident = 0
+        self._waiting = False
         self._starting, self._running = threading.Lock(), threading.Lock()
         self._helpers: set[int] = set()
 
@@ -72,8 +74,9 @@ class Writer:
     def ask(self, what: str, /, *args: Any) -> Any:
         """Run an operation and wait for it; it is done even if the waiting is interrupted."""
         call = Call(what, args)
-        self._submit(call)
-        call.done.acquire()
+        if not self._run_alone(call):
+            self._submit(call)
+            call.done.acquire()
         if call.error is not None:
             try:
                 raise call.error
@@ -134,10 +137,27 @@ class Writer:
         if self._closed:
             self._finish()  # the call may stand behind the last that the thread took
 
+    def _run_alone(self, call: Call) -> bool:
+        """Run a call here and now if nobody is at work and nobody waits: two switches less."""
+        if self._waiting or self._running.locked() or not self._queue.empty():
+            return False
+        if self._closed or self.is_writer_thread():
+            return False
+        me = get_ident()
+        try:
+            self._helpers.add(me)
+            with self._running:  # `acquire` and then `try` would lose the lock to a Ctrl-C
+                if self._closed:
+                    return False
+                self._runner.run((call,))
+            return True
+        finally:
+            self._helpers.discard(me)
+
     def _help(self) -> None:
         me = get_ident()
-        self._helpers.add(me)
         try:
+            self._helpers.add(me)
             with self._starting:
                 if self._thread is not None and not sys.is_finalizing():
                     return
@@ -171,7 +191,9 @@ class Writer:
     def _work(self) -> None:
         self._ident = get_ident()
         while batch := self._take(block=True):
+            self._waiting = True  # or a busy caller might take its turn again and again
             with self._running:
+                self._waiting = False
                 self._runner.run(batch)
             _settle(batch)
             del batch  # an idle thread holds nobody's bytes
@@ -199,8 +221,8 @@ class Writer:
     def _finish(self) -> None:
         """Wait for the thread to end, close, and refuse what came too late."""
         me = get_ident()
-        self._helpers.add(me)
         try:
+            self._helpers.add(me)
             with self._starting:
                 thread = self._thread
             if thread is not None and not sys.is_finalizing():

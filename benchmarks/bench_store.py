@@ -1,0 +1,112 @@
+"""Acquire and save through the store, beside a bare `sqlite3` upsert loop, in one run.
+
+    python benchmarks/bench_store.py [--seconds 2] [--threads 16]
+
+A use is one `acquire` and one `save(release=True)`, two transactions; the bare loop commits one
+upsert each. Both write 4 KiB, in WAL with `synchronous=NORMAL`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sqlite3
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from floodline.stores import Grant, SQLiteStore, new_owner
+
+STEM = b"x" * 4088
+
+
+def payload(turn: int) -> bytes:
+    """Make 4 KiB that differ at both ends: SQLite does not write what is the same."""
+    number = turn.to_bytes(4, "big")
+    return number + STEM + number
+
+
+def bare(directory: Path, seconds: float) -> float:
+    connection = sqlite3.connect(directory / "bare.db", isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("CREATE TABLE rows (id TEXT PRIMARY KEY, state BLOB)")
+    sql = "INSERT INTO rows VALUES (?1, ?2) ON CONFLICT DO UPDATE SET state = ?2"
+    turns = itertools.count()
+
+    def upsert() -> None:
+        turn = next(turns)
+        connection.execute(sql, (f"id{turn % 1000}", payload(turn)))
+
+    rate = repeat(upsert, seconds)
+    connection.close()
+    return rate
+
+
+def stored(directory: Path, seconds: float, threads: int) -> float:
+    store = SQLiteStore(directory / f"store{threads}.db")
+    users = [user(store, n) for n in range(threads)]
+    rates: list[float] = []
+    workers = [
+        threading.Thread(target=lambda one=one: rates.append(repeat(one, seconds))) for one in users
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    store.close()
+    return sum(rates)
+
+
+def user(store: SQLiteStore, number: int) -> Callable[[], object]:
+    owner, turns = new_owner("bench"), itertools.count()
+    versions: dict[str, int] = {}
+
+    def use() -> None:
+        turn = next(turns)
+        id = f"{number}/{turn % 64}"
+        grant = store.acquire("bench", id, owner, lease=15.0, known=versions.get(id))
+        if not isinstance(grant, Grant):
+            raise SystemExit(f"{id} is held: {grant}")
+        versions[id] = store.save(
+            "bench",
+            id,
+            payload(turn),
+            fence=grant.fence,
+            version=grant.version,
+            write_id=f"{number}-{turn}",
+            release=True,
+        )
+
+    return use
+
+
+def repeat(work: Callable[[], object], seconds: float) -> float:
+    for _ in range(100):
+        work()
+    start, done = time.perf_counter(), 0
+    while (spent := time.perf_counter() - start) < seconds:
+        work()
+        done += 1
+    return done / spent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--threads", type=int, default=16)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        loop = bare(directory, options.seconds)
+        print(f"{'bare sqlite3 upsert, one commit each':40} {loop:9,.0f}/s")
+        for threads in (1, options.threads):
+            rate = stored(directory, options.seconds, threads)
+            what = f"store acquire + save, {threads} caller{'s'[: threads > 1]}"
+            print(f"{what:40} {rate:9,.0f}/s  {rate / loop:5.2f} x the bare loop")
+
+
+if __name__ == "__main__":
+    main()
