@@ -92,7 +92,13 @@ class Ticker:
         self._schedule(due, tick)
 
     def _schedule(self, due: float, tick: weakref.WeakMethod[Tick]) -> None:
+        alive = tick()
+        if alive is None:  # it could not even be hashed
+            return
         if due < self._next.get(tick, float("inf")):
+            self._next.pop(
+                tick, None
+            )  # the key must be this very reference: dead ones equal no other
             self._next[tick] = due
             self._count += 1
             heapq.heappush(self._heap, (due, self._count, tick))
