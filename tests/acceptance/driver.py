@@ -1,0 +1,256 @@
+"""The one driver of the acceptance suites.
+
+Behave drives the library through two hosts that are shaped like the systems whose authors asked for
+it: `PlanService` and `PluginHost`. Robot drives the example server through `AgentServer`, as a real
+process, over HTTP.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from floodline import Reason, Sessions, SessionScope
+from floodline.stores import MemoryStore
+
+SERVER = Path(__file__).parents[2] / "examples" / "agent_server.py"
+PATIENCE = 30.0  # a safety net, not a measure
+
+
+class Clock:
+    """Time that passes when a scenario says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def advance(self, minutes: float) -> None:
+        self.now += minutes * 60
+
+
+class MemoryService:
+    """What PlanService keeps for a session: it has a lock, cannot be encoded, and wants a close."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.lock = threading.Lock()
+        self.notes: list[str] = []
+        self.closed: list[str] = []  # its host puts its own list here
+        self.breaks_on_close = False
+
+    def close(self) -> None:
+        self.closed.append(self.session_id)
+        if self.breaks_on_close:
+            raise OSError(f"the memory of {self.session_id} cannot be flushed")
+
+
+class PlanService:
+    """`dict[session_id, MemoryService]`, filled by three code paths, rebuilt on `Sessions`."""
+
+    def __init__(self, clock: Clock, **bounds: Any) -> None:
+        self.left: list[tuple[str, Reason]] = []
+        self.refs: list[weakref.ref[MemoryService]] = []
+        self.closed: list[str] = []
+        self.most_live = 0
+        self.scope = SessionScope()
+        self.locks = self.scope.map("locks")
+        self.memories = Sessions(
+            MemoryService,
+            on_open=self._opened,
+            on_leave=self._leaves,
+            scope=self.scope,
+            clock=clock,
+            name="plans",
+            **bounds,
+        )
+
+    def create_plan(self, session_id: str, goal: str) -> int:
+        return self._note(session_id, f"goal: {goal}")
+
+    def run_step(self, session_id: str, step: str, error: Exception | None = None) -> int:
+        with self.memories.use(session_id) as memory:
+            memory.notes.append(f"step: {step}")
+            if error is not None:
+                raise error
+            return len(memory.notes)
+
+    def review(self, session_id: str) -> int:
+        return self._note(session_id, "review")
+
+    def clear_memory(self, session_id: str) -> None:
+        self.memories.close(session_id)
+
+    def notes(self, session_id: str) -> list[str]:
+        with self.memories.use(session_id, create=False) as memory:
+            return list(memory.notes)
+
+    def lives(self, session_id: str) -> bool:
+        return session_id in self.memories
+
+    def reasons(self, session_id: str) -> list[str]:
+        return [str(reason) for left, reason in self.left if left == session_id]
+
+    def still_in_memory(self) -> list[str]:
+        gc.collect()
+        return [service.session_id for ref in self.refs if (service := ref()) is not None]
+
+    def _note(self, session_id: str, note: str) -> int:
+        with self.memories.use(session_id) as memory:
+            memory.notes.append(note)
+            self.most_live = max(self.most_live, len(self.memories))
+            return len(memory.notes)
+
+    def _opened(self, session_id: str, memory: MemoryService) -> None:
+        self.locks[session_id] = threading.Lock()
+        memory.closed = self.closed
+        self.refs.append(weakref.ref(memory))
+
+    def _leaves(self, session_id: str, _: MemoryService, reason: Reason) -> None:
+        self.left.append((session_id, reason))
+
+
+class PluginHost:
+    """Many maps keyed by session that a `session.deleted` event should clear, and may not."""
+
+    MAPS = 35
+
+    def __init__(self, clock: Clock, *, stored: bool = False, **bounds: Any) -> None:
+        self.finalized: Counter[str] = Counter()
+        self.most_entries = 0
+        self.scope = SessionScope()
+        self.maps = [self.scope.map(f"plugin-{n}") for n in range(self.MAPS)]
+        self.sessions = Sessions(
+            dict,
+            store=MemoryStore() if stored else None,
+            on_leave=self._leaves,
+            scope=self.scope,
+            clock=clock,
+            name="host",
+            **bounds,
+        )
+
+    def work(self, session_id: str) -> int:
+        with self.sessions.use(session_id) as state:
+            return self._work(session_id, state)
+
+    def late_work(self, session_id: str) -> int:
+        """What a handler does for an event that may come after the end of its session."""
+        with self.sessions.use(session_id, create=False) as state:
+            return self._work(session_id, state)
+
+    def deleted_event(self, session_id: str) -> None:
+        self.sessions.close(session_id)
+
+    def entries(self, session_id: str) -> int:
+        return sum(session_id in plugin for plugin in self.maps)
+
+    def all_entries(self) -> int:
+        return sum(len(plugin) for plugin in self.maps)
+
+    def _work(self, session_id: str, state: dict[str, int]) -> int:
+        for plugin in self.maps:
+            plugin[session_id] = object()
+        state["tasks"] = state.get("tasks", 0) + 1
+        self.most_entries = max(self.most_entries, self.all_entries())
+        return state["tasks"]
+
+    def _leaves(self, session_id: str, state: object, reason: Reason) -> None:
+        self.finalized[session_id] += 1
+
+
+class AgentServer:
+    """Robot keywords: the example server as a process of its own, and a client for it."""
+
+    ROBOT_LIBRARY_SCOPE = "TEST"
+
+    def __init__(self) -> None:
+        self._directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self._process: subprocess.Popen[str] | None = None
+        self._http = httpx.Client(timeout=PATIENCE)
+
+    def start_server(self) -> str:
+        """Start it on a free port; the same database each time in one test."""
+        database = Path(self._directory.name) / "agent.db"
+        self._process = subprocess.Popen(
+            [sys.executable, str(SERVER), "--port", "0", "--db", str(database)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        first = self._process.stdout.readline()
+        assert first.startswith("Listening on http://"), f"the server said {first!r}"
+        self._http.base_url = first.split()[2].rstrip(",")
+        return str(self._http.base_url)
+
+    def stop_server(self) -> None:
+        """Ask it to end, and wait until it has."""
+        self._end(lambda process: process.terminate())
+
+    def kill_server(self) -> None:
+        """Give it no chance: `kill -9`."""
+        self._end(lambda process: process.kill())
+
+    def clean_up(self) -> None:
+        self.stop_server()
+        self._http.close()
+        self._directory.cleanup()
+
+    def say(self, chat: str, text: str) -> dict[str, Any]:
+        return self._json(self._http.post(f"/chat/{chat}", json={"text": text}))
+
+    def say_all_at_once(self, chat: str, count: str) -> list[int]:
+        """Send that many messages from as many threads; return the turns that were answered."""
+        numbers = range(int(count))
+        with ThreadPoolExecutor(len(numbers)) as pool:
+            answers = list(pool.map(lambda n: self.say(chat, f"message {n}"), numbers))
+        return sorted(answer["turns"] for answer in answers)
+
+    def read_chat(self, chat: str) -> dict[str, Any]:
+        return self._json(self._http.get(f"/chat/{chat}"))
+
+    def texts_of(self, chat: str) -> list[str]:
+        return [message["content"] for message in self.read_chat(chat)["messages"]]
+
+    def end_chat(self, chat: str) -> None:
+        self._json(self._http.delete(f"/chat/{chat}"))
+
+    def complete_chat(self, chat: str) -> None:
+        self._json(self._http.post(f"/chat/{chat}/done"))
+
+    def live_count(self) -> int:
+        return int(self._json(self._http.get("/stats"))["items"])
+
+    def home_page(self) -> str:
+        return self._http.get("/").text
+
+    def refusal_of(self, method: str, path: str, body: str = "") -> int:
+        """Send what must be refused; check that the answer explains itself; return the status."""
+        response = self._http.request(method, path, content=body.encode())
+        assert response.status_code >= 400, f"{method} {path} was accepted: {response.text}"
+        assert response.json()["error"], "a refusal must say why"
+        return response.status_code
+
+    def _json(self, response: httpx.Response) -> dict[str, Any]:
+        response.raise_for_status()
+        return response.json() if response.content else {}
+
+    def _end(self, how: Any) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            how(process)
+        process.communicate(timeout=PATIENCE)

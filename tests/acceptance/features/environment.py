@@ -1,0 +1,15 @@
+"""Make the driver importable, and give each scenario a clock of its own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from driver import Clock
+
+
+def before_scenario(context, scenario):
+    context.clock = Clock()
+    context.error = None
