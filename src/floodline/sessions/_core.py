@@ -10,6 +10,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 from floodline import telemetry
@@ -97,6 +98,7 @@ class Counters:
     stuck: int = 0
     hook_errors: int = 0
     finalizers_not_run: int = 0
+    purged: int = 0
 
 
 class Core:
@@ -106,7 +108,7 @@ class Core:
         self,
         policy: Policy,
         hooks: Hooks,
-        codec: Codec[Any],
+        codec: Codec,
         clock: Clock,
         who: Callable[[], object],
         owner: Callable[[], str],
@@ -124,7 +126,8 @@ class Core:
         self.guard = Guard()
         self.departed = Departed(self.policy.name)
         self.owner = self.make_owner() if self.policy.stored else ""
-        self.writes = itertools.count(1)
+        self._write_prefix = blake2b(self.owner.encode(), digest_size=8).hexdigest()
+        self._writes = itertools.count(1)
         self.retry_at = 0.0
         self.retry_delay = 0.0
 
@@ -142,6 +145,10 @@ class Core:
         if guard.late:
             guard.run_late()
         return result
+
+    def new_write_id(self) -> str:
+        """Return a name for one write that no other owner uses."""
+        return f"{self._write_prefix}-{next(self._writes)}"
 
     def hook_failed(self, hook: str, id: str, error: BaseException) -> None:
         """Count and report an error of user code that must not stop us."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from floodline import telemetry
-from floodline.errors import SessionConflict, SessionError
+from floodline.errors import SessionConflict
 from floodline.sessions._core import Core, Flow, SeeOut, StoreCall, UserCall
 from floodline.sessions._entry import GONE, Entry, Hold
-from floodline.sessions._saving import give_lease_back, save
-from floodline.stores import Grant
+from floodline.sessions._leases import acquire, give_lease_back
+from floodline.sessions._saving import save
 from floodline.telemetry import Reason
 
 
@@ -51,21 +51,10 @@ def _settle_with_store(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
         yield from delete(core, entry)
     elif entry.dirty:
         if not entry.fence:
-            yield from _lease_again(core, entry)
+            yield from acquire(core, entry, known=entry.version, until=core.clock())
         yield from save(core, entry, release=True)
     else:
         yield from give_lease_back(core, entry)
-
-
-def _lease_again(core: Core, entry: Entry) -> Flow[None]:
-    answer = yield StoreCall(
-        "acquire",
-        (core.policy.name, entry.id, core.owner),
-        {"lease": core.policy.lease, "known": entry.version},
-    )
-    if not isinstance(answer, Grant):
-        raise SessionError(f"session {entry.id!r} is held by another owner ({answer.owner})")
-    core.locked(core.lease_taken, entry, answer.fence)
 
 
 def delete(core: Core, entry: Entry) -> Flow[None]:
@@ -73,7 +62,8 @@ def delete(core: Core, entry: Entry) -> Flow[None]:
     while True:
         fresh = not entry.fence
         if fresh:
-            yield from _lease_again(core, entry)
+            until = core.clock() + core.policy.busy_wait
+            yield from acquire(core, entry, known=entry.version, until=until)
         fence = entry.fence
         core.locked(core.lease_ended, entry)
         try:
@@ -94,19 +84,18 @@ def _delete_late(core: Core, entry: Entry) -> Flow[None]:
 
 def bury(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
     """Run the finalizer, clear the scope, close the state; errors are counted, nothing stops."""
-    id, state = entry.id, entry.state
+    state, on_leave = entry.state, core.hooks.on_leave
     try:
-        if core.hooks.on_leave is not None:
-            yield from _guarded(
-                core, "on_leave", id, UserCall(core.hooks.on_leave, (id, state, reason))
-            )
-        if core.scope is not None:
-            core.scope.leave(id, reason)
-        yield from close_state(core, id, state)
+        if on_leave is not None:
+            call = UserCall(on_leave, (entry.id, state, reason))
+            yield from _guarded(core, "on_leave", entry.id, call)
+        yield from close_state(core, entry.id, state)
     finally:
+        if core.scope is not None:
+            core.scope.leave(entry.id, reason)
         entry.state = None
         entry.owners = None
-        core.departed.watch(state, f"session {id}", core.clock())
+        core.departed.watch(state, f"session {entry.id}", core.clock())
 
 
 def close_state(core: Core, id: str, state: Any) -> Flow[None]:
@@ -134,8 +123,13 @@ def exit_hold(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseE
         problem = yield from _finish(core, hold, error)
         _weigh(core, hold)
     finally:
-        yield from see_out(core, core.locked(core.table.release, hold, core.clock()))
+        yield from release(core, hold)
     return problem
+
+
+def release(core: Core, hold: Hold, *, stamp: bool = True) -> Flow[None]:
+    """End a hold, and see out what that sets free to leave."""
+    yield from see_out(core, core.locked(core.table.release, hold, core.clock(), stamp))
 
 
 def see_out(core: Core, entry: Entry | None) -> Flow[BaseException | None]:

@@ -16,14 +16,13 @@ from floodline.errors import (
     SessionsFull,
     UnreadableRecord,
 )
-from floodline.sessions._core import Await, Core, Flow, Pause, SeeOut, StoreCall, UserCall
+from floodline.sessions._core import Await, Core, Flow, SeeOut, StoreCall, UserCall
 from floodline.sessions._entry import HELD, LEAVE, OPEN, WAIT, Entry, Hold
-from floodline.sessions._leaving import bury, close_state, leave, see_out
-from floodline.sessions._saving import give_lease_back, own_write, save
+from floodline.sessions._leases import acquire, give_lease_back, own_write
+from floodline.sessions._leaving import bury, close_state, leave, release, see_out
+from floodline.sessions._saving import save
 from floodline.stores import Grant, Record, unseal
 from floodline.telemetry import Reason
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.25
 
 
 def enter(core: Core, hold: Hold, step: int, wait: float | None) -> Flow[None]:
@@ -68,7 +67,7 @@ def _abandon(core: Core, hold: Hold) -> Entry | None:
     if core.table.give_up(hold) or hold.error is not None:
         return None
     if hold.outcome == HELD:
-        return core.table.release(hold, core.clock(), stamp=False)
+        return core.table.release(hold, core.clock(), False)
     core.table.open_failed(hold, None)
     return None
 
@@ -105,7 +104,7 @@ def _open(core: Core, hold: Hold, room_until: float, busy_until: float) -> Flow[
         elif hold.shared:
             yield from _fill(core, hold, (yield StoreCall("load", (core.policy.name, hold.id))))
         else:
-            grant = yield from acquire(core, hold, None, busy_until)
+            grant = yield from acquire(core, entry, known=None, until=busy_until)
             yield from _fill(core, hold, grant)
     except BaseException as error:
         yield from _fail(core, hold, error)
@@ -136,37 +135,13 @@ def _find_seat(core: Core, hold: Hold, until: float) -> Flow[None]:
         victim = core.locked(core.table.seat, hold, core.clock())
         if victim is not None:
             yield SeeOut(leave(core, victim))
-        woken = entry.seated or (yield Await(hold, until))
+        if hold.outcome != WAIT and hold.error is None:
+            continue
+        woken = yield Await(hold, until)
         if hold.error is not None:
             raise hold.error  # the caller was cancelled
         if not woken and not entry.seated:
             raise core.table.seats.full(hold)
-
-
-def acquire(core: Core, hold: Hold, known: int | None, until: float) -> Flow[Grant]:
-    """Take the lease of the session, waiting for an owner elsewhere as for a local one."""
-    pause, policy, now = FIRST_PAUSE, core.policy, core.clock()
-    while True:
-        answer = yield StoreCall(
-            "acquire",
-            (policy.name, hold.id, core.owner),
-            {"lease": policy.lease, "known": known},
-        )
-        if isinstance(answer, Grant):
-            assert hold.entry is not None
-            core.locked(core.lease_taken, hold.entry, answer.fence)
-            return answer
-        left = until - max(now, core.clock())
-        if left <= 0:
-            raise SessionBusy(
-                f"session {hold.id!r} is held by another owner ({answer.owner}); its lease lasts "
-                f"{answer.seconds:.3g} s more unless renewed; retry later, or wait longer "
-                "(busy_wait=)"
-            )
-        pause = min(pause, left)
-        yield Pause(pause)
-        now += pause  # an injected clock may stand still
-        pause = min(pause * 2, LONGEST_PAUSE)
 
 
 def take_lease(core: Core, hold: Hold, until: float) -> Flow[None]:
@@ -176,20 +151,16 @@ def take_lease(core: Core, hold: Hold, until: float) -> Flow[None]:
     if not core.policy.stored or hold.shared or entry.fence:
         return
     try:
-        grant = yield from acquire(core, hold, entry.version, until)
+        grant = yield from acquire(core, entry, known=entry.version, until=until)
         if grant.version == entry.version or (yield from own_write(core, entry)) == grant.version:
             return
         if entry.dirty:
             yield from _keep_conflicting_bytes(core, entry)
     except BaseException:
         yield from give_lease_back(core, entry)
-        yield from see_out(core, core.locked(_release_untouched, core, hold))
+        yield from release(core, hold, stamp=False)
         raise
     yield from _reload(core, hold, grant, until)
-
-
-def _release_untouched(core: Core, hold: Hold) -> Entry | None:
-    return core.table.release(hold, core.clock(), stamp=False)
 
 
 def _keep_conflicting_bytes(core: Core, entry: Entry) -> Flow[None]:
@@ -211,7 +182,7 @@ def _reload(core: Core, hold: Hold, grant: Grant, until: float) -> Flow[None]:
         yield from bury(core, old, Reason.stale)
     try:
         if grant.version and grant.envelope is None:
-            grant = yield from acquire(core, hold, None, until)
+            grant = yield from acquire(core, hold.entry, known=None, until=until)
         yield from _fill(core, hold, grant)
     except BaseException as error:
         yield from _fail(core, hold, error)

@@ -7,13 +7,14 @@ from hashlib import blake2b
 from floodline.errors import CodecError, SaveFailed, SessionConflict
 from floodline.sessions._core import Core, Flow, StoreCall
 from floodline.sessions._entry import Entry
+from floodline.sessions._leases import own_write
 from floodline.stores import seal
 
 
 def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
     """Write the state of a leased entry if it changed, and give the lease back if asked to.
 
-    `SaveFailed`, `SessionConflict` or `CodecError`; after the first and the last the entry is dirty.
+    Raises `SaveFailed`, `SessionConflict` or `CodecError`, and the entry is dirty then.
     """
     entry.dirty = True
     try:
@@ -51,7 +52,7 @@ def _keep(core: Core, entry: Entry, release: bool) -> Flow[None]:
 
 def _write(core: Core, entry: Entry, payload: bytes, digest: bytes, release: bool) -> Flow[None]:
     envelope = seal(payload, version=entry.version + 1)
-    write_id = f"{core.owner}/{next(core.writes)}"
+    write_id = core.new_write_id()
     try:
         version = yield StoreCall(
             "save",
@@ -78,26 +79,3 @@ def _write(core: Core, entry: Entry, payload: bytes, digest: bytes, release: boo
         core.locked(core.table.weigh, entry, len(envelope))
     if release:
         core.locked(core.lease_ended, entry)
-
-
-def give_lease_back(core: Core, entry: Entry) -> Flow[None]:
-    """Release a lease without writing; where the store cannot do so now, it runs out by itself."""
-    fence = entry.fence
-    if fence:
-        core.locked(core.lease_ended, entry)
-        try:
-            yield StoreCall("release", (core.policy.name, entry.id, fence))
-        except Exception as error:
-            core.hook_failed("store.release", entry.id, error)
-
-
-def own_write(core: Core, entry: Entry) -> Flow[int | None]:
-    """Ask the store whether the write of which we heard nothing was done; note its version."""
-    if entry.write_id is None:
-        return None
-    call = StoreCall("written", (core.policy.name, entry.id, entry.write_id))
-    version: int | None = yield call
-    entry.write_id = None
-    if version is not None:
-        entry.version = version
-    return version

@@ -266,7 +266,7 @@ class Table:
             self._unqueue(entry, hold)
         return True
 
-    def release(self, hold: Hold, now: float, *, stamp: bool = True) -> Entry | None:
+    def release(self, hold: Hold, now: float, stamp: bool = True) -> Entry | None:
         """End a hold; the answer is an entry that the caller must see out."""
         entry, hold.entry = hold.entry, None
         hold.frame = hold.who = None
@@ -344,8 +344,11 @@ class Table:
             return None
         return self._begin_leave(entry, reason)
 
-    def close(self, id: str, now: float) -> Entry | None:
-        """As `park`, for good: waiters are refused, the tombstone is set."""
+    def close(self, id: str, now: float, claim: Hold | None = None) -> Entry | None:
+        """As `park`, for good: waiters are refused, the tombstone is set.
+
+        If the session is absent, `claim` keeps others from opening it until `open_failed(claim)`.
+        """
         if self.policy.tombstone is not None:
             self.tombs[id] = now + self.policy.tombstone
             self.tombs.move_to_end(id)
@@ -353,12 +356,26 @@ class Table:
                 self.tombs.popitem(last=False)
         entry = self.entries.get(id)
         if entry is None:
+            if claim is not None:
+                self.entries[id] = Entry(id)
+                self._promote(self.entries[id], claim)
             return None
         self._refuse_waiters(entry, SessionClosed(f"session {id!r} was closed while waited for"))
         free = self.is_free(entry)
         entry.leave = Reason.closed
         self.lingering.pop(id, None)
         return self._begin_leave(entry, Reason.closed) if free else None
+
+    def take_unsaved(self, hold: Hold) -> Entry | None:
+        """Give `hold` an unsaved session, or answer that it was closed and must be seen out."""
+        entry = self.unsaved.pop(hold.id, None)
+        if entry is None:
+            return None
+        if entry.leave is Reason.closed:
+            return self._begin_leave(entry, Reason.closed)
+        entry.holder = hold
+        hold.entry = entry
+        return None
 
     def abandon(self, entry: Entry) -> None:
         """The last owner of a session has died; may be called by the garbage collector."""

@@ -1,0 +1,240 @@
+"""What both kinds of `Sessions` have in common: the arguments, and everything that needs no I/O."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+from floodline import telemetry
+from floodline._time import Clock, monotonic
+from floodline._units import Duration, Size
+from floodline.errors import ConfigError, SessionNotFound
+from floodline.sessions import _look
+from floodline.sessions._core import Core, Hooks, wants_id
+from floodline.sessions._entry import Entry
+from floodline.sessions._policy import Durability, OnError, WhenFull, read_policy
+from floodline.sessions._scope import SessionScope
+from floodline.settings import default, resolve
+from floodline.stores import Codec, infer_state_type, new_owner, open_store
+from floodline.telemetry import Reason, Stats
+
+S = TypeVar("S")
+
+
+class Pressure(Protocol):
+    """Whatever tells holders to shed when memory gets short."""
+
+    def attach(self, holder: Any) -> None:
+        """Remember the holder, weakly; its `shed(limit)` will be called."""
+        ...
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class SessionsStats(Stats):
+    """`items` counts the live ones; `left` says why the others left."""
+
+    held: int
+    waiting: int
+    parking: int
+    unsaved: int
+    leases: int
+    grown: int
+    tombstones: int
+    retained: int
+    unchecked: int
+    opened: int
+    created: int
+    loaded: int
+    saved: int
+    unchanged: int
+    save_errors: int
+    conflicts: int
+    quarantined: int
+    leases_lost: int
+    stuck: int
+    purged: int
+    finalizers_not_run: int
+
+
+class SessionsBase(Generic[S]):
+    """Reads the arguments and answers questions; see `Sessions` and `AsyncSessions`."""
+
+    _closers: tuple[str, ...]
+    _ticking = False
+    _renewing = False
+
+    def __init__(
+        self,
+        factory: Callable[..., Awaitable[S]] | Callable[..., S] | None = None,
+        *,
+        idle: Duration | None = default("30 min"),
+        max_age: Duration | None = default(None),
+        max_sessions: int | None = default(1000),
+        max_bytes: Size | None = default(None),
+        store: Any = default(None),
+        state_type: Any = None,
+        weigh: Callable[[S], int] | None = None,
+        on_open: Callable[[str, S], Any] | None = None,
+        on_leave: Callable[[str, S, Reason], Any] | None = None,
+        close_state: bool = True,
+        durability: Durability = default("use"),
+        on_error: OnError = default("save"),
+        when_full: WhenFull = default("wait"),
+        wait: Duration | None = default("10 s"),
+        busy_wait: Duration | None = default("5 min"),
+        max_hold: Duration | None = default("5 min"),
+        lease: Duration = default("15 s"),
+        linger: Duration = default(0),
+        tombstone: Duration | None = default(None),
+        retain: Duration | None = default(None),
+        pressure: Pressure | None = None,
+        sweep_every: Duration | None = default("60 s"),
+        scope: SessionScope | None = None,
+        name: str = "sessions",
+        clock: Clock | None = None,
+    ) -> None:
+        settings = resolve(
+            idle=idle,
+            max_age=max_age,
+            max_sessions=max_sessions,
+            max_bytes=max_bytes,
+            store=store,
+            durability=durability,
+            on_error=on_error,
+            when_full=when_full,
+            wait=wait,
+            busy_wait=busy_wait,
+            max_hold=max_hold,
+            lease=lease,
+            linger=linger,
+            tombstone=tombstone,
+            retain=retain,
+            sweep_every=sweep_every,
+        )
+        given = settings.pop("store")
+        policy = read_policy(
+            settings | {"name": name}, stored=given is not None, weighed=weigh is not None
+        )
+        make = _checked_factory(factory)
+        self.name = name
+        self._core = Core(
+            policy,
+            Hooks(make, wants_id(make), on_open, on_leave, close_state, weigh),
+            Codec(infer_state_type(make) if state_type is None else state_type),
+            clock or monotonic,
+            self._who,
+            partial(new_owner, name),
+            scope,
+            self._closers,
+        )
+        self._exits_slowly = policy.stored or weigh is not None
+        self._owns_store = isinstance(given, str)
+        self._store: Any = open_store(given) if isinstance(given, str) else given
+        telemetry.register(self)
+        if pressure is not None:
+            pressure.attach(self)
+
+    def _who(self) -> object:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return self._core.locked(_look.count_live, self._core.table, self._core.clock())
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and self._find(id) is not None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}: {self._core.table.live} live>"
+
+    def ids(self) -> list[str]:
+        """Return the ids of the live sessions."""
+        return self._core.locked(_look.live_ids, self._core.table, self._core.clock())
+
+    def peek(self, id: str) -> S | None:
+        """Return the state of a live session without using it, or None; do not change it."""
+        entry = self._find(id)
+        return None if entry is None else entry.state
+
+    def touch(self, id: str) -> bool:
+        """Count the idle time of a live session from now; False if it is not live."""
+        return self._core.locked(_look.touch, self._core.table, id, self._core.clock())
+
+    def bind(self, id: str, owner: object) -> None:
+        """Park a live session when `owner`, the last of those bound to it, has died."""
+        entry = self._find(id)
+        if entry is None:
+            raise SessionNotFound(f"session {id!r} is not live; bind it inside a use")
+        self._core.locked(self._bind, entry, owner)
+
+    def _bind(self, entry: Entry, owner: object) -> None:
+        sessions = weakref.ref(self)
+
+        def died(ref: object) -> None:
+            me = sessions()
+            if me is None or entry.owners is None:
+                return
+            entry.owners.discard(ref)
+            if not entry.owners:
+                me._core.table.abandon(entry)
+                me._soon()
+
+        entry.owners = entry.owners or set()
+        entry.owners.add(weakref.ref(owner, died))
+
+    def _soon(self) -> None:
+        """Have the upkeep done soon; called by the garbage collector."""
+        raise NotImplementedError
+
+    def _find(self, id: str) -> Entry | None:
+        return self._core.locked(_look.find_live, self._core.table, id, self._core.clock())
+
+    def stats(self) -> SessionsStats:
+        """Return the figures of this moment."""
+        core = self._core
+        table, policy = core.table, core.policy
+        weighed = policy.stored or core.hooks.weigh is not None
+        return SessionsStats(
+            kind="sessions",
+            name=self.name,
+            items=table.live,
+            max_items=policy.max_sessions,
+            bytes=table.bytes if weighed else None,
+            max_bytes=policy.max_bytes,
+            left=dict(table.left_by),
+            held=max(0, table.live - len(table.idle) - len(table.unsaved)),
+            waiting=len(table.waiting) + len(table.seats.room),
+            parking=table.seats.parking,
+            unsaved=len(table.unsaved),
+            leases=len(table.leased),
+            grown=table.seats.grown,
+            tombstones=len(table.tombs),
+            retained=core.departed.retained,
+            unchecked=core.departed.unchecked,
+            **asdict(core.counters),
+        )
+
+    def _after_fork(self) -> None:
+        self._ticking = self._renewing = False
+        self._core.start_empty()
+
+
+def checked_id(id: object) -> str:
+    """Return the id if it is a non-empty string."""
+    if not isinstance(id, str) or not id:
+        raise ConfigError(f"a session id must be a non-empty string, not {id!r}")
+    return id
+
+
+def _checked_factory(factory: Callable[..., Any] | None) -> Callable[..., Any]:
+    if factory is None:
+        from floodline.history import Conversation
+
+        return Conversation
+    if not callable(factory):
+        raise ConfigError(
+            f"factory={factory!r} must be a callable that returns a new state, or None"
+        )
+    return factory

@@ -1,0 +1,359 @@
+"""Sessions for threads: the driver that blocks."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from _thread import get_ident
+from asyncio import _get_running_loop, current_task
+from functools import partial
+from types import TracebackType
+from typing import Any, TypeVar
+
+from floodline import telemetry
+from floodline._time import renewer, sweeper
+from floodline._units import Duration, parse_duration
+from floodline.errors import WouldBlockLoop
+from floodline.sessions._base import S, SessionsBase, checked_id
+from floodline.sessions._core import (
+    Await,
+    Flow,
+    Pause,
+    Request,
+    SeeOut,
+    StoreCall,
+    UserCall,
+    interrupted,
+)
+from floodline.sessions._entry import HELD, WAIT, Entry
+from floodline.sessions._leases import renew
+from floodline.sessions._leaving import exit_hold, see_out
+from floodline.sessions._opening import enter
+from floodline.sessions._policy import NEVER
+from floodline.sessions._upkeep import close, retry_unsaved, shed, sweep, upkeep
+from floodline.sessions._use import UseBase, checkpoint
+from floodline.telemetry import Reason
+
+T = TypeVar("T")
+SLICE = 8  # how many sessions one call sees out on the side
+
+
+class Use(UseBase[S]):
+    """A hold on a session: `with sessions.use(id) as state:`."""
+
+    __slots__ = ("_parker", "_sessions", "_wait")
+
+    def __init__(
+        self, sessions: Sessions[S], id: str, shared: bool, create: bool, wait: float | None
+    ) -> None:
+        super().__init__(id, shared, create)
+        self._sessions = sessions
+        self._wait = wait
+        self._parker: threading.Lock | None = None
+
+    def __enter__(self) -> S:
+        if self.entry is not None:
+            self._refuse_second_entry()
+        core = self._sessions._core
+        guard, now = core.guard, core.clock()
+        loop = _get_running_loop()
+        self.who = get_ident() if loop is None else current_task(loop) or get_ident()
+        self.frame = sys._getframe(1)
+        try:
+            with guard.lock:
+                if guard.busy:
+                    raise interrupted()
+                guard.busy = True
+                try:
+                    step = core.table.enter(self, now)
+                finally:
+                    guard.busy = False
+            if guard.late:
+                guard.run_late()
+            if step != HELD or core.policy.stored:
+                self._sessions._enter(self, step, self._wait)
+        except BaseException:
+            self.frame = None
+            raise
+        state: S = self.entry.state  # type: ignore[union-attr]  # it is held now
+        return state
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        sessions = self._sessions
+        if sessions._exits_slowly or self.discarded:
+            sessions._exit(self, error)
+            return
+        core = sessions._core
+        guard, table, now = core.guard, core.table, core.clock()
+        with guard.lock:
+            if guard.busy:  # a collected generator lets go of its hold
+                guard.late.append(partial(sessions._exit_late, self, error))
+                return
+            guard.busy = True
+            try:
+                leaver = table.release(self, now)
+            finally:
+                guard.busy = False
+        if guard.late:
+            guard.run_late()
+        if leaver is not None or now >= table.next_check:
+            sessions._tidy(leaver)
+
+    def save(self) -> None:
+        """Save now, in the middle of a long body; without a store there is nothing to do."""
+        self._sessions._run(checkpoint(self._sessions._core, self))
+
+    def wake(self) -> None:
+        """Let the waiting thread go on."""
+        if self._parker is not None and self._parker.locked():
+            self._parker.release()
+
+
+class Sessions(SessionsBase[S]):
+    """Sessions that cannot outgrow their bounds, are never touched in use, and lose nothing."""
+
+    _closers = ("close",)
+
+    # ---- using
+
+    def use(
+        self,
+        id: str,
+        *,
+        shared: bool = False,
+        create: bool = True,
+        wait: Duration | None = None,
+    ) -> Use[S]:
+        """Return a hold to be entered with `with`: opens the session, once for all who ask.
+
+        Exclusive unless `shared`. With `create=False` an unknown id is a `SessionNotFound`. `wait`
+        is the patience with a full table and with another holder.
+        """
+        if type(id) is not str or not id:
+            checked_id(id)
+        if wait is not None:
+            wait = parse_duration(wait, "wait", zero=True)
+        return Use(self, id, shared, create, wait)
+
+    def complete(self, id: str) -> None:
+        """No more work is expected: park after `linger`, unless a new use comes first."""
+        self._park(id, Reason.completed)
+
+    def park(self, id: str) -> None:
+        """Take a session out of memory, now or when its holder is done; the store keeps it."""
+        self._park(id, Reason.parked)
+
+    def close(self, id: str) -> bool:
+        """End a session for good, now or when its holder is done; tells whether there was one.
+
+        The finalizer runs and the stored row is deleted. Closing what is closed does nothing.
+        """
+        checked_id(id)
+        if self._put_off(partial(self.close, id)):
+            return True
+        return self._run(close(self._core, id))
+
+    def sweep(self) -> int:
+        """See out everything that is due now; returns how many sessions left."""
+        return self._run(upkeep(self._core))
+
+    def shed(self, limit: int) -> int:
+        """Park at most `limit` unused sessions, longest unused first, for lack of memory."""
+        return self._run(shed(self._core, limit, Reason.pressure))
+
+    def shutdown(self, *, grace: Duration = "10 s") -> int:
+        """Park everything and refuse new uses; returns how many were still held after `grace`.
+
+        Those leave when their holders are done. A store that was given as a URL is closed.
+        """
+        core, until = self._core, time.monotonic() + parse_duration(grace, "grace", zero=True)
+        core.table.closing = True
+        pause = 0.001
+        while True:
+            core.retry_at = 0.0
+            self._run(shed(core, NEVER, Reason.shutdown))
+            self._run(retry_unsaved(core))
+            left = until - time.monotonic()
+            if not core.table.entries or left <= 0:
+                break
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, 0.05)
+        self._close_own_store()
+        telemetry.unregister(self)
+        if core.table.entries:
+            telemetry.emit("shutdown_incomplete", self.name, sessions=len(core.table.entries))
+        return len(core.table.entries)
+
+    def __enter__(self) -> Sessions[S]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+
+    # ---- driving
+
+    def _who(self) -> object:
+        loop = _get_running_loop()
+        return get_ident() if loop is None else current_task(loop) or get_ident()
+
+    def _enter(self, hold: Use[S], step: int, wait: float | None) -> None:
+        self._run(enter(self._core, hold, step, wait))
+        self._want_tick()
+
+    def _exit(self, hold: Use[S], error: BaseException | None) -> None:
+        if self._put_off(partial(self._exit_late, hold, error)):
+            return
+        problem = self._run(exit_hold(self._core, hold, error))
+        self._tidy(None)
+        if problem is None:
+            return
+        if error is None:
+            raise problem
+        error.add_note(f"floodline: {telemetry.describe(problem)}")
+
+    def _exit_late(self, hold: Use[S], error: BaseException | None) -> None:
+        """End a hold on behalf of somebody who cannot be told how that went."""
+        try:
+            self._exit(hold, error)
+        except Exception as problem:
+            telemetry.emit("save_failed", self.name, id=hold.id, error=telemetry.describe(problem))
+
+    def _put_off(self, operation: Any) -> bool:
+        """Leave an operation for later if this thread interrupted us, or works for the store."""
+        guard = self._core.guard
+        asks = getattr(self._store, "is_writer_thread", None)
+        if guard.is_guest() or (asks is not None and asks()):
+            guard.late.append(operation)
+            self._soon()
+            return True
+        return False
+
+    def _park(self, id: str, reason: Reason) -> None:
+        checked_id(id)
+        if self._put_off(partial(self._park, id, reason)):
+            return
+        core = self._core
+        self._tidy(core.locked(core.table.park, id, reason, core.clock()))
+        if core.table.lingering:
+            self._want_tick(core.policy.linger)
+
+    def _tidy(self, leaver: Entry | None) -> None:
+        """See out one entry, and a few of those that are due."""
+        core = self._core
+        if leaver is not None:
+            self._run(see_out(core, leaver))
+        if core.clock() >= core.table.next_check:
+            self._run(sweep(core, SLICE))
+        if core.table.unsaved and core.clock() >= core.retry_at:
+            self._run(retry_unsaved(core))
+        if core.table.closing and not core.table.entries:
+            self._close_own_store()
+
+    def _close_own_store(self) -> None:
+        if self._owns_store and not self._core.table.entries:
+            self._store.close()
+
+    def _run(self, flow: Flow[T]) -> T:
+        answer: Any = None
+        error: BaseException | None = None
+        thrown: BaseException | None = None
+        try:
+            while True:
+                try:
+                    if error is None:
+                        request = flow.send(answer)
+                    else:
+                        thrown, error = error, None
+                        request = flow.throw(thrown)
+                except StopIteration as stop:
+                    result: T = stop.value
+                    return result
+                try:
+                    answer = self._perform(request)
+                except BaseException as raised:
+                    error = raised
+        finally:
+            thrown = error = None  # or the traceback would keep this frame alive
+
+    def _perform(self, request: Request) -> Any:
+        match request:
+            case StoreCall(method, args, kwargs):
+                answer = getattr(self._store, method)(*args, **kwargs)
+                if method == "acquire" and not self._renewing:
+                    self._renewing = True
+                    renewer.want(self._renew_tick, self._core.policy.lease / 3)
+                return answer
+            case UserCall(function, args):
+                return function(*args)
+            case Await(hold, deadline):
+                return self._wait(hold, deadline)
+            case Pause(seconds):
+                self._refuse_loop(f"another owner holds the session; waiting {seconds:.3g} s")
+                time.sleep(seconds)
+                return None
+            case SeeOut(flow):
+                return self._run(flow)
+
+    def _wait(self, hold: Any, deadline: float) -> bool:
+        core = self._core
+        if not core.locked(_arm, hold):
+            return True
+        self._refuse_loop(f"session {hold.id!r} is busy, or there is no room for it; waiting")
+        patience = min(deadline - core.clock(), threading.TIMEOUT_MAX)
+        return bool(hold._parker.acquire(timeout=max(0.0, patience)))
+
+    def _refuse_loop(self, what: str) -> None:
+        if _get_running_loop() is not None:
+            raise WouldBlockLoop(
+                f"{what} would block the event loop that runs on this thread; "
+                "use AsyncSessions there, or a thread"
+            )
+
+    # ---- ticking
+
+    def _want_tick(self, delay: float | None = None) -> None:
+        every = self._core.policy.sweep_every
+        if every != NEVER and (delay is not None or not self._ticking):
+            self._ticking = True
+            sweeper.want(self._tick, min(every, self._core.policy.soonest, delay or NEVER))
+
+    def _soon(self) -> None:
+        sweeper.want(self._tick, 0.0, start=False)
+
+    def _tick(self) -> float | None:
+        self._core.guard.run_late()
+        self._run(upkeep(self._core))
+        self._ticking = False
+        table, policy = self._core.table, self._core.policy
+        if not table.entries and not self._core.departed:
+            return None
+        self._ticking = True
+        now = self._core.clock()
+        soon = min(table.next_check, self._core.retry_at if table.unsaved else NEVER) - now
+        return min(policy.sweep_every, max(soon, 0.02))
+
+    def _renew_tick(self) -> float | None:
+        try:
+            self._run(renew(self._core))
+        except Exception as error:
+            self._core.hook_failed("store.renew", "*", error)
+        self._renewing = False
+        if not self._core.table.leased:
+            return None
+        self._renewing = True
+        return self._core.policy.lease / 3
+
+
+def _arm(hold: Any) -> bool:
+    """Prepare to sleep, unless the hold was served already."""
+    if hold.outcome != WAIT or hold.error is not None:
+        return False
+    hold._parker = threading.Lock()
+    hold._parker.acquire()
+    return True
