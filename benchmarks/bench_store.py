@@ -66,13 +66,13 @@ def user(store: SQLiteStore, number: int) -> Callable[[], object]:
 
     def use() -> None:
         turn = next(turns)
-        id = f"{number}/{turn % 64}"
-        grant = store.acquire("bench", id, owner, lease=15.0, known=versions.get(id))
+        key = f"{number}/{turn % 64}"
+        grant = store.acquire("bench", key, owner, lease=15.0, known=versions.get(key))
         if not isinstance(grant, Grant):
-            raise SystemExit(f"{id} is held: {grant}")
-        versions[id] = store.save(
+            raise SystemExit(f"{key} is held: {grant}")
+        versions[key] = store.save(
             "bench",
-            id,
+            key,
             payload(turn),
             fence=grant.fence,
             version=grant.version,
