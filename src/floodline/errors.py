@@ -15,6 +15,7 @@ FloodlineError
 │   ├── ReentrantUse (RuntimeError)      the holder asked for what it holds
 │   ├── HoldDeadlock (RuntimeError)      holders wait for each other
 │   ├── WouldBlockLoop (RuntimeError)    a blocking wait on a thread that runs an event loop
+│   ├── WrongLoop (RuntimeError)         `AsyncSessions` used from a second event loop
 │   ├── SaveFailed                       the store did not take the state; it stays in memory
 │   └── SessionConflict                  somebody else wrote in between; the bytes are kept
 ├── StoreError
@@ -98,6 +99,10 @@ class HoldDeadlock(SessionError, RuntimeError):
 
 class WouldBlockLoop(SessionError, RuntimeError):
     """A blocking wait on a thread that runs an event loop; use `AsyncSessions` there."""
+
+
+class WrongLoop(SessionError, RuntimeError):
+    """An `AsyncSessions` with live sessions was used from a second event loop."""
 
 
 class SaveFailed(SessionError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
@@ -191,6 +192,15 @@ class SessionsBase(Generic[S]):
     def _find(self, id: str) -> Entry | None:
         return self._core.locked(_look.find_live, self._core.table, id, self._core.clock())
 
+    def _say_shut_down(self, left: int) -> None:
+        telemetry.unregister(self)
+        if left:
+            telemetry.emit("shutdown_incomplete", self.name, sessions=left)
+
+    def _at_exit(self) -> None:
+        """Save what is left when the interpreter ends."""
+        raise NotImplementedError
+
     def stats(self) -> SessionsStats:
         """Return the figures of this moment."""
         core = self._core
@@ -203,7 +213,7 @@ class SessionsBase(Generic[S]):
             max_items=policy.max_sessions,
             bytes=table.bytes if weighed else None,
             max_bytes=policy.max_bytes,
-            left=dict(table.left_by),
+            left={str(reason): n for reason, n in table.left_by.items()},
             held=max(0, table.live - len(table.idle) - len(table.unsaved)),
             waiting=len(table.waiting) + len(table.seats.room),
             parking=table.seats.parking,
@@ -219,6 +229,13 @@ class SessionsBase(Generic[S]):
     def _after_fork(self) -> None:
         self._ticking = self._renewing = False
         self._core.start_empty()
+
+
+@atexit.register
+def _shut_all_down() -> None:
+    for holder in telemetry.holders():
+        if isinstance(holder, SessionsBase) and not holder._core.table.closing:
+            holder._at_exit()
 
 
 def checked_id(id: object) -> str:

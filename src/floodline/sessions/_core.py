@@ -61,9 +61,13 @@ class Pause:
 
 @dataclass(slots=True, frozen=True)
 class SeeOut:
-    """Run a leaving flow: at once, or as a task of its own. The answer is its problem, if known."""
+    """Run a leaving flow: at once, or as a task of its own, for which only `wait` waits.
+
+    The answer is the problem that it had, as far as that is known already.
+    """
 
     flow: Flow[BaseException | None]
+    wait: bool = False
 
 
 Request = StoreCall | UserCall | Await | Pause | SeeOut

@@ -132,7 +132,7 @@ def release(core: Core, hold: Hold, *, stamp: bool = True) -> Flow[None]:
     yield from see_out(core, core.locked(core.table.release, hold, core.clock(), stamp))
 
 
-def see_out(core: Core, entry: Entry | None) -> Flow[BaseException | None]:
+def see_out(core: Core, entry: Entry | None, *, wait: bool = False) -> Flow[BaseException | None]:
     """Run the leaving of what the table said must go, if anything."""
     if entry is None:
         return None
@@ -140,7 +140,7 @@ def see_out(core: Core, entry: Entry | None) -> Flow[BaseException | None]:
         assert entry.leave is not None
         yield from bury(core, entry, entry.leave)
         return None
-    problem: BaseException | None = yield SeeOut(leave(core, entry))
+    problem: BaseException | None = yield SeeOut(leave(core, entry), wait)
     return problem
 
 

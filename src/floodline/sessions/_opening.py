@@ -27,20 +27,39 @@ from floodline.telemetry import Reason
 
 def enter(core: Core, hold: Hold, step: int, wait: float | None) -> Flow[None]:
     """Go on from what the table said until the session is held."""
-    now = core.clock()
-    busy_until = now + (core.policy.busy_wait if wait is None else wait)
+    step = yield from wait_turn(core, hold, step, wait)
+    yield from bring_in(core, hold, step, wait)
+
+
+def wait_turn(core: Core, hold: Hold, step: int, wait: float | None) -> Flow[int]:
+    """Wait until the hold is served, or must open the session; nothing is done meanwhile."""
+    until = core.clock() + (core.policy.busy_wait if wait is None else wait)
     if step == LEAVE:
         assert hold.entry is not None
         yield SeeOut(leave(core, hold.entry))
-        step = WAIT
-    while step == WAIT:
-        yield from _wait(core, hold, busy_until)
         step = hold.outcome
+    while step == WAIT:
+        yield from _wait(core, hold, until)
+        step = hold.outcome
+    return step
+
+
+def bring_in(core: Core, hold: Hold, step: int, wait: float | None) -> Flow[None]:
+    """Open the session, or make sure that the live one is ours in the store too."""
+    now, policy = core.clock(), core.policy
+    busy_until = now + (policy.busy_wait if wait is None else wait)
     if step == OPEN:
-        room_until = core.clock() + (core.policy.wait if wait is None else wait)
+        room_until = now + (policy.wait if wait is None else wait)
         yield from _open(core, hold, room_until, busy_until)
     else:
         yield from take_lease(core, hold, busy_until)
+
+
+def needs_bringing_in(core: Core, hold: Hold, step: int) -> bool:
+    """Tell whether `bring_in` has anything to do."""
+    if step == OPEN:
+        return True
+    return core.policy.stored and not hold.shared and not (hold.entry and hold.entry.fence)
 
 
 def _wait(core: Core, hold: Hold, until: float) -> Flow[None]:

@@ -26,7 +26,11 @@ class Seats:
     def is_turn(self, hold: Hold) -> bool:
         """Tell whether nobody waits before `hold`, and leavers do not pile up."""
         first = not self.room or self.room[0] is hold
-        return first and self.parking < self.max_parking
+        return first and not self.crowded()
+
+    def crowded(self) -> bool:
+        """Tell whether as many are on their way out as may be at once."""
+        return self.parking >= self.max_parking
 
     def over(self) -> bool:
         """Tell whether more are seated than there are seats."""

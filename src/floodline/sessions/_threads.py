@@ -26,6 +26,7 @@ from floodline.sessions._core import (
     UserCall,
     interrupted,
 )
+from floodline.sessions._drive import run
 from floodline.sessions._entry import HELD, WAIT, Entry
 from floodline.sessions._leases import renew
 from floodline.sessions._leaving import exit_hold, see_out
@@ -185,9 +186,7 @@ class Sessions(SessionsBase[S]):
             time.sleep(min(pause, left))
             pause = min(2 * pause, 0.05)
         self._close_own_store()
-        telemetry.unregister(self)
-        if core.table.entries:
-            telemetry.emit("shutdown_incomplete", self.name, sessions=len(core.table.entries))
+        self._say_shut_down(len(core.table.entries))
         return len(core.table.entries)
 
     def __enter__(self) -> Sessions[S]:
@@ -255,31 +254,15 @@ class Sessions(SessionsBase[S]):
         if core.table.closing and not core.table.entries:
             self._close_own_store()
 
+    def _at_exit(self) -> None:
+        self.shutdown(grace=2)
+
     def _close_own_store(self) -> None:
         if self._owns_store and not self._core.table.entries:
             self._store.close()
 
     def _run(self, flow: Flow[T]) -> T:
-        answer: Any = None
-        error: BaseException | None = None
-        thrown: BaseException | None = None
-        try:
-            while True:
-                try:
-                    if error is None:
-                        request = flow.send(answer)
-                    else:
-                        thrown, error = error, None
-                        request = flow.throw(thrown)
-                except StopIteration as stop:
-                    result: T = stop.value
-                    return result
-                try:
-                    answer = self._perform(request)
-                except BaseException as raised:
-                    error = raised
-        finally:
-            thrown = error = None  # or the traceback would keep this frame alive
+        return run(flow, self._perform)
 
     def _perform(self, request: Request) -> Any:
         match request:
@@ -297,7 +280,7 @@ class Sessions(SessionsBase[S]):
                 self._refuse_loop(f"another owner holds the session; waiting {seconds:.3g} s")
                 time.sleep(seconds)
                 return None
-            case SeeOut(flow):
+            case SeeOut(flow, _):
                 return self._run(flow)
 
     def _wait(self, hold: Any, deadline: float) -> bool:

@@ -20,7 +20,7 @@ LONGEST_RETRY = 60.0
 def sweep(core: Core, limit: float) -> Flow[int]:
     """See out at most `limit` sessions that are due; the answer is how many."""
     done = 0
-    while done < limit:
+    while done < limit and not core.table.seats.crowded():
         entry = core.locked(core.table.next_leaver, core.clock())
         if entry is None:
             break
@@ -32,7 +32,7 @@ def sweep(core: Core, limit: float) -> Flow[int]:
 def shed(core: Core, limit: float, reason: Reason) -> Flow[int]:
     """See out at most `limit` unused sessions, longest unused first; the answer is how many."""
     done = 0
-    while done < limit:
+    while done < limit and not core.table.seats.crowded():
         entry = core.locked(core.table.shed, reason)
         if entry is None:
             break
@@ -89,7 +89,7 @@ def retry_unsaved(core: Core) -> Flow[None]:
         entry = core.locked(core.table.take_unsaved, hold)
         problem: BaseException | None = None
         if entry is not None:
-            problem = yield SeeOut(leave(core, entry))
+            problem = yield SeeOut(leave(core, entry), wait=True)
         elif hold.entry is not None:
             problem = yield from _save_again(core, hold)
         if problem is not None and not isinstance(problem, SessionConflict):
@@ -120,7 +120,7 @@ def close(core: Core, id: str) -> Flow[bool]:
     claim = Hold(id) if core.policy.stored else None
     entry = core.locked(core.table.close, id, core.clock(), claim)
     if entry is not None:
-        problem = yield SeeOut(leave(core, entry))
+        problem = yield SeeOut(leave(core, entry), wait=True)
         if problem is not None:
             raise problem
         return True

@@ -1,0 +1,243 @@
+"""Sessions for asyncio: the driver that awaits."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio import current_task
+from functools import cached_property, partial
+from types import TracebackType
+
+from floodline import telemetry
+from floodline._units import Duration, parse_duration
+from floodline.sessions._base import S, SessionsBase, checked_id
+from floodline.sessions._core import interrupted
+from floodline.sessions._entry import HELD, OPEN, Entry
+from floodline.sessions._leaving import exit_hold, see_out
+from floodline.sessions._loop import LoopDriver
+from floodline.sessions._opening import bring_in, needs_bringing_in, wait_turn
+from floodline.sessions._policy import NEVER
+from floodline.sessions._upkeep import close, retry_unsaved, shed, sweep, upkeep
+from floodline.sessions._use import UseBase, checkpoint
+from floodline.telemetry import Reason
+
+SLICE = 8  # how many sessions one call sees out on the side
+
+
+class AsyncUse(UseBase[S]):
+    """A hold on a session: `async with sessions.use(id) as state:`."""
+
+    __slots__ = ("_future", "_sessions", "_wait")
+
+    def __init__(
+        self, sessions: AsyncSessions[S], id: str, shared: bool, create: bool, wait: float | None
+    ) -> None:
+        super().__init__(id, shared, create)
+        self._sessions = sessions
+        self._wait = wait
+        self._future: asyncio.Future[bool] | None = None
+
+    async def __aenter__(self) -> S:
+        if self.entry is not None:
+            self._refuse_second_entry()
+        sessions = self._sessions
+        core = sessions._core
+        guard, now = core.guard, core.clock()
+        self.who = current_task()
+        loop = asyncio.get_running_loop()
+        if sessions._driver.loop is not loop:
+            sessions._driver.move_to(loop)
+        self.frame = sys._getframe(1)
+        try:
+            with guard.lock:
+                if guard.busy:
+                    raise interrupted()
+                guard.busy = True
+                try:
+                    step = core.table.enter(self, now)
+                finally:
+                    guard.busy = False
+            if guard.late:
+                guard.run_late()
+            if step != HELD or core.policy.stored:
+                await sessions._enter(self, step, self._wait)
+        except BaseException:
+            self.frame = None
+            raise
+        state: S = self.entry.state  # type: ignore[union-attr]  # it is held now
+        return state
+
+    async def __aexit__(
+        self,
+        _type: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        sessions = self._sessions
+        if sessions._exits_slowly or self.discarded:
+            await sessions._exit(self, error)
+            return
+        core = sessions._core
+        guard, table, now = core.guard, core.table, core.clock()
+        with guard.lock:
+            if guard.busy:  # a collected coroutine lets go of its hold
+                guard.late.append(partial(sessions._exit_late, self, error))
+                return
+            guard.busy = True
+            try:
+                leaver = table.release(self, now)
+            finally:
+                guard.busy = False
+        if guard.late:
+            guard.run_late()
+        if leaver is not None or now >= table.next_check:
+            sessions._tidy(leaver)
+
+    async def save(self) -> None:
+        """Save now, in the middle of a long body; without a store there is nothing to do."""
+        sessions = self._sessions
+        await sessions._driver.finish(checkpoint(sessions._core, self))
+
+    def wake(self) -> None:
+        """Let the waiting task go on."""
+        if self._future is not None and not self._future.done():
+            self._future.set_result(True)
+
+
+class AsyncSessions(SessionsBase[S]):
+    """`Sessions` for one event loop: the same arguments, and async callables too.
+
+    It may move to another loop when nothing is live, or when its own has been closed.
+    """
+
+    _closers = ("aclose", "close")
+
+    @cached_property
+    def _driver(self) -> LoopDriver:
+        return LoopDriver(self._core, self._store)
+
+    # ---- using
+
+    def use(
+        self,
+        id: str,
+        *,
+        shared: bool = False,
+        create: bool = True,
+        wait: Duration | None = None,
+    ) -> AsyncUse[S]:
+        """Return a hold to be entered with `async with`; see `Sessions.use`."""
+        if type(id) is not str or not id:
+            checked_id(id)
+        if wait is not None:
+            wait = parse_duration(wait, "wait", zero=True)
+        return AsyncUse(self, id, shared, create, wait)
+
+    async def complete(self, id: str) -> None:
+        """No more work is expected: park after `linger`, unless a new use comes first."""
+        await self._park(id, Reason.completed)
+
+    async def park(self, id: str) -> None:
+        """Take a session out of memory, now or when its holder is done; the store keeps it."""
+        await self._park(id, Reason.parked)
+
+    async def close(self, id: str) -> bool:
+        """End a session for good, now or when its holder is done; tells whether there was one.
+
+        The finalizer runs and the stored row is deleted. Closing what is closed does nothing.
+        """
+        checked_id(id)
+        return await self._driver.finish(close(self._core, id))
+
+    async def sweep(self) -> int:
+        """See out everything that is due now; returns how many sessions left."""
+        done = 0
+        while more := await self._driver.join(upkeep(self._core)):
+            done += more
+        return done
+
+    async def shed(self, limit: int) -> int:
+        """Park at most `limit` unused sessions, longest unused first, for lack of memory."""
+        return await self._driver.join(shed(self._core, limit, Reason.pressure))
+
+    async def shutdown(self, *, grace: Duration = "10 s") -> int:
+        """Park everything and refuse new uses; returns how many were still held after `grace`.
+
+        Those leave when their holders are done. A store that was given as a URL is closed.
+        """
+        core, driver = self._core, self._driver
+        patience = parse_duration(grace, "grace", zero=True)
+        core.table.closing = True
+        left = await driver.empty(patience)
+        if self._owns_store and not left:
+            await driver.call_store("close")
+        self._say_shut_down(left)
+        return left
+
+    async def __aenter__(self) -> AsyncSessions[S]:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.shutdown()
+
+    # ---- driving
+
+    def _who(self) -> object:
+        return current_task()
+
+    async def _park(self, id: str, reason: Reason) -> None:
+        checked_id(id)
+        core, driver = self._core, self._driver
+        entry = core.locked(core.table.park, id, reason, core.clock())
+        if core.table.lingering:
+            driver.want_tick(core.policy.linger)
+        if entry is not None:
+            await driver.finish(see_out(core, entry, wait=True))
+
+    async def _enter(self, hold: AsyncUse[S], step: int, wait: float | None) -> None:
+        core, driver = self._core, self._driver
+        if step != OPEN:
+            step = await driver.flow(wait_turn(core, hold, step, wait))
+        if needs_bringing_in(core, hold, step):
+            await driver.enter(hold, bring_in(core, hold, step, wait))
+        driver.want_tick()
+
+    async def _exit(self, hold: AsyncUse[S], error: BaseException | None) -> None:
+        core, driver = self._core, self._driver
+        if isinstance(error, GeneratorExit) or core.guard.is_guest():
+            self._exit_late(hold, error)  # nothing may be awaited here
+            return
+        problem = await driver.finish(exit_hold(core, hold, error))
+        self._tidy(None)
+        if problem is not None:
+            if error is None:
+                raise problem
+            error.add_note(f"floodline: {telemetry.describe(problem)}")
+
+    def _exit_late(self, hold: AsyncUse[S], error: BaseException | None) -> None:
+        """End a hold on behalf of somebody who cannot be told how that went."""
+        if self._core.guard.is_guest():
+            self._core.guard.late.append(partial(self._exit_late, hold, error))
+        else:
+            self._driver.spawn_or_run(exit_hold(self._core, hold, error))
+
+    def _tidy(self, leaver: Entry | None) -> None:
+        """See out one entry, and a few of those that are due."""
+        core, driver = self._core, self._driver
+        if leaver is not None:
+            driver.spawn_or_run(see_out(core, leaver))
+        if core.clock() >= core.table.next_check:
+            driver.spawn_or_run(sweep(core, SLICE))
+        if core.table.unsaved and core.clock() >= core.retry_at:
+            driver.spawn_or_run(retry_unsaved(core))
+
+    def _soon(self) -> None:
+        self._driver.tick_soon()
+
+    def _after_fork(self) -> None:
+        super()._after_fork()
+        self._driver.start_empty()
+
+    def _at_exit(self) -> None:
+        self._core.table.closing = True
+        self._driver.run(shed(self._core, NEVER, Reason.shutdown))
