@@ -71,40 +71,40 @@ class Database:
         """Give every call of the batch a result or an error."""
         try:
             self._attempt(batch)
-            if any(call.what in ("purge", "delete") for call in batch):
-                self._give_back()
-        except _Culprit:
-            for call in batch:
-                self._alone(call)
+        except _Culprit as culprit:
+            if len(batch) == 1:
+                self._fail(batch, culprit.__cause__ or culprit)
+            else:
+                for call in batch:
+                    self.run((call,))
+        except sqlite3.Error as error:
+            reads = [call for call in batch if call.what in READS] if is_busy(error) else []
+            self._fail(batch, error)
+            if 0 < len(reads) < len(batch):
+                self.run(reads)  # they need no lock
         except Exception as error:
             self._fail(batch, error)
 
-    def _alone(self, call: Call) -> None:
-        try:
-            self._attempt([call])
-        except _Culprit as error:
-            self._fail([call], error.__cause__ or error)
-        except Exception as error:
-            self._fail([call], error)
-
     def _attempt(self, batch: Sequence[Call]) -> None:
         connection, operations = self._ready()
-        writes = any(call.what not in READS for call in batch)
+        kinds = [call.what for call in batch]
+        writes = not READS.issuperset(kinds)
         try:
-            connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+            operations.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
             # the time is taken inside: waiting for the lock must not make leases look future
-            acquires = sum(call.what == "acquire" for call in batch)
-            operations.begin(self._clock(), self._wall(), acquires)
+            operations.begin(self._clock(), self._wall(), kinds.count("acquire"))
             if writes and self._fresh:
                 operations.forget_stale_leases(_STALE_LEASE)
             for call in batch:
                 self._operate(operations, call)
             operations.end()
-            connection.execute("COMMIT")
-            self._fresh = self._fresh and not writes
+            operations.execute("COMMIT")
         except BaseException as error:
             self._roll_back(connection, error)
             raise
+        self._fresh = self._fresh and not writes
+        if "purge" in kinds or "delete" in kinds:
+            self._give_back(operations)
 
     def _operate(self, operations: Operations, call: Call) -> None:
         call.result = call.error = None
@@ -126,18 +126,12 @@ class Database:
         if broken:
             self.shut()
 
-    def _give_back(self) -> None:
+    def _give_back(self, operations: Operations) -> None:
         """Return a slice of the free pages to the disk once they are a quarter of the file."""
-        if self._connection is None:
-            return
-        with contextlib.suppress(sqlite3.Error):
-            execute = self._connection.execute
-            (free,), (pages,) = (
-                execute(f"PRAGMA {figure}").fetchone()
-                for figure in ("freelist_count", "page_count")
-            )
+        with contextlib.suppress(sqlite3.Error):  # room is not worth an error
+            free, pages = operations.pages()
             if free > _VACUUM_PAGES and free * 4 > pages:
-                execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
+                operations.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
 
     def _fail(self, batch: Sequence[Call], error: BaseException) -> None:
         for call in batch:
@@ -157,8 +151,10 @@ class Database:
         return mine
 
     def _ready(self) -> tuple[sqlite3.Connection, Operations]:
-        if self._connection is not None and self._moved():
-            self.shut()
+        if self._connection is not None and (
+            self._identify() != self._identity or self._connection.in_transaction
+        ):
+            self.shut()  # another file has its name, or a Ctrl-C left a transaction open
         if self._connection is None or self._operations is None:
             self._connection = self._connect()
             self._operations = Operations(self._connection, self._file_bytes)
@@ -178,9 +174,6 @@ class Database:
             synchronous=self._synchronous,
             timeout=self._timeout,
         )
-
-    def _moved(self) -> bool:
-        return self._identify() != self._identity
 
     def _identify(self) -> tuple[int, int] | None:
         try:

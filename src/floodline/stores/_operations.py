@@ -57,7 +57,7 @@ class Operations:
     def __init__(
         self, connection: sqlite3.Connection, measure: Callable[[], int], kind: str = "sqlite"
     ) -> None:
-        self._execute = connection.cursor().execute
+        self.execute = connection.cursor().execute
         self._measure, self._kind = measure, kind
         self._now = self._wall = 0.0
         self._fence = self._wanted = self._slot = 0
@@ -72,19 +72,25 @@ class Operations:
     def end(self) -> None:
         """Write what the batch has gathered; the commit follows."""
         for name, (count, size) in self._totals.items():
-            self._execute(_TOTAL, (name, count, size))
+            self.execute(_TOTAL, (name, count, size))
         self._totals.clear()
 
     def forget_stale_leases(self, seconds: float) -> None:
         """Drop what crashes left: leases that ran out long ago, or before the last boot."""
-        self._execute(
+        self.execute(
             "DELETE FROM leases WHERE until <= ? OR since > ?", (self._now - seconds, self._now)
         )
+
+    def pages(self) -> tuple[int, int]:
+        """Return the free pages and all pages of the file."""
+        (free,) = self.execute("PRAGMA freelist_count").fetchone()
+        (pages,) = self.execute("PRAGMA page_count").fetchone()
+        return free, pages
 
     def acquire(
         self, name: str, id: str, owner: str, lease: float, known: int | None
     ) -> Grant | Held:
-        fence, now, execute = self._next_fence(), self._now, self._execute
+        fence, now, execute = self._next_fence(), self._now, self.execute
         terms = (name, id, owner, fence, now, now + lease)
         if execute(_LEASE, (*terms, owner)).rowcount != 1:
             holder, until = execute(
@@ -99,15 +105,15 @@ class Operations:
     def renew(self, name: str, owner: str, fences: dict[str, int], lease: float) -> set[str]:
         lost, now = set(), self._now
         for one, fence in fences.items():
-            if not self._execute(_RENEW, (now, now + lease, name, one, fence, owner)).rowcount:
+            if not self.execute(_RENEW, (now, now + lease, name, one, fence, owner)).rowcount:
                 lost.add(one)
         return lost
 
     def release(self, name: str, id: str, fence: int) -> None:
-        if self._execute(_UNLEASE, (name, id, fence)).rowcount:
+        if self.execute(_UNLEASE, (name, id, fence)).rowcount:
             now, slot = self._wall, self._slot
-            if not self._execute(_USE, (now, name, id, slot)).rowcount:
-                self._execute(_USE_IN_SLOT, (now, slot, name, id))
+            if not self.execute(_USE, (now, name, id, slot)).rowcount:
+                self.execute(_USE_IN_SLOT, (now, slot, name, id))
 
     def save(
         self,
@@ -119,7 +125,7 @@ class Operations:
         write_id: str,
         release: bool,
     ) -> int:
-        execute, lease = self._execute, (name, id, fence)
+        execute, lease = self.execute, (name, id, fence)
         if release:
             ours = execute(_UNLEASE, lease).rowcount == 1
         else:
@@ -135,17 +141,17 @@ class Operations:
         return self._overwrite(name, envelope, write_id, row)
 
     def written(self, name: str, id: str, write_id: str) -> int | None:
-        row = self._execute(_ROW, (name, id)).fetchone()
+        row = self.execute(_ROW, (name, id)).fetchone()
         return row[1] if row is not None and row[2] == write_id else None
 
     def load(self, name: str, id: str) -> Record | None:
-        row = self._execute(_GRANT, (name, id, None)).fetchone()
+        row = self.execute(_GRANT, (name, id, None)).fetchone()
         return None if row is None else Record(*row)
 
     def delete(self, name: str, id: str, fence: int) -> bool:
-        if not self._execute(_UNLEASE, (name, id, fence)).rowcount:
+        if not self.execute(_UNLEASE, (name, id, fence)).rowcount:
             raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
-        row = self._execute(_ROW, (name, id)).fetchone()
+        row = self.execute(_ROW, (name, id)).fetchone()
         if row is not None:
             self._forget(name, row[0], row[1], row[3])
         return row is not None
@@ -156,24 +162,24 @@ class Operations:
     def purge(self, name: str, unused: float, limit: int) -> list[str]:
         oldest = self._wall - unused
         terms = (name, int(oldest / _SLOT), oldest, self._now - unused, self._now, limit)
-        gone = self._execute(_UNUSED, terms).fetchall()
+        gone = self.execute(_UNUSED, terms).fetchall()
         for row, one, version, size in gone:
-            self._execute("DELETE FROM leases WHERE name = ? AND id = ?", (name, one))
+            self.execute("DELETE FROM leases WHERE name = ? AND id = ?", (name, one))
             self._forget(name, row, version, size)
         return [one for _, one, _, _ in gone]
 
     def ids(self, name: str, after: str, limit: int) -> list[str]:
         sql = "SELECT id FROM sessions WHERE name = ? AND id > ? ORDER BY id LIMIT ?"
-        return [row[0] for row in self._execute(sql, (name, after, limit)).fetchall()]
+        return [row[0] for row in self.execute(sql, (name, after, limit)).fetchall()]
 
     def count(self, name: str) -> int:
         self.end()
-        row = self._execute("SELECT count FROM totals WHERE name = ?", (name,)).fetchone()
+        row = self.execute("SELECT count FROM totals WHERE name = ?", (name,)).fetchone()
         return row[0] if row is not None else 0
 
     def stats(self) -> StoreStats:
         self.end()
-        figures = self._execute("""
+        figures = self.execute("""
             SELECT (SELECT ifnull(sum(count), 0) FROM totals),
                 (SELECT ifnull(sum(bytes), 0) FROM totals), (SELECT count(*) FROM leases),
                 (SELECT count(*) FROM conflicts), (SELECT count(*) FROM quarantine),
@@ -199,33 +205,33 @@ class Operations:
 
     def _next_fence(self) -> int:
         if self._fence == 0:  # the first of this batch takes the numbers of all
-            self._execute("UPDATE meta SET fence = fence + ?", (self._wanted,))
-            (last,) = self._execute("SELECT fence FROM meta").fetchone()
+            self.execute("UPDATE meta SET fence = fence + ?", (self._wanted,))
+            (last,) = self.execute("SELECT fence FROM meta").fetchone()
             self._fence = last - self._wanted
         self._fence += 1
         return self._fence
 
     def _make(self, name: str, id: str, envelope: bytes, write_id: str) -> int:
-        (floor,) = self._execute("SELECT floor FROM meta").fetchone()
+        (floor,) = self.execute("SELECT floor FROM meta").fetchone()
         size = len(envelope)
         row = (name, id, floor + 1, write_id, self._wall, self._slot, size, envelope)
-        self._execute(_MAKE, row)
+        self.execute(_MAKE, row)
         self._count(name, 1, size)
         return int(floor) + 1
 
     def _overwrite(self, name: str, envelope: bytes, write_id: str, old: Any) -> int:
         row, version, _, old_size, slot = old
         size = len(envelope)
-        self._execute(_WRITE, (version + 1, write_id, self._wall, size, envelope, row))
+        self.execute(_WRITE, (version + 1, write_id, self._wall, size, envelope, row))
         if slot != self._slot:
-            self._execute("UPDATE sessions SET slot = ? WHERE row = ?", (self._slot, row))
+            self.execute("UPDATE sessions SET slot = ? WHERE row = ?", (self._slot, row))
         if size != old_size:
             self._count(name, 0, size - old_size)
         return int(version) + 1
 
     def _forget(self, name: str, row: int, version: int, size: int) -> None:
-        self._execute("DELETE FROM sessions WHERE row = ?", (row,))
-        self._execute("UPDATE meta SET floor = ?1 WHERE floor < ?1", (version,))
+        self.execute("DELETE FROM sessions WHERE row = ?", (row,))
+        self.execute("UPDATE meta SET floor = ?1 WHERE floor < ?1", (version,))
         self._count(name, -1, -size)
 
     def _count(self, name: str, rows: int, size: int) -> None:
@@ -240,22 +246,22 @@ class Operations:
         self, table: str, name: str, id: str, envelope: bytes, why: str, digest: bytes | None
     ) -> None:
         row = (name, id, self._wall, why, digest, len(envelope), envelope)
-        self._execute(
+        self.execute(
             f"INSERT OR IGNORE INTO {table} (name, id, at, why, digest, size, envelope) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             row,
         )
-        sizes = self._execute(f"SELECT n, size FROM {table} ORDER BY n").fetchall()
+        sizes = self.execute(f"SELECT n, size FROM {table} ORDER BY n").fetchall()
         rows, size = len(sizes), sum(size for _, size in sizes)
         for n, oldest in sizes:
             if rows <= KEPT_ROWS and size <= KEPT_BYTES:
                 break
-            self._execute(f"DELETE FROM {table} WHERE n = ?", (n,))
-            self._execute(f"UPDATE meta SET {table}_dropped = {table}_dropped + 1")
+            self.execute(f"DELETE FROM {table} WHERE n = ?", (n,))
+            self.execute(f"UPDATE meta SET {table}_dropped = {table}_dropped + 1")
             rows, size = rows - 1, size - oldest
 
     def _kept(self, table: str, name: str | None, limit: int) -> list[Kept]:
-        rows = self._execute(
+        rows = self.execute(
             f"SELECT name, id, at, why, envelope FROM {table} "
             "WHERE ?1 IS NULL OR name = ?1 ORDER BY n DESC LIMIT ?2",
             (name, limit),
