@@ -14,8 +14,8 @@ import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 
 import uvicorn
@@ -33,8 +33,10 @@ from floodline.errors import (
     SessionConflict,
     SessionNotFound,
     SessionsFull,
+    StoreError,
     StoreUnavailable,
 )
+from floodline.stores import SQLiteStore
 
 MAX_BODY = 64 * 1024
 MAX_ID = 200
@@ -149,12 +151,10 @@ async def refused(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
-def build(sessions: Callable[[], Chats]) -> Starlette:
-    """Make the application; `sessions` is called once in the event loop that serves it."""
-
+def build(sessions: Chats) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with sessions() as app.state.chats:
+        async with sessions as app.state.chats:  # leaving it saves what is still in memory
             yield
 
     return Starlette(
@@ -174,22 +174,30 @@ def build(sessions: Callable[[], Chats]) -> Starlette:
 def listen(port: int) -> socket.socket:
     try:
         return socket.create_server(("127.0.0.1", port))
-    except OSError as error:
-        sys.exit(f"port {port} cannot be used ({error.strerror}); try --port {port + 1}")
+    except OSError:
+        sys.exit(f"port {port} is taken or not allowed; try --port {port + 1}")
+
+
+def open_database(path: Path) -> SQLiteStore:
+    try:
+        return SQLiteStore(path)
+    except StoreError as error:
+        sys.exit(str(error))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="A chat server that remembers, within limits.")
-    parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
+    parser.add_argument("--port", type=int, default=os.environ.get("PORT", "8000"))
     parser.add_argument("--db", type=Path, default=Path("agent.db"))
     options = parser.parse_args()
-    app = build(lambda: AsyncSessions(store=f"sqlite:///{options.db}", wait="2 s", name="chats"))
-    with listen(options.port) as server:
+    with listen(options.port) as server, closing(open_database(options.db)) as store:
         address = "http://{}:{}".format(*server.getsockname())
         print(f"Listening on {address}, conversations in {options.db}. Ctrl-C ends.\n")
         print(usage_text(address), flush=True)
+        app = build(AsyncSessions(store=store, wait="2 s", name="chats"))
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5)
-        uvicorn.Server(config).run(sockets=[server])
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[server])
 
 
 if __name__ == "__main__":
