@@ -1,0 +1,80 @@
+"""A message on its way in: understood, measured, shortened if need be; nothing is stored yet."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from floodline._units import format_size
+from floodline.errors import TooLarge
+from floodline.history._bounds import Bounds
+from floodline.history._shapes import Kind, Message, Reading, read
+from floodline.history._shorten import shorten, weigh
+from floodline.history._tokens import CountTokens, count_with, estimate
+
+REMEMBERED_IDS = 256
+
+
+class Incoming(NamedTuple):
+    """What is to be stored; `original` is the message as it came if it had to be shortened."""
+
+    message: Message
+    reading: Reading
+    size: int
+    tokens: int
+    original: Message | None
+
+
+def receive(message: object, place: str, bounds: Bounds, count: CountTokens) -> Incoming:
+    """Read, measure and count one message, once; raise before anything is changed.
+
+    A user's message always stays, so one that cannot be shortened to `max_bytes` is `TooLarge`.
+    """
+    reading = read(message, place)
+    assert isinstance(message, dict)  # `read` has seen to it
+    size = weigh(message, place)
+    original, limit = None, bounds.one_message
+    if limit is not None and size > limit:
+        shorter, size = shorten(message, limit, place)
+        if shorter is not message:
+            original, message = message, shorter
+        if reading.kind is Kind.user and bounds.max_bytes is not None and size > bounds.max_bytes:
+            raise TooLarge(
+                f"{place} takes {format_size(size)} even with its texts shortened, and max_bytes "
+                f"is {format_size(bounds.max_bytes)}; raise it, or split the message"
+            )
+    tokens = count(message) if count is estimate else count_with(count, message)
+    return Incoming(message, reading, size, tokens, original)
+
+
+class SeenIds:
+    """Ids of messages, the last few hundred that left included; the oldest are forgotten."""
+
+    __slots__ = ("_ids",)
+
+    def __init__(self, ids: list[str | int] | None = None) -> None:
+        # not a dict: its front is slow to reach once much was deleted there
+        self._ids: OrderedDict[str | int, None] = OrderedDict.fromkeys(ids or ())
+
+    def seen(self, id: str | int) -> bool:
+        """Tell whether a message with this id is known, and remember that it came again."""
+        if id not in self._ids:
+            return False
+        self._ids.move_to_end(id)
+        return True
+
+    def add(self, id: str | int, stored: int) -> None:
+        """Remember an id; as many as there are messages `stored`, and a few hundred more."""
+        self._ids[id] = None
+        while len(self._ids) > 2 * stored + REMEMBERED_IDS:
+            self._ids.popitem(last=False)
+
+    def as_list(self) -> list[str | int]:
+        """Return the ids, oldest first."""
+        return list(self._ids)
+
+
+def id_of(message: object) -> str | int | None:
+    """Return the message's own id, if it has one that can be remembered."""
+    own = message.get("id") if isinstance(message, dict) else None
+    return own if isinstance(own, (str, int)) and own != "" and type(own) is not bool else None

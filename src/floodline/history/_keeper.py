@@ -1,0 +1,302 @@
+"""Taking in and letting go: the one place where messages enter and leave the stored list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from floodline import telemetry
+from floodline._time import Clock
+from floodline.errors import ArchiveFailed, PinsTooLarge
+from floodline.history._archive import Outbox
+from floodline.history._atoms import AS_APPENDED, CHANGED, OURS, Atom, Entry
+from floodline.history._bounds import Bounds, Counters
+from floodline.history._intake import Incoming, SeenIds, id_of, receive
+from floodline.history._ledger import Ledger, Plan
+from floodline.history._replies import pick, summary_message
+from floodline.history._shapes import Kind, Message, read
+from floodline.history._shorten import weigh
+from floodline.history._summary import Job, Summariser
+from floodline.history._tokens import CountTokens, count_with, estimate
+
+HARD = 2  # times the bound: where waiting for a summary or an archive ends
+
+
+class Keeper:
+    """A ledger with its bounds, its archive and its summariser."""
+
+    __slots__ = (
+        "bounds", "clock", "correction", "count", "counters", "family", "ids", "ledger", "left",
+        "name", "outbox", "seq", "summariser",
+    )  # fmt: skip  # one name a line would fill the page
+
+    def __init__(self, bounds: Bounds, name: str, clock: Clock) -> None:
+        self.bounds, self.name, self.clock = bounds, name, clock
+        self.ledger = Ledger()
+        self.counters = Counters()
+        self.count: CountTokens = estimate
+        self.outbox: Outbox | None = None
+        self.summariser: Summariser | None = None
+        self.left: dict[str, int] | None = None
+        self.ids: SeenIds | None = None
+        self.family: str | None = None
+        self.correction = 1.0
+        self.seq = 0
+
+    def take_in(self, messages: Iterable[Message], *, pin: bool) -> int:
+        """Store messages, all or none, and trim; return how many were neither known nor late."""
+        self.apply_summary()
+        self._push_back()
+        incoming = self._receive(messages)
+        self._check_pins(incoming, pin)
+        stored = 0
+        for one in incoming:
+            stored += self._store(one, pin)
+        self.settle()
+        return stored
+
+    def _receive(self, messages: Iterable[Message]) -> list[Incoming]:
+        """Read and measure everything before anything is stored; known ids fall out here."""
+        incoming: list[Incoming] = []
+        first = self.ledger.messages
+        known: set[str | int] = set()
+        for i, message in enumerate(messages):
+            own = id_of(message)
+            if own is not None:
+                if own in known or (self.ids is not None and self.ids.seen(own)):
+                    self.counters.duplicates += 1
+                    continue
+                known.add(own)
+            incoming.append(receive(message, f"$[{first + i}]", self.bounds, self.count))
+        return incoming
+
+    def _check_pins(self, incoming: list[Incoming], pin: bool) -> None:
+        fixed = [one for one in incoming if pin or one.reading.kind is Kind.system]
+        if fixed:
+            sizes = sum(one.size for one in fixed), sum(one.tokens for one in fixed)
+            self.check_fixed(len(fixed), sizes[1], sizes[0])
+
+    def check_fixed(self, messages: int, tokens: int, size: int) -> None:
+        """Raise `PinsTooLarge` if what is fixed would be above a bound with these in addition."""
+        fixed = self.ledger.fixed
+        total = (fixed[0] + messages, (fixed[1] + tokens) * self.correction, fixed[2] + size)
+        if self.bounds.exceeded(*total):
+            limits = self.bounds
+            raise PinsTooLarge(
+                f"system and pinned messages would be {total[0]} messages, {total[1]:.0f} tokens, "
+                f"{total[2]} bytes, and the bounds are {limits.max_messages}, {limits.max_tokens}, "
+                f"{limits.max_bytes}; unpin some, or raise the bound"
+            )
+
+    def _store(self, one: Incoming, pin: bool) -> bool:
+        seq, self.seq = self.seq, self.seq + 1
+        self.counters.appended += 1
+        reading = one.reading
+        self.family = reading.family or self.family
+        origin = AS_APPENDED
+        if one.original is not None:
+            self.counters.shortened += 1
+            origin = self._owe(seq, one.original)
+        entry = Entry(one.message, one.size, one.tokens, seq, origin)
+        stored = True
+        if reading.kind is Kind.result:
+            stored = self._store_result(entry, one, pin)
+        else:
+            self._add(entry, one, pin)
+        own = id_of(one.message)
+        if own is not None:
+            self.ids = self.ids or SeenIds()
+            self.ids.add(own, self.ledger.messages)
+        return stored
+
+    def _add(self, entry: Entry, one: Incoming, pin: bool) -> None:
+        ledger = self.ledger
+        if one.reading.kind is Kind.user and (ledger.open or ledger.run is not None):
+            closed, reasoning = ledger.close_calls(self._measure)
+            self.counters.closed_calls += closed
+            for lost in reasoning:
+                self._owe(lost.seq, lost.message)
+        ledger.add(entry, one.reading, pin=pin)
+
+    def _store_result(self, entry: Entry, one: Incoming, pin: bool) -> bool:
+        atoms = [self.ledger.find_open(key) for key in one.reading.results]
+        first = atoms[0]
+        if first is not None and all(atom is first for atom in atoms):
+            self.ledger.answer(first, entry)
+            if pin:
+                self.ledger.set_pin(first, True)
+            return True
+        return self._store_parted(entry, one, atoms)
+
+    def _store_parted(self, entry: Entry, one: Incoming, atoms: list[Atom | None]) -> bool:
+        """Give each call its results; what is late goes to the archive, what is left stays."""
+        self.counters.late += atoms.count(None)
+        if entry.origin == AS_APPENDED:
+            self._owe(entry.seq, entry.message)
+        family = one.reading.family
+        found = list(dict.fromkeys(atom for atom in atoms if atom is not None))
+        for atom in found:
+            mine = [other is atom for other in atoms]
+            piece = pick(entry.message, family, mine, rest=atom is found[-1])
+            self.ledger.answer(atom, self._piece(piece, entry))
+        if found:
+            return True
+        rest = pick(entry.message, family, [False] * len(atoms), rest=True)
+        if not rest:
+            return False
+        reading = read(rest, "$")
+        self._add(self._piece(rest, entry), one._replace(reading=reading), False)
+        return True
+
+    def _piece(self, message: Message, whole: Entry) -> Entry:
+        size = weigh(message, "$")
+        return Entry(message, size, whole.tokens * size // whole.size + 1, whole.seq, CHANGED)
+
+    def _owe(self, seq: int, message: Message) -> int:
+        """Have an original archived; without an archive what is left of it is all there is."""
+        if self.outbox is None:
+            return AS_APPENDED
+        self.outbox.owe(seq, message)
+        return CHANGED
+
+    def _measure(self, message: Message) -> tuple[int, int]:
+        return weigh(message, "$"), estimate(message)
+
+    def settle(self) -> None:
+        """Bring the stored list below its bounds, or wait for a summary up to twice of them."""
+        reason = self._exceeded()
+        if reason is None:
+            self._deliver_owed()
+            return
+        summariser = self.summariser
+        if summariser is not None and not summariser.broken:
+            if not summariser.running:
+                self._start_summary(summariser)
+            if summariser.running and self._exceeded(HARD) is None:
+                self._deliver_owed()
+                return
+        self.cut(self.ledger.plan(self._fits), reason)
+
+    def _exceeded(self, times: float = 1) -> str | None:
+        ledger = self.ledger
+        tokens = ledger.tokens * self.correction
+        return self.bounds.exceeded(ledger.messages, tokens, ledger.size, times=times)
+
+    def _fits(self, messages: int, tokens: int, size: int) -> bool:
+        return self.bounds.exceeded(messages, tokens * self.correction, size) is None
+
+    def _fits_half(self, messages: int, tokens: int, size: int) -> bool:
+        return self.bounds.exceeded(messages, tokens * self.correction, size, times=0.5) is None
+
+    def cut(self, plan: Plan, reason: str) -> bool:
+        """Archive what the plan lets go, then drop it; put it back if the archive refuses."""
+        entries = plan.entries()
+        try:
+            if self.outbox is not None:
+                new = [entry for entry in entries if entry.origin == AS_APPENDED]
+                sent = len(new) + len(self.outbox.owed)
+                if not self.outbox.deliver(new):
+                    self.ledger.rollback(plan)
+                    return False
+                self.counters.archived += sent
+        except BaseException:  # an interrupt while the archive was at work
+            self.ledger.rollback(plan)
+            raise
+        if entries:
+            self.left = self.left or {}
+            self.left[reason] = self.left.get(reason, 0) + len(entries)
+            self._note_unread(plan)
+        self.ledger.commit(plan)
+        return True
+
+    def _note_unread(self, plan: Plan) -> None:
+        """A step that fits no bound leaves before the model has seen it: say so."""
+        if self.ledger.rest or not plan.popped or plan.popped[-1].key not in plan.victims:
+            return
+        messages, tokens, size = plan.popped[-1].weight()
+        self.counters.unread += messages
+        fields = {"messages": messages, "tokens": tokens, "bytes": size}
+        telemetry.emit("history_step_above_bound", self.name, **fields)
+
+    def _deliver_owed(self) -> None:
+        if self.outbox is not None and self.outbox.owed:
+            self.cut(Plan(), "")
+
+    def _push_back(self) -> None:
+        """At twice the bound, take nothing more before the archive has taken something."""
+        box = self.outbox
+        if box is None or not box.failed_in_a_row or not self._overfull(box):
+            return
+        self.settle()
+        if box.failed_in_a_row and self._overfull(box):
+            raise ArchiveFailed(
+                f"the archive refused {box.failed_in_a_row} times in a row, and the conversation "
+                f"holds {self.ledger.messages} messages, twice its bound; nothing was appended: "
+                "mend the archive, or configure(archive=None)"
+            )
+
+    def _overfull(self, box: Outbox) -> bool:
+        messages, size = self.ledger.messages + len(box.owed), self.ledger.size + box.owed_bytes
+        tokens = self.ledger.tokens * self.correction
+        return self.bounds.exceeded(messages + 1, tokens, size, times=HARD) is not None
+
+    def _start_summary(self, summariser: Summariser) -> None:
+        """Have the older half summarised, so that the next summary is half a window away."""
+        plan = self.ledger.plan(self._fits_half)
+        messages = [entry.message for entry in plan.entries()]
+        self.ledger.rollback(plan)
+        if messages:
+            if self.ledger.summary is not None:
+                messages.insert(0, self.ledger.summary.message)
+            summariser.start(messages, frozenset(plan.victims))
+
+    def apply_summary(self) -> None:
+        """Put a finished summary in the place of what it covers; called inside the hold."""
+        if self.summariser is None:
+            return
+        taken = self.summariser.take()
+        if taken is None:
+            return
+        job, text, why = taken
+        entry = None
+        if not why:
+            try:
+                message = summary_message(self.family, text)
+                tokens = count_with(self.count, message)
+                entry = Entry(message, weigh(message, "$"), tokens, -1, OURS)
+            except Exception as error:  # text that cannot be stored, or a counter that fails
+                why = telemetry.describe(error)
+        if entry is None:
+            self._note_failure(why, self.summariser)
+        else:
+            self._replace(job, entry)
+
+    def _replace(self, job: Job, entry: Entry) -> None:
+        self.counters.summaries += 1
+        self.cut(self.ledger.plan_only(job.atoms), "summary")
+        self.ledger.set_summary(entry)
+
+    def _note_failure(self, why: str, summariser: Summariser) -> None:
+        self.counters.summary_failures += 1
+        telemetry.emit("summary_failed", self.name, why=why, breaker_open=summariser.broken)
+
+    def dump(self) -> dict[str, Any]:
+        """Return what `load` needs, as plain data."""
+        return {
+            "ledger": self.ledger.dump(),
+            "counters": self.counters.as_list(),
+            "left": dict(self.left or {}),
+            "ids": self.ids.as_list() if self.ids is not None else [],
+            "family": self.family,
+            "correction": self.correction,
+            "seq": self.seq,
+        }
+
+    def load(self, data: dict[str, Any]) -> None:
+        """Take over what `dump` returned."""
+        self.ledger = Ledger.load(data["ledger"])
+        self.counters = Counters(*data["counters"])
+        self.left = dict(data["left"]) or None
+        self.ids = SeenIds(data["ids"]) if data["ids"] else None
+        self.family, self.correction = data["family"], data["correction"]
+        self.seq = data["seq"]
