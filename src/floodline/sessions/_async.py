@@ -182,9 +182,6 @@ class AsyncSessions(SessionsBase[S]):
 
     # ---- driving
 
-    def _who(self) -> object:
-        return current_task()
-
     async def _park(self, id: str, reason: Reason) -> None:
         checked_id(id)
         core, driver = self._core, self._driver
@@ -207,7 +204,11 @@ class AsyncSessions(SessionsBase[S]):
         if isinstance(error, GeneratorExit) or core.guard.is_guest():
             self._exit_late(hold, error)  # nothing may be awaited here
             return
-        problem = await driver.finish(exit_hold(core, hold, error))
+        try:
+            problem = await driver.finish(exit_hold(core, hold, error))
+        except asyncio.CancelledError:
+            hold.who = None  # the save goes on without the caller, who may come back
+            raise
         self._tidy(None)
         if problem is not None:
             if error is None:

@@ -126,7 +126,6 @@ class SessionsBase(Generic[S]):
             Hooks(make, wants_id(make), on_open, on_leave, close_state, weigh),
             Codec(infer_state_type(make) if state_type is None else state_type),
             clock or monotonic,
-            self._who,
             partial(new_owner, name),
             scope,
             self._closers,
@@ -137,9 +136,6 @@ class SessionsBase(Generic[S]):
         telemetry.register(self)
         if pressure is not None:
             pressure.attach(self)
-
-    def _who(self) -> object:
-        raise NotImplementedError
 
     def __len__(self) -> int:
         return self._core.locked(_look.count_live, self._core.table, self._core.clock())
@@ -228,6 +224,7 @@ class SessionsBase(Generic[S]):
 
     def _after_fork(self) -> None:
         self._ticking = self._renewing = False
+        self._core.table.disown()
         self._core.start_empty()
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 import itertools
+from _thread import get_ident
+from asyncio import _get_running_loop, current_task
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -114,13 +116,12 @@ class Core:
         hooks: Hooks,
         codec: Codec,
         clock: Clock,
-        who: Callable[[], object],
         owner: Callable[[], str],
         scope: SessionScope | None,
         closers: tuple[str, ...],
     ) -> None:
         self.policy, self.hooks, self.codec, self.clock = policy, hooks, codec, clock
-        self.who, self.make_owner, self.scope, self.closers = who, owner, scope, closers
+        self.make_owner, self.scope, self.closers = owner, scope, closers
         self.counters = Counters()
         self.start_empty()
 
@@ -175,6 +176,12 @@ class Core:
         entry.fence = 0
         if self.table.leased.get(entry.id) is entry:
             del self.table.leased[entry.id]
+
+
+def who() -> object:
+    """Return who runs now: the task, or the number of the thread."""
+    loop = _get_running_loop()
+    return get_ident() if loop is None else current_task(loop) or get_ident()
 
 
 def interrupted() -> ReentrantUse:

@@ -6,7 +6,7 @@ from typing import Any
 
 from floodline import telemetry
 from floodline.errors import SessionConflict
-from floodline.sessions._core import Core, Flow, SeeOut, StoreCall, UserCall
+from floodline.sessions._core import Core, Flow, SeeOut, StoreCall, UserCall, who
 from floodline.sessions._entry import GONE, Entry, Hold
 from floodline.sessions._leases import acquire, give_lease_back
 from floodline.sessions._saving import save
@@ -20,7 +20,7 @@ def leave(core: Core, entry: Entry) -> Flow[BaseException | None]:
     """
     reason = entry.leave
     assert reason is not None
-    entry.runner = core.who()
+    entry.runner = who()
     entry.used_at = core.clock()
     problem: BaseException | None = None
     try:

@@ -95,6 +95,7 @@ class LoopDriver:
             await asyncio.shield(task)
         except asyncio.CancelledError as error:
             hold.error = error  # in case it still waits for room
+            hold.who = None
             hold.wake()
             task.add_done_callback(lambda done: self._let_go(hold, done))
             raise

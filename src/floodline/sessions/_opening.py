@@ -16,7 +16,7 @@ from floodline.errors import (
     SessionsFull,
     UnreadableRecord,
 )
-from floodline.sessions._core import Await, Core, Flow, SeeOut, StoreCall, UserCall
+from floodline.sessions._core import Await, Core, Flow, SeeOut, StoreCall, UserCall, who
 from floodline.sessions._entry import HELD, LEAVE, OPEN, WAIT, Entry, Hold
 from floodline.sessions._leases import acquire, give_lease_back, own_write
 from floodline.sessions._leaving import bury, close_state, leave, release, see_out
@@ -115,7 +115,7 @@ def where_taken(hold: Hold) -> str:
 def _open(core: Core, hold: Hold, room_until: float, busy_until: float) -> Flow[None]:
     entry = hold.entry
     assert entry is not None
-    entry.runner = core.who()
+    entry.runner = who()
     try:
         yield from _find_seat(core, hold, room_until)
         if not core.policy.stored:
@@ -154,6 +154,8 @@ def _find_seat(core: Core, hold: Hold, until: float) -> Flow[None]:
         victim = core.locked(core.table.seat, hold, core.clock())
         if victim is not None:
             yield SeeOut(leave(core, victim))
+        elif core.table.seats.over():
+            telemetry.emit("over_limit", core.policy.name, sessions=core.table.seats.taken)
         if hold.outcome != WAIT and hold.error is None:
             continue
         woken = yield Await(hold, until)
@@ -196,7 +198,7 @@ def _reload(core: Core, hold: Hold, grant: Grant, until: float) -> Flow[None]:
     assert hold.entry is not None
     core.locked(core.lease_ended, old)
     core.locked(core.lease_taken, hold.entry, grant.fence)
-    hold.entry.runner = core.who()
+    hold.entry.runner = who()
     if not old.pins:
         yield from bury(core, old, Reason.stale)
     try:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 
-from floodline.errors import HoldDeadlock, ReentrantUse, SessionClosed
+from floodline.errors import SessionClosed
+from floodline.sessions._due import next_due, soonest
 from floodline.sessions._entry import (
     GONE,
     HELD,
@@ -24,9 +25,9 @@ from floodline.sessions._entry import (
 )
 from floodline.sessions._policy import NEVER, Policy
 from floodline.sessions._seats import Seats
+from floodline.sessions._tombs import Tombs
+from floodline.sessions._waiting import Waiting, grant
 from floodline.telemetry import Reason
-
-MAX_TOMBS = 10_000
 
 
 class Table:
@@ -43,9 +44,9 @@ class Table:
         self.by_age: OrderedDict[str, Entry] = OrderedDict()
         self.lingering: OrderedDict[str, float] = OrderedDict()
         self.ownerless: deque[Entry] = deque()
-        self.tombs: OrderedDict[str, float] = OrderedDict()
+        self.tombs = Tombs()
         self.seats = Seats(policy)
-        self.waiting: dict[object, Entry] = {}
+        self.waiting = Waiting()
         self.leased: dict[str, Entry] = {}
         self.live = self.bytes = 0
         self.left_by: Counter[str] = Counter()
@@ -64,7 +65,7 @@ class Table:
                 reason = self.expired(entry, now)
                 if reason is not None:
                     self._begin_leave(entry, reason)
-                    self._queue(entry, hold)
+                    self.waiting.add(entry, hold)
                     return LEAVE
                 if entry.leave is Reason.completed:
                     self._cancel_completion(entry)
@@ -82,7 +83,7 @@ class Table:
             hold.since = now
             hold.outcome = HELD
             return HELD
-        self._refuse_buried(hold.id, now)
+        self.tombs.refuse(hold.id, now)
         return self._wait_for(entry, hold)
 
     def expired(self, entry: Entry, now: float) -> Reason | None:
@@ -95,7 +96,7 @@ class Table:
 
     def _enter_absent(self, hold: Hold, now: float) -> int:
         self._refuse_closing(hold)
-        self._refuse_buried(hold.id, now)
+        self.tombs.refuse(hold.id, now)
         entry = self.entries[hold.id] = Entry(hold.id)
         self._promote(entry, hold)
         return OPEN
@@ -107,53 +108,15 @@ class Table:
 
     def _wait_for(self, entry: Entry, hold: Hold) -> int:
         self._refuse_closing(hold)
-        self._refuse_ring(entry, hold)
-        self._queue(entry, hold)
+        self.waiting.refuse_ring(entry, hold)
+        self.waiting.add(entry, hold)
         return WAIT
-
-    def _queue(self, entry: Entry, hold: Hold) -> None:
-        if entry.waiters is None:
-            entry.waiters = deque()
-        entry.waiters.append(hold)
-        hold.entry = entry
-        hold.outcome = WAIT
-        self.waiting[hold.who] = entry
 
     def _refuse_closing(self, hold: Hold) -> None:
         if self.closing:
             raise SessionClosed(
                 f"session {hold.id!r} cannot be used: {self.policy.name!r} is shut down"
             )
-
-    def _refuse_buried(self, id: str, now: float) -> None:
-        until = self.tombs.get(id)
-        if until is None:
-            return
-        if now < until:
-            raise SessionClosed(
-                f"session {id!r} was closed; its tombstone refuses the id for "
-                f"{until - now:.3g} s more"
-            )
-        del self.tombs[id]
-
-    def _refuse_ring(self, entry: Entry, hold: Hold) -> None:
-        """Follow who waits for whom; a ring that closes at `hold` would never open again."""
-        seen: Entry | None = entry
-        for step in range(len(self.waiting) + 1):
-            if seen is None:
-                return
-            holder = seen.holder.who if seen.holder is not None else None
-            if hold.who in (holder, seen.runner):
-                if step == 0:
-                    raise ReentrantUse(
-                        f"session {hold.id!r} is already in the hands of this caller; "
-                        "pass the state on instead of asking for it again"
-                    )
-                raise HoldDeadlock(
-                    f"waiting for session {hold.id!r} would close a ring of holders that wait "
-                    "for each other; take sessions in one fixed order"
-                )
-            seen = self.waiting.get(holder) or self.waiting.get(seen.runner)
 
     def _cancel_completion(self, entry: Entry) -> None:
         entry.leave = None
@@ -201,10 +164,9 @@ class Table:
         self.next_check = min(self.next_check, now + self.policy.soonest)
         if self.max_age != NEVER:
             self.by_age[entry.id] = entry
-        self._grant(entry, hold, now)
-        if entry.leave is Reason.closed:
-            return
-        self._serve_waiters(entry, now)
+        grant(entry, hold, now)
+        if entry.leave is not Reason.closed:
+            self.waiting.serve(entry, now)
 
     def open_failed(self, hold: Hold, error: BaseException | None) -> None:
         """The open came to nothing: with an error for all who wait, else the next one tries."""
@@ -213,7 +175,7 @@ class Table:
         self.seats.leave_room(hold)
         entry.holder = entry.runner = None
         if error is not None:
-            self._refuse_waiters(entry, error)
+            self.waiting.refuse_all(entry, error)
         self._reopen(entry)
 
     def not_found(self, hold: Hold, error: BaseException) -> None:
@@ -221,39 +183,31 @@ class Table:
         entry = hold.entry
         assert entry is not None
         for waiter in [w for w in entry.waiters or () if not w.create]:
-            self._refuse(entry, waiter, error)
+            self.waiting.refuse(entry, waiter, error)
         self.open_failed(hold, None)
 
     def _reopen(self, entry: Entry) -> None:
-        """Let the first who waits open the session, or forget it."""
-        if entry.waiters:
-            heir = entry.waiters.popleft()
-            self.waiting.pop(heir.who, None)
-            self._promote(entry, heir)
+        """Forget an entry; the first who waits for it opens the session anew, on its seat."""
+        heir = self.waiting.first(entry)
+        if heir is not None:
+            self._succeed(entry, heir)
             heir.wake()
         else:
             self._forget(entry)
             self.seats.give_up(entry)
 
+    def _succeed(self, old: Entry, hold: Hold) -> None:
+        """Put a new entry in the place of `old`, to be opened by `hold`."""
+        self._forget(old)
+        new = self.entries[old.id] = Entry(old.id)
+        new.seated, old.seated = old.seated, False
+        self.waiting.move(old, new)
+        self._promote(new, hold)
+
     def _forget(self, entry: Entry) -> None:
         entry.phase = GONE
         if self.entries.get(entry.id) is entry:
             del self.entries[entry.id]
-
-    def _refuse_waiters(self, entry: Entry, error: BaseException) -> None:
-        for waiter in list(entry.waiters or ()):
-            self._refuse(entry, waiter, error)
-
-    def _refuse(self, entry: Entry, waiter: Hold, error: BaseException) -> None:
-        self._unqueue(entry, waiter)
-        waiter.error = error
-        waiter.wake()
-
-    def _unqueue(self, entry: Entry, waiter: Hold) -> None:
-        assert entry.waiters is not None
-        entry.waiters.remove(waiter)
-        self.waiting.pop(waiter.who, None)
-        waiter.entry = None
 
     # ---- holding and releasing
 
@@ -263,7 +217,7 @@ class Table:
             return False
         entry = hold.entry
         if entry is not None and entry.waiters and hold in entry.waiters:
-            self._unqueue(entry, hold)
+            self.waiting.remove(entry, hold)
         return True
 
     def release(self, hold: Hold, now: float, stamp: bool = True) -> Entry | None:
@@ -287,7 +241,7 @@ class Table:
     def _rest(self, entry: Entry, now: float) -> Entry | None:
         """Hand a live entry to the next who waits; if there is none, let it rest or leave."""
         if entry.leave is not Reason.closed:
-            self._serve_waiters(entry, now)
+            self.waiting.serve(entry, now)
         if entry.holder is not None or entry.pins:
             return None
         if entry.leave is not None:
@@ -301,27 +255,6 @@ class Table:
         if self.seats.over() or self.bytes > self.max_bytes:
             self.next_check = now
         return None
-
-    def _serve_waiters(self, entry: Entry, now: float) -> None:
-        if not entry.waiters:
-            return
-        for waiter in [w for w in entry.waiters if w.shared]:
-            self._unqueue(entry, waiter)
-            self._grant(entry, waiter, now)
-        if entry.waiters and entry.holder is None:
-            waiter = entry.waiters[0]
-            self._unqueue(entry, waiter)
-            self._grant(entry, waiter, now)
-
-    def _grant(self, entry: Entry, hold: Hold, now: float) -> None:
-        if hold.shared:
-            entry.pins += 1
-        else:
-            entry.holder = hold
-        hold.entry = entry
-        hold.since = now
-        hold.outcome = HELD
-        hold.wake()
 
     def weigh(self, entry: Entry, weight: int) -> None:
         """Note what a live entry weighs now."""
@@ -350,17 +283,15 @@ class Table:
         If the session is absent, `claim` keeps others from opening it until `open_failed(claim)`.
         """
         if self.policy.tombstone is not None:
-            self.tombs[id] = now + self.policy.tombstone
-            self.tombs.move_to_end(id)
-            while len(self.tombs) > MAX_TOMBS:
-                self.tombs.popitem(last=False)
+            self.tombs.bury(id, now + self.policy.tombstone)
         entry = self.entries.get(id)
         if entry is None:
             if claim is not None:
                 self.entries[id] = Entry(id)
                 self._promote(self.entries[id], claim)
             return None
-        self._refuse_waiters(entry, SessionClosed(f"session {id!r} was closed while waited for"))
+        error = SessionClosed(f"session {id!r} was closed while waited for")
+        self.waiting.refuse_all(entry, error)
         free = self.is_free(entry)
         entry.leave = Reason.closed
         self.lingering.pop(id, None)
@@ -384,57 +315,17 @@ class Table:
 
     def next_leaver(self, now: float) -> Entry | None:
         """Start to see out the next one that is due, if any."""
-        due = self._next_due(now)
+        due = next_due(self, now)
         if due is None:
-            self.next_check = self._soonest(now)
+            self.next_check = soonest(self, now)
+            if self.ownerless:  # one has died since
+                self.next_check = -NEVER
             return None
         return self._begin_leave(*due)
 
     def shed(self, reason: Reason) -> Entry | None:
         """Start to see out the longest unused, whether due or not."""
         return self._begin_leave(next(iter(self.idle.values())), reason) if self.idle else None
-
-    def _next_due(self, now: float) -> tuple[Entry, Reason] | None:
-        while self.ownerless:
-            entry = self.ownerless.popleft()
-            if self.is_free(entry):
-                return entry, Reason.owner_gone
-            if entry.phase == LIVE and entry.leave is None:
-                entry.leave = Reason.owner_gone
-        for key, due in self.lingering.items():
-            if due > now:
-                break
-            return self.entries[key], Reason.completed
-        while self.by_age:
-            entry = next(iter(self.by_age.values()))
-            if now - entry.opened_at < self.max_age:
-                break
-            if self.is_free(entry):
-                return entry, Reason.age
-            del self.by_age[entry.id]
-            entry.leave = entry.leave or Reason.age
-        for entry in self.idle.values():
-            if now - entry.used_at >= self.max_idle:
-                return entry, Reason.idle
-            if self.seats.over():
-                return entry, Reason.count
-            if self.bytes > self.max_bytes:
-                return entry, Reason.bytes
-            break
-        return None
-
-    def _soonest(self, now: float) -> float:
-        """Say when the next entry can become due, going by the heads of the queues."""
-        soonest = NEVER
-        for due in self.lingering.values():
-            soonest = due
-            break
-        for entry in self.by_age.values():
-            soonest = min(soonest, entry.opened_at + self.max_age)
-            break
-        for entry in self.idle.values():
-            return min(soonest, entry.used_at + self.max_idle)
-        return min(soonest, now + self.policy.soonest) if self.entries else soonest
 
     def is_free(self, entry: Entry) -> bool:
         """Tell whether an entry is live and nobody has it."""
@@ -476,7 +367,7 @@ class Table:
             self.by_age[entry.id] = entry
         if entry.leave is not Reason.closed:
             entry.leave = None
-            self._serve_waiters(entry, now)
+            self.waiting.serve(entry, now)
         if entry.holder is None and not entry.pins:
             self.unsaved[entry.id] = entry
 
@@ -485,7 +376,7 @@ class Table:
         self.seats.parking -= 1
         self.left_by[reason] += 1
         self.seats.give_up(entry)
-        self._detach(entry, None)
+        self._reopen(entry)
         self.seats.call_next()
 
     def detach(self, hold: Hold, reason: Reason) -> Entry:
@@ -502,23 +393,11 @@ class Table:
         old.leave = reason
         old.holder = None
         self.left_by[reason] += 1
-        new = self._detach(old, hold)
-        assert new is not None
-        new.seated, old.seated = old.seated, False
+        self._succeed(old, hold)
         return old
 
-    def _detach(self, old: Entry, hold: Hold | None) -> Entry | None:
-        self._forget(old)
-        waiters, old.waiters = old.waiters, None
-        if hold is None and not waiters:
-            return None
-        new = self.entries[old.id] = Entry(old.id)
-        new.waiters = waiters
-        for waiter in waiters or ():
-            waiter.entry = new
-            self.waiting[waiter.who] = new
-        if hold is None:
-            self._reopen(new)
-        else:
-            self._promote(new, hold)
-        return new
+    def disown(self) -> None:
+        """Let holds from before a fork end without a trace in the child."""
+        for entry in self.entries.values():
+            entry.phase = GONE
+            entry.leave = entry.holder = None

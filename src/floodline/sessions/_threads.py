@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from _thread import get_ident
-from asyncio import _get_running_loop, current_task
+from asyncio import _get_running_loop
 from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
@@ -25,6 +24,7 @@ from floodline.sessions._core import (
     StoreCall,
     UserCall,
     interrupted,
+    who,
 )
 from floodline.sessions._drive import run
 from floodline.sessions._entry import HELD, WAIT, Entry
@@ -58,8 +58,7 @@ class Use(UseBase[S]):
             self._refuse_second_entry()
         core = self._sessions._core
         guard, now = core.guard, core.clock()
-        loop = _get_running_loop()
-        self.who = get_ident() if loop is None else current_task(loop) or get_ident()
+        self.who = who()
         self.frame = sys._getframe(1)
         try:
             with guard.lock:
@@ -196,10 +195,6 @@ class Sessions(SessionsBase[S]):
         self.shutdown()
 
     # ---- driving
-
-    def _who(self) -> object:
-        loop = _get_running_loop()
-        return get_ident() if loop is None else current_task(loop) or get_ident()
 
     def _enter(self, hold: Use[S], step: int, wait: float | None) -> None:
         self._run(enter(self._core, hold, step, wait))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from floodline import telemetry
 from floodline.errors import SessionConflict
 from floodline.sessions import _look
-from floodline.sessions._core import Core, Flow, SeeOut, StoreCall
+from floodline.sessions._core import Core, Flow, SeeOut, StoreCall, who
 from floodline.sessions._entry import Hold
 from floodline.sessions._leases import acquire
 from floodline.sessions._leaving import leave, release
@@ -46,6 +46,7 @@ def upkeep(core: Core) -> Flow[int]:
     done = yield from sweep(core, float("inf"))
     yield from retry_unsaved(core)
     now = core.clock()
+    core.locked(core.table.tombs.clear_expired, now)
     _report_stuck(core, now)
     core.departed.check(now)
     if core.policy.retain is not None:
@@ -101,7 +102,7 @@ def retry_unsaved(core: Core) -> Flow[None]:
 
 def _save_again(core: Core, hold: Hold) -> Flow[BaseException | None]:
     assert hold.entry is not None
-    hold.entry.runner = core.who()
+    hold.entry.runner = who()
     try:
         yield from take_lease(core, hold, core.clock())
         if hold.entry.dirty:
@@ -136,7 +137,7 @@ def close(core: Core, id: str) -> Flow[bool]:
 def _delete_parked(core: Core, claim: Hold) -> Flow[bool]:
     entry = claim.entry
     assert entry is not None
-    entry.runner = core.who()
+    entry.runner = who()
     try:
         until = core.clock() + core.policy.busy_wait
         grant = yield from acquire(core, entry, known=None, until=until)
