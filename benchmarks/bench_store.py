@@ -33,7 +33,7 @@ def bare(directory: Path, seconds: float) -> float:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("CREATE TABLE rows (id TEXT PRIMARY KEY, state BLOB)")
-    sql = "INSERT INTO rows VALUES (?1, ?2) ON CONFLICT DO UPDATE SET state = ?2"
+    sql = "INSERT INTO rows VALUES (?, ?) ON CONFLICT DO UPDATE SET state = excluded.state"
     turns = itertools.count()
 
     def upsert() -> None:

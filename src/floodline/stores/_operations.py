@@ -1,6 +1,7 @@
 """The operations of a store in SQL; each runs inside the transaction of its batch.
 
-No `RETURNING`, which SQLite has only since 3.35: some systems that have Python 3.11 are older.
+No `RETURNING`, which SQLite has only since 3.35: some systems that have Python 3.11 are older. No
+numbered parameters, of which Python 3.12.1 warns.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
 
 _LEASE = """
-INSERT INTO leases VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE
-SET owner = ?3, fence = ?4, since = ?5, until = ?6
-WHERE owner = ?3 OR owner = ?7 OR NOT (since <= ?5 AND ?5 < until)
+INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+    owner = excluded.owner, fence = excluded.fence, since = excluded.since, until = excluded.until
+WHERE owner IN (excluded.owner, ?) OR NOT (since <= excluded.since AND excluded.since < until)
 """
 _GRANT = """
-SELECT version, CASE version WHEN ?3 THEN NULL ELSE envelope END
-FROM sessions WHERE name = ?1 AND id = ?2
+SELECT version, CASE version WHEN ? THEN NULL ELSE envelope END
+FROM sessions WHERE name = ? AND id = ?
 """
 _RENEW = """
 UPDATE leases SET since = ?, until = ? WHERE name = ? AND id = ? AND fence = ? AND owner = ?
@@ -40,13 +41,13 @@ _USE_IN_SLOT = "UPDATE sessions SET used_at = ?, slot = ? WHERE name = ? AND id 
 _UNUSED = """
 SELECT s.row, s.id, s.version, s.size
 FROM sessions s LEFT JOIN leases l ON l.name = s.name AND l.id = s.id
-WHERE s.name = ?1 AND s.slot <= ?2 AND s.used_at <= ?3
-    AND (l.until IS NULL OR l.until <= ?4 OR l.since > ?5)
-ORDER BY s.slot LIMIT ?6
+WHERE s.name = ? AND s.slot <= ? AND s.used_at <= ?
+    AND (l.until IS NULL OR l.until <= ? OR l.since > ?)
+ORDER BY s.slot LIMIT ?
 """
 _TOTAL = """
-INSERT INTO totals VALUES (?1, ?2, ?3)
-ON CONFLICT DO UPDATE SET count = count + ?2, bytes = bytes + ?3
+INSERT INTO totals VALUES (?, ?, ?)
+ON CONFLICT DO UPDATE SET count = count + excluded.count, bytes = bytes + excluded.bytes
 """
 _SLOT = 600.0
 
@@ -99,7 +100,7 @@ class Operations:
             if not owner_is_dead(holder):
                 return Held(holder, until - now)
             execute(_LEASE, (*terms, holder))
-        row = execute(_GRANT, (name, id, known)).fetchone()
+        row = execute(_GRANT, (known, name, id)).fetchone()
         return Grant(fence, 0, None) if row is None else Grant(fence, *row)
 
     def renew(self, name: str, owner: str, fences: dict[str, int], lease: float) -> set[str]:
@@ -145,7 +146,7 @@ class Operations:
         return row[1] if row is not None and row[2] == write_id else None
 
     def load(self, name: str, id: str) -> Record | None:
-        row = self.execute(_GRANT, (name, id, None)).fetchone()
+        row = self.execute(_GRANT, (None, name, id)).fetchone()
         return None if row is None else Record(*row)
 
     def delete(self, name: str, id: str, fence: int) -> bool:
@@ -231,7 +232,7 @@ class Operations:
 
     def _forget(self, name: str, row: int, version: int, size: int) -> None:
         self.execute("DELETE FROM sessions WHERE row = ?", (row,))
-        self.execute("UPDATE meta SET floor = ?1 WHERE floor < ?1", (version,))
+        self.execute("UPDATE meta SET floor = max(floor, ?)", (version,))
         self._count(name, -1, -size)
 
     def _count(self, name: str, rows: int, size: int) -> None:
@@ -263,7 +264,7 @@ class Operations:
     def _kept(self, table: str, name: str | None, limit: int) -> list[Kept]:
         rows = self.execute(
             f"SELECT name, id, at, why, envelope FROM {table} "
-            "WHERE ?1 IS NULL OR name = ?1 ORDER BY n DESC LIMIT ?2",
+            "WHERE name = ifnull(?, name) ORDER BY n DESC LIMIT ?",
             (name, limit),
         ).fetchall()
         return [Kept(*row) for row in rows]
