@@ -124,7 +124,8 @@ def bench(session: nox.Session) -> None:
     for script in sorted(Path("benchmarks").glob("bench_*.py")):
         quick = ["--quick"] if "--quick" in script.read_text(encoding="utf-8") else []
         session.run("python", str(script), *quick, *session.posargs)
+    home = {"HOME": session.create_tmp()}  # where asv writes the name of the machine
     with session.chdir("benchmarks"):
-        session.run("asv", "machine", "--yes", silent=True)
-        session.run("asv", "check", "--python=same")
-        session.run("asv", "run", "--quick", "--show-stderr", "--python=same")
+        session.run("asv", "machine", "--yes", silent=True, env=home)
+        session.run("asv", "check", "--python=same", env=home)
+        session.run("asv", "run", "--quick", "--show-stderr", "--python=same", env=home)

@@ -1,0 +1,1 @@
+"""Thin benchmarks that asv can follow over time; the peers are in `benchmarks/bench_*.py`."""
