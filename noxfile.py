@@ -124,7 +124,8 @@ def bench(session: nox.Session) -> None:
     for script in sorted(Path("benchmarks").glob("bench_*.py")):
         quick = ["--quick"] if "--quick" in script.read_text(encoding="utf-8") else []
         session.run("python", str(script), *quick, *session.posargs)
-    home = {"HOME": session.create_tmp()}  # where asv writes the name of the machine
+    # asv writes the name of the machine there
+    home = {"HOME": str(Path(session.create_tmp()).resolve())}
     with session.chdir("benchmarks"):
         session.run("asv", "machine", "--yes", silent=True, env=home)
         session.run("asv", "check", "--python=same", env=home)
