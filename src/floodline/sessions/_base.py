@@ -133,6 +133,7 @@ class SessionsBase(Generic[S]):
         self._exits_slowly = policy.stored or weigh is not None
         self._owns_store = isinstance(given, str)
         self._store: Any = open_store(given) if isinstance(given, str) else given
+        self._is_writer_thread = getattr(self._store, "is_writer_thread", None)
         telemetry.register(self)
         if pressure is not None:
             pressure.attach(self)

@@ -28,8 +28,11 @@ from floodline.stores import Codec
 
 T = TypeVar("T")
 
+# The requests are not frozen: one is made for each step of each use, and that costs three times
+# as much.
 
-@dataclass(slots=True, frozen=True)
+
+@dataclass(slots=True)
 class StoreCall:
     """Call a method of the store."""
 
@@ -38,7 +41,7 @@ class StoreCall:
     kwargs: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class UserCall:
     """Call what the user gave us; await the result if it can be awaited."""
 
@@ -46,7 +49,7 @@ class UserCall:
     args: tuple[Any, ...] = ()
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class Await:
     """Wait until the hold is woken or the deadline has passed; the answer tells which."""
 
@@ -54,14 +57,14 @@ class Await:
     deadline: float
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class Pause:
     """Let some time pass before asking the store again."""
 
     seconds: float
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class SeeOut:
     """Run a leaving flow: at once, or as a task of its own, for which only `wait` waits.
 

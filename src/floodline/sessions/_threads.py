@@ -220,9 +220,8 @@ class Sessions(SessionsBase[S]):
 
     def _put_off(self, operation: Any) -> bool:
         """Leave an operation for later if this thread interrupted us, or works for the store."""
-        guard = self._core.guard
-        asks = getattr(self._store, "is_writer_thread", None)
-        if guard.is_guest() or (asks is not None and asks()):
+        guard, in_store = self._core.guard, self._is_writer_thread
+        if guard.is_guest() or (in_store is not None and in_store()):
             guard.late.append(operation)
             self._soon()
             return True
@@ -239,14 +238,14 @@ class Sessions(SessionsBase[S]):
 
     def _tidy(self, leaver: Entry | None) -> None:
         """See out one entry, and a few of those that are due."""
-        core = self._core
+        core, table = self._core, self._core.table
         if leaver is not None:
             self._run(see_out(core, leaver))
-        if core.clock() >= core.table.next_check:
+        if core.clock() >= table.next_check:
             self._run(sweep(core, SLICE))
-        if core.table.unsaved and core.clock() >= core.retry_at:
+        if table.unsaved and core.clock() >= core.retry_at:
             self._run(retry_unsaved(core))
-        if core.table.closing and not core.table.entries:
+        if table.closing and not table.entries:
             self._close_own_store()
 
     def _at_exit(self) -> None:
@@ -260,23 +259,23 @@ class Sessions(SessionsBase[S]):
         return run(flow, self._perform)
 
     def _perform(self, request: Request) -> Any:
+        if type(request) is StoreCall:
+            answer = getattr(self._store, request.method)(*request.args, **request.kwargs)
+            if not self._renewing and request.method == "acquire":
+                self._renewing = True
+                renewer.want(self._renew_tick, self._core.policy.lease / 3)
+            return answer
         match request:
-            case StoreCall(method, args, kwargs):
-                answer = getattr(self._store, method)(*args, **kwargs)
-                if method == "acquire" and not self._renewing:
-                    self._renewing = True
-                    renewer.want(self._renew_tick, self._core.policy.lease / 3)
-                return answer
             case UserCall(function, args):
                 return function(*args)
+            case SeeOut(flow, _):
+                return self._run(flow)
             case Await(hold, deadline):
                 return self._wait(hold, deadline)
             case Pause(seconds):
                 self._refuse_loop(f"another owner holds the session; waiting {seconds:.3g} s")
                 time.sleep(seconds)
-                return None
-            case SeeOut(flow, _):
-                return self._run(flow)
+        return None
 
     def _wait(self, hold: Any, deadline: float) -> bool:
         core = self._core
