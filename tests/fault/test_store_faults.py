@@ -21,7 +21,7 @@ from floodline.errors import (
     StoreUnavailable,
     TooLarge,
 )
-from floodline.stores import Grant, Record, SQLiteStore
+from floodline.stores import Grant, Record, SQLiteStore, _schema
 
 
 @pytest.fixture
@@ -136,6 +136,73 @@ def test_a_state_above_the_limit_of_sqlite_is_too_large(store: SQLiteStore) -> N
     with pytest.raises(TooLarge, match="smaller"):
         put(store, "a", bytes(20_000))
     put(store, "a", b"small")
+
+
+def test_a_number_above_64_bits_fails_alone(store: SQLiteStore) -> None:
+    with pytest.raises(TooLarge, match="of that size"):
+        store.acquire("chat", "a", "me", lease=15.0, known=2**70)
+    assert store.stats().leases == 0
+
+
+def test_an_id_that_is_no_text_fails_alone(store: SQLiteStore) -> None:
+    async def main() -> list[Any]:
+        names = ["a", "\ud800", "b"]
+        calls = [store.aio.acquire("chat", one, "me", lease=15.0) for one in names]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    first, broken, last = asyncio.run(main())
+    assert isinstance(broken, UnicodeEncodeError)
+    assert isinstance(first, Grant)
+    assert isinstance(last, Grant)
+
+
+class Unruly:
+    """A connection whose rollback fails: SQLite has rolled back by itself, or lost its file."""
+
+    in_transaction = True
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def execute(self, sql: str) -> Any:
+        raise sqlite3.OperationalError("no")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def test_a_connection_that_cannot_roll_back_is_replaced(store: SQLiteStore) -> None:
+    connection = store._database._connection
+    assert connection is not None
+    store._database._connection = Unruly(connection)  # type: ignore[assignment]  # a double
+    store._database._roll_back(store._database._connection, ValueError())
+    assert store._database._connection is None
+    put(store, "a", b"x")
+
+
+def test_a_file_that_could_not_be_made_can_be_made_later(path: Path) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA journal_mode = WAL")
+    other.execute("BEGIN IMMEDIATE")
+    store = SQLiteStore(path, busy_timeout=0)
+    with pytest.raises(StoreUnavailable, match="locked"):
+        store.count("chat")
+    other.execute("ROLLBACK")
+    other.close()
+    put(store, "a", b"x")
+    store.close()
+
+
+def test_a_disk_that_is_full_when_the_file_is_made_leaves_it_empty(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(_schema, "_TABLES", "PRAGMA max_page_count = 2;" + _schema._TABLES)
+        with pytest.raises(StoreUnavailable, match="disk is full"):
+            SQLiteStore(path)
+    store = SQLiteStore(path)
+    put(store, "a", b"x")
+    store.close()
 
 
 # -- locks

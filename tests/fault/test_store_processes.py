@@ -57,7 +57,8 @@ COUNTER = """
 def start(program: str, *args: object) -> subprocess.Popen[bytes]:
     source = textwrap.dedent(PRELUDE) + textwrap.dedent(program)
     command = [sys.executable, "-c", source, *map(str, args)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
 def finish(process: subprocess.Popen[bytes]) -> str:
@@ -91,6 +92,7 @@ def kill_often(path: Path, times: int) -> None:
             record = store.load("chat", one)
             assert record is not None, (seed, one)
             assert number <= int(record.envelope) <= number + 1, (seed, one)
+            acknowledged[one] = int(record.envelope)
         store.close()
     assert len(acknowledged) == 4
 
@@ -103,6 +105,25 @@ def test_a_killed_writer_loses_no_acknowledged_save(tmp_path: Path) -> None:
 @pytest.mark.timeout(1200)
 def test_a_writer_killed_hundreds_of_times_loses_no_acknowledged_save(tmp_path: Path) -> None:
     kill_often(tmp_path / "sessions.db", 300)
+
+
+def test_processes_that_make_the_file_at_once_share_it(tmp_path: Path) -> None:
+    program = """
+        sys.stdin.read(1)
+        store = SQLiteStore(sys.argv[1])
+        put(store, sys.argv[2], b"x")
+        store.close()
+    """
+    processes = [start(program, tmp_path / "s.db", n) for n in range(4)]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write(b"x")
+        process.stdin.flush()
+    for process in processes:
+        finish(process)
+    store = SQLiteStore(tmp_path / "s.db")
+    assert store.ids("chat") == ["0", "1", "2", "3"]
+    store.close()
 
 
 def test_two_processes_lose_no_write(tmp_path: Path) -> None:

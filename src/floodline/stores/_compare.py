@@ -12,13 +12,28 @@ _LEAVES = frozenset({str, int, float, bool, bytes, type(None)})
 _DEPTH = 200
 
 
+def is_plain(value: Any) -> bool:
+    """Tell whether all of a finite value is plain data, without saying where it is not."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if type(found) is dict:
+            if not _LEAVES.issuperset(map(type, found)):
+                return False
+            found = found.values()
+        elif type(found) is not list:
+            return type(found) in _LEAVES
+        waiting.extend(child for child in found if type(child) not in _LEAVES)
+    return True
+
+
 def find_unplain(value: Any) -> str | None:
     """Return `$.place: what` for the first value that is not plain data, None if all is."""
     for place, found in _walk(value, "$"):
         if type(found) is dict:
-            odd = next((key for key in found if type(key) not in _LEAVES), None)
-            if odd is not None:
-                return f"{place}: a key is a {_kind(odd)}"
+            odd = [_kind(key) for key in found if type(key) not in _LEAVES]
+            if odd:
+                return f"{place}: a key is a {odd[0]}"
         elif type(found) is not list and type(found) not in _LEAVES:
             return f"{place}: is a {_kind(found)}"
     return None
@@ -30,7 +45,11 @@ def find_unencodable(
     """Return place and reason of the innermost value that `encode` refuses."""
     place, above = "$", [id(value)]
     while len(above) < _DEPTH:
-        for name, child in _children(value):
+        try:
+            children = _children(value)
+        except Exception as refused:  # a hook of the user that raises
+            return place, f"{type(refused).__name__}: {refused}"
+        for name, child in children:
             if id(child) in above:
                 return place + name, "it contains itself"
             try:
@@ -50,13 +69,17 @@ def find_difference(was: Any, back: Any, place: str = "$", depth: int = 0) -> st
         return f"{place}: {_kind(was)} came back as {_kind(back)}"
     if depth > _DEPTH:
         return f"{place}: nested deeper than {_DEPTH}"
-    mine, theirs = list(_children(was)), list(_children(back))
+    if hasattr(type(was), "__floodline_dump__"):
+        return find_difference(_dumped(was), _dumped(back), place, depth + 1)
+    mine, theirs = _children(was), _children(back)
     if not mine and not theirs:
         return None if _same(was, back) else f"{place}: {_short(was)} came back as {_short(back)}"
-    if [name for name, _ in mine] != [name for name, _ in theirs]:
-        return f"{place}: {len(mine)} items came back as {len(theirs)}, or under other names"
-    for (name, one), (_, other) in zip(mine, theirs, strict=True):
-        found = find_difference(one, other, place + name, depth + 1)
+    if len(mine) != len(theirs):
+        return f"{place}: {len(mine)} items came back as {len(theirs)}"
+    for (step, one), (other_step, other) in zip(mine, theirs, strict=True):
+        if step != other_step:
+            return f"{place}: {step} came back as {other_step}"
+        found = find_difference(one, other, place + step, depth + 1)
         if found is not None:
             return found
     return None
@@ -71,9 +94,8 @@ def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 def _children(value: Any) -> list[tuple[str, Any]]:
     """Return the parts of a value with their steps in a path; of a hooked object, of its dump."""
+    value = _dumped(value)
     kind = type(value)
-    if hasattr(kind, "__floodline_dump__"):
-        value = value.__floodline_dump__()
     if isinstance(value, dict):
         return [(_step(key), child) for key, child in value.items()]
     if isinstance(value, (list, tuple)):
@@ -89,8 +111,13 @@ def _children(value: Any) -> list[tuple[str, Any]]:
     return [(f".{name}", getattr(value, name)) for name in names if hasattr(value, name)]
 
 
+def _dumped(value: Any) -> Any:
+    dump = getattr(type(value), "__floodline_dump__", None)
+    return value if dump is None else dump(value)
+
+
 def _step(key: Any) -> str:
-    return f".{key}" if type(key) is str and key.isidentifier() else f"[{_short(key)}]"
+    return f".{key}" if type(key) is str and key.isidentifier() else f"[{key!r}]"
 
 
 def _same(was: Any, back: Any) -> bool:

@@ -104,7 +104,7 @@ class Database:
             raise
         self._fresh = self._fresh and not writes
         if "purge" in kinds or "delete" in kinds:
-            self._give_back(operations)
+            self._give_back(connection, operations)
 
     def _operate(self, operations: Operations, call: Call) -> None:
         call.result = call.error = None
@@ -126,12 +126,13 @@ class Database:
         if broken:
             self.shut()
 
-    def _give_back(self, operations: Operations) -> None:
+    def _give_back(self, connection: sqlite3.Connection, operations: Operations) -> None:
         """Return a slice of the free pages to the disk once they are a quarter of the file."""
         with contextlib.suppress(sqlite3.Error):  # room is not worth an error
             free, pages = operations.pages()
             if free > _VACUUM_PAGES and free * 4 > pages:
-                operations.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
+                # `execute` would take one step, which is one page
+                connection.executescript(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
 
     def _fail(self, batch: Sequence[Call], error: BaseException) -> None:
         for call in batch:
