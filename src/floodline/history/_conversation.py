@@ -14,7 +14,6 @@ from floodline.history._archive import ArchiveLike, Outbox, Page, parse_archive
 from floodline.history._atoms import Atom, Entry
 from floodline.history._bounds import HistoryStats, make_bounds
 from floodline.history._keeper import Keeper
-from floodline.history._ledger import Plan
 from floodline.history._shapes import Kind, Message, parse_provider
 from floodline.history._summary import Summarise, Summariser, SummaryPolicy
 from floodline.history._tokens import CountTokens, estimate
@@ -132,14 +131,11 @@ class Conversation(Sequence[Message]):
         """
         keeper = self._keeper
         family = parse_provider(provider) or keeper.family
-        plan = Plan()
+        plan = None
         if max_tokens is not None:
             limit = parse_count(max_tokens, "max_tokens") / keeper.correction
             plan = keeper.ledger.plan(lambda _messages, tokens, _size: tokens <= limit)
-        try:
-            messages, self._window_tokens = compose(keeper.ledger, plan, family)
-        finally:
-            keeper.ledger.rollback(plan)
+        messages, self._window_tokens = compose(keeper.ledger, plan, family)
         return messages
 
     def system(self) -> list[Message]:
@@ -277,7 +273,7 @@ class Conversation(Sequence[Message]):
 
     def __floodline_dump__(self) -> dict[str, Any]:
         """Return the conversation as plain data; a finished summary is applied first."""
-        self._keeper.apply_summary()
+        self._keeper.apply_at_save()
         return self._dump()
 
     def _dump(self) -> dict[str, Any]:
@@ -289,7 +285,6 @@ class Conversation(Sequence[Message]):
             "summary_policy": self._policy.as_list(),
             "archive_id": self._archive_id,
             "archive_owed": None if box is None else [list(pair) for pair in box.owed],
-            "window_tokens": self._window_tokens,
             **keeper.dump(),
         }
 
@@ -310,7 +305,6 @@ class Conversation(Sequence[Message]):
         )
         keeper = conversation._keeper
         keeper.load(data)
-        conversation._window_tokens = data["window_tokens"]
         if data["archive_owed"] is not None:
             keeper.outbox = Outbox(None, data["archive_id"], keeper.name)
             for seq, message in data["archive_owed"]:

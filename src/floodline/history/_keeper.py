@@ -189,31 +189,28 @@ class Keeper:
         return self.bounds.exceeded(messages, tokens * self.correction, size, times=0.5) is None
 
     def cut(self, plan: Plan, reason: str) -> bool:
-        """Archive what the plan lets go, then drop it; put it back if the archive refuses."""
+        """Archive what the plan lets go, then drop it; it stays if the archive refuses."""
         entries = plan.entries()
-        try:
-            if self.outbox is not None:
-                new = [entry for entry in entries if entry.origin == AS_APPENDED]
-                sent = len(new) + len(self.outbox.owed)
-                if not self.outbox.deliver(new):
-                    self.ledger.rollback(plan)
-                    return False
-                self.counters.archived += sent
-        except BaseException:  # an interrupt while the archive was at work
-            self.ledger.rollback(plan)
-            raise
+        if self.outbox is not None:
+            new = [entry for entry in entries if entry.origin == AS_APPENDED]
+            sent = len(new) + len(self.outbox.owed)
+            if not self.outbox.deliver(new):
+                return False
+            self.counters.archived += sent
         if entries:
             self.left = self.left or {}
             self.left[reason] = self.left.get(reason, 0) + len(entries)
-            self._note_unread(plan)
+            if reason != "summary":
+                self._note_unread(plan)
         self.ledger.commit(plan)
         return True
 
     def _note_unread(self, plan: Plan) -> None:
         """A step that fits no bound leaves before the model has seen it: say so."""
-        if self.ledger.rest or not plan.popped or plan.popped[-1].key not in plan.victims:
+        last = self.ledger.latest
+        if last is None or last.key not in plan.victims:
             return
-        messages, tokens, size = plan.popped[-1].weight()
+        messages, tokens, size = last.weight()
         self.counters.unread += messages
         fields = {"messages": messages, "tokens": tokens, "bytes": size}
         telemetry.emit("history_step_above_bound", self.name, **fields)
@@ -244,7 +241,6 @@ class Keeper:
         """Have the older half summarised, so that the next summary is half a window away."""
         plan = self.ledger.plan(self._fits_half)
         messages = [entry.message for entry in plan.entries()]
-        self.ledger.rollback(plan)
         if messages:
             if self.ledger.summary is not None:
                 messages.insert(0, self.ledger.summary.message)
@@ -262,14 +258,28 @@ class Keeper:
         if not why:
             try:
                 message = summary_message(self.family, text)
-                tokens = count_with(self.count, message)
-                entry = Entry(message, weigh(message, "$"), tokens, -1, OURS)
+                size = weigh(message, "$")
+                entry = Entry(message, size, count_with(self.count, message), -1, OURS)
             except Exception as error:  # text that cannot be stored, or a counter that fails
                 why = telemetry.describe(error)
         if entry is None:
             self._note_failure(why, self.summariser)
         else:
             self._replace(job, entry)
+
+    def apply_at_save(self) -> None:
+        """Apply a finished summary, but not in a second dump that stands for the first.
+
+        A store compares its first save with the conversation right after it: a summary that ends
+        between the two must wait for the next.
+        """
+        job = self.summariser.job if self.summariser is not None else None
+        if job is not None and job.done and job.was_running:
+            job.was_running = False
+            return
+        if job is not None:
+            job.was_running = not job.done
+        self.apply_summary()
 
     def _replace(self, job: Job, entry: Entry) -> None:
         self.counters.summaries += 1

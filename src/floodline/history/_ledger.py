@@ -23,13 +23,12 @@ _NONE_YET: deque[Atom] = deque(maxlen=0)  # an empty deque costs 700 bytes; most
 
 
 class Plan:
-    """What would leave; nothing has, until it is committed."""
+    """What would leave, and all that the queue was `passed` for it; nothing has left yet."""
 
-    __slots__ = ("loose", "popped", "victims")
+    __slots__ = ("passed", "victims")
 
     def __init__(self) -> None:
-        self.popped: list[Atom] = []
-        self.loose: list[Atom] = []
+        self.passed: list[Atom] = []
         self.victims: dict[int, Atom] = {}
 
     def entries(self) -> list[Entry]:
@@ -39,12 +38,39 @@ class Plan:
         return found
 
 
+class _Front:
+    """Reads a queue from its front, and notes in `passed` what was read."""
+
+    __slots__ = ("_ahead", "_passed", "_queue")
+
+    def __init__(self, queue: deque[Atom], passed: list[Atom]) -> None:
+        self._queue, self._passed = iter(queue), passed
+        self._ahead = next(self._queue, None)
+
+    def _step(self, atom: Atom) -> Atom:
+        self._passed.append(atom)
+        self._ahead = next(self._queue, None)
+        return atom
+
+    def take_first(self, wanted: Callable[[Atom], bool]) -> Atom | None:
+        """Read on to the first atom that is wanted."""
+        while (atom := self._ahead) is not None:
+            if wanted(self._step(atom)):
+                return atom
+        return None
+
+    def take_turn(self, turn: int) -> Atom | None:
+        """Read the next atom if it is of this turn."""
+        atom = self._ahead
+        return self._step(atom) if atom is not None and atom.turn == turn else None
+
+
 class Ledger:
     """Atoms, totals (messages, tokens, bytes; the same of what is fixed) and open calls."""
 
     __slots__ = (
-        "fixed", "kept", "loose", "messages", "open", "opener", "rest", "run", "size", "summary",
-        "tokens", "turn",
+        "fixed", "kept", "latest", "loose", "messages", "open", "opener", "rest", "run", "size",
+        "summary", "tokens", "turn",
     )  # fmt: skip  # one name a line would fill the page
 
     def __init__(self) -> None:
@@ -57,6 +83,7 @@ class Ledger:
         self.summary: Entry | None = None
         self.opener: Atom | None = None
         self.run: Atom | None = None
+        self.latest: Atom | None = None
 
     def add(self, entry: Entry, reading: Reading, *, pin: bool = False) -> Atom:
         """Store a message that is no result: in the atom that it belongs to, or in its own."""
@@ -139,16 +166,16 @@ class Ledger:
         return atom.turn == self.turn and (atom is self.opener or atom.in_flight)
 
     def plan(self, fits: Fits) -> Plan:
-        """Choose the oldest that may leave until `fits(messages, tokens, bytes)`.
+        """Choose the oldest that may leave until `fits(messages, tokens, bytes)`; change nothing.
 
-        Turns leave whole, but the last one atom by atom. The plan must be committed or rolled
-        back before anything else happens.
+        Turns leave whole, but the last one atom by atom.
         """
         plan = Plan()
         left = [self.messages, self.tokens, self.size]
-        waiting = deque(self.loose.values())
+        waiting = deque(self.loose.values()) if self.loose else _NONE_YET
+        front = _Front(self.rest, plan.passed)
         while not fits(*left):
-            atom = waiting.popleft() if waiting else self._pop_next(plan)
+            atom = waiting.popleft() if waiting else front.take_first(self._may_leave)
             if atom is None:
                 break
             self._take(plan, atom, left)
@@ -156,10 +183,8 @@ class Ledger:
                 continue
             while waiting and waiting[0].turn == atom.turn:
                 self._take(plan, waiting.popleft(), left)
-            while self.rest and self.rest[0].turn == atom.turn:
-                follower = self.rest.popleft()
-                plan.popped.append(follower)
-                if not self.stays(follower):
+            while (follower := front.take_turn(atom.turn)) is not None:
+                if self._may_leave(follower):
                     self._take(plan, follower, left)
         return plan
 
@@ -167,37 +192,33 @@ class Ledger:
         """Choose the atoms with these keys, as far as they are still here and may leave."""
         plan = Plan()
         left = [0, 0, 0]
-        missing: set[int] = set()
         for key in keys & self.loose.keys():
             self._take(plan, self.loose[key], left)
+        missing = keys - self.kept.keys()
         if self.rest:  # plain trimming may have been faster
-            missing = {key for key in keys - self.kept.keys() if key >= self.rest[0].key}
-        while missing and self.rest:
-            atom = self.rest.popleft()
-            plan.popped.append(atom)
-            if atom.key in missing:
-                missing.discard(atom.key)
-                if not self.stays(atom):
-                    self._take(plan, atom, left)
+            missing = frozenset(key for key in missing if key >= self.rest[0].key)
+        front, count = _Front(self.rest, plan.passed), len(missing)
+        while count and (atom := front.take_first(lambda atom: atom.key in missing)) is not None:
+            count -= 1
+            if self._may_leave(atom):
+                self._take(plan, atom, left)
         return plan
 
-    def _pop_next(self, plan: Plan) -> Atom | None:
-        while self.rest:
-            atom = self.rest.popleft()
-            plan.popped.append(atom)
-            if not self.stays(atom):
-                return atom
-        return None
+    def _may_leave(self, atom: Atom) -> bool:
+        return not self.stays(atom)
 
     def _take(self, plan: Plan, atom: Atom, left: list[int]) -> None:
         plan.victims[atom.key] = atom
-        for i, weight in enumerate(atom.weight()):
-            left[i] -= weight
+        messages, tokens, size = atom.weight()
+        left[0] -= messages
+        left[1] -= tokens
+        left[2] -= size
 
     def commit(self, plan: Plan) -> None:
         """Let the victims go; what was passed over is kept from now on."""
         victims = plan.victims
-        for atom in plan.popped:
+        for atom in plan.passed:
+            self.rest.popleft()
             if atom.key not in victims:
                 self.kept[atom.key] = atom
                 self._loosen(atom)
@@ -210,10 +231,8 @@ class Ledger:
             self.size -= size
             if atom is self.run:
                 self.run = None
-
-    def rollback(self, plan: Plan) -> None:
-        """Put everything back in its place."""
-        self.rest.extendleft(reversed(plan.popped))
+            if atom is self.latest:
+                self.latest = None
 
     def set_summary(self, entry: Entry | None) -> None:
         """Put the rolling summary in the place of the one before."""
@@ -278,6 +297,7 @@ class Ledger:
 
     def _put(self, atom: Atom, entry: Entry) -> None:
         atom.entries.append(entry)
+        self.latest = atom
         self._weigh(atom, (1, entry.tokens, entry.size))
 
     def _weigh(self, atom: Atom, change: tuple[int, int, int]) -> None:
@@ -295,9 +315,8 @@ class Ledger:
     def sections(self, left_out: Plan | None = None) -> Iterator[Atom | Entry]:
         """Yield atoms in order, with the summary behind the system messages that lead."""
         gone = left_out.victims if left_out is not None else {}
-        popped = left_out.popped if left_out is not None else ()
         summary = self.summary
-        for atom in chain(self.kept.values(), popped, self.rest):
+        for atom in self.atoms():
             if summary is not None and (atom.kind is not Kind.system or atom.key not in self.kept):
                 yield summary
                 summary = None

@@ -7,6 +7,7 @@ ever touches the conversation. What it returns is looked at before it may replac
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import re
 from collections.abc import Awaitable, Callable
@@ -23,7 +24,9 @@ Summarise = Callable[..., str | Awaitable[str]]
 _ERROR_TEXT = re.compile(
     r"\s*(?:"
     r"traceback \(most recent call last\)"
-    r"|\{?\s*[\"']?error[\"']?\s*[:=]|error\b[^.\n]{0,40}[:!]|(?:http\s*)?(?:status\s*)?[45]\d\d\b"
+    r"|\{?\s*[\"']?error[\"']?\s*[:=]|error\b[^.\n]{0,40}[:!]"
+    r"|(?:http|status)[\w\s:/.]{0,12}\b[45]\d\d\b"
+    r"|[45]\d\d\s*(?:[:(\-]|$|bad|unauth|forbid|not found|too many|internal|service|gateway|error)"
     r"|\w*(?:error|exception)\s*:"
     r"|(?:internal server error|bad gateway|service unavailable|gateway time-?out)"
     r"|(?:rate limit|too many requests|quota exceeded|context length exceeded|request timed out)"
@@ -50,14 +53,14 @@ class SummaryPolicy:
 class Job:
     """One summary under way; `atoms` are the keys of what it covers."""
 
-    __slots__ = ("__weakref__", "atoms", "done", "error", "started", "task", "text")
+    __slots__ = ("atoms", "done", "error", "started", "task", "text", "was_running")
 
     def __init__(self, atoms: frozenset[int], started: float) -> None:
         self.atoms, self.started = atoms, started
         self.text: object = None
         self.error: BaseException | None = None
         self.task: asyncio.Task[None] | None = None
-        self.done = False
+        self.done = self.was_running = False
 
     def run(self, call: Callable[[], object]) -> None:
         """Call the summariser on this thread; an awaitable gets an event loop of its own."""
@@ -84,7 +87,8 @@ class Job:
     def give_up(self) -> None:
         """Stop what can be stopped; a thread cannot be."""
         if self.task is not None and not self.task.done():
-            self.task.get_loop().call_soon_threadsafe(self.task.cancel)
+            with contextlib.suppress(RuntimeError):  # its loop is closed already
+                self.task.get_loop().call_soon_threadsafe(self.task.cancel)
 
 
 async def _await(answer: Awaitable[Any]) -> Any:
@@ -94,19 +98,19 @@ async def _await(answer: Awaitable[Any]) -> Any:
 class Summariser:
     """Runs one job at a time, judges what comes out, and stops asking after too many failures."""
 
-    __slots__ = ("_call", "_clock", "_failed_in_a_row", "_job", "_open_since", "_policy", "_takes")
+    __slots__ = ("_call", "_clock", "_failed_in_a_row", "_open_since", "_policy", "_takes", "job")
 
     def __init__(self, call: Summarise, policy: SummaryPolicy, clock: Clock) -> None:
         self._call, self._policy, self._clock = call, policy, clock
         self._takes = _takes_max_bytes(call)
-        self._job: Job | None = None
+        self.job: Job | None = None
         self._failed_in_a_row = 0
         self._open_since: float | None = None
 
     @property
     def running(self) -> bool:
         """Whether a summary is under way or waits to be taken."""
-        return self._job is not None
+        return self.job is not None
 
     @property
     def broken(self) -> bool:
@@ -116,7 +120,7 @@ class Summariser:
 
     def start(self, messages: list[Message], atoms: frozenset[int]) -> None:
         """Have `messages` summarised; an async callable runs on this thread's loop, if any."""
-        job = self._job = Job(atoms, self._clock())
+        job = self.job = Job(atoms, self._clock())
         summarise = self._call
         limit = {"max_bytes": self._policy.max_bytes} if self._takes else {}
 
@@ -131,13 +135,13 @@ class Summariser:
 
     def take(self) -> tuple[Job, str, str] | None:
         """Return a finished job with its text, or with why it failed; None while it runs."""
-        job = self._job
+        job = self.job
         if job is None:
             return None
         age = self._clock() - job.started
         if not job.done and age < self._policy.timeout:
             return None
-        self._job = None
+        self.job = None
         why = self._refuse(job, age)
         if why:
             job.give_up()
@@ -150,9 +154,9 @@ class Summariser:
 
     def forget(self) -> None:
         """Give up the job under way; what it was to replace is no more."""
-        if self._job is not None:
-            self._job.give_up()
-            self._job = None
+        if self.job is not None:
+            self.job.give_up()
+            self.job = None
 
     def _refuse(self, job: Job, age: float) -> str:
         if not job.done:

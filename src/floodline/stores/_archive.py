@@ -238,8 +238,11 @@ class _Shelf:
                 count, size = count + 1, size + len(message)
         self._count(connection, count, size)
         self._purge(connection, _SLICE)
-        while self.max_bytes is not None and self._totals(connection)[1] > self.max_bytes:
-            self._drop(connection, "1 ORDER BY n", (), _SLICE // 10)
+        while self.max_bytes is not None:
+            excess = self._totals(connection)[1] - self.max_bytes
+            if excess <= 0:
+                break
+            self._drop(connection, "1 ORDER BY n", (), _SLICE, excess)
 
     def _page(
         self, connection: sqlite3.Connection, conversation: str, before: int, limit: int
@@ -263,11 +266,21 @@ class _Shelf:
         return rows, size
 
     def _drop(
-        self, connection: sqlite3.Connection, where: str, values: tuple[Any, ...], limit: int
+        self,
+        connection: sqlite3.Connection,
+        where: str,
+        values: tuple[Any, ...],
+        limit: int,
+        enough: float = float("inf"),
     ) -> int:
-        found = connection.execute(
-            f"SELECT n, size FROM archive WHERE {where} LIMIT {limit}", values
-        ).fetchall()
+        """Delete at most `limit` rows, and no more than make up `enough` bytes."""
+        found = []
+        chosen = f"SELECT n, size FROM archive WHERE {where} LIMIT {limit}"
+        for n, size in connection.execute(chosen, values).fetchall():
+            if enough <= 0:
+                break
+            found.append((n, size))
+            enough -= size
         connection.executemany("DELETE FROM archive WHERE n = ?", [(n,) for n, _ in found])
         self._count(connection, -len(found), -sum(size for _, size in found))
         return len(found)

@@ -1,0 +1,120 @@
+"""What an API would reject, and why."""
+
+from __future__ import annotations
+
+import pytest
+
+from floodline.history import Problem, check
+from history_messages import SHAPES, Anthropic, Gemini, OpenAI, Responses
+
+openai, responses, anthropic, gemini = OpenAI(), Responses(), Anthropic(), Gemini()
+every_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.provider)
+
+
+def places(messages, provider=None, **options):
+    return [problem.place for problem in check(messages, provider, **options)]
+
+
+@every_shape
+def test_a_whole_conversation_passes(shape):
+    messages = [
+        shape.system("be brief"),
+        shape.user("go"),
+        *shape.calls("hm", ["a", "b"], reasoning=True),
+        *shape.results("1", ["b"]),
+        *shape.results("2", ["a"], nested=True),
+        *shape.says("done"),
+    ]
+    assert check(messages) == []
+    assert check(messages, shape.provider, in_flight=False) == []
+
+
+@every_shape
+def test_a_result_without_its_call_is_rejected(shape):
+    messages = [shape.user("go"), *shape.results("1", ["a"])]
+    (problem,) = check(messages)
+    assert problem == Problem("$[1]", "a result of 'a', which is called nowhere before it")
+    assert str(problem) == "a result of 'a', which is called nowhere before it: $[1]"
+
+
+@every_shape
+def test_a_call_without_its_result_is_rejected_after_the_next_user_turn(shape):
+    call = shape.calls("hm", ["a"])
+    messages = [shape.user("go"), *call, shape.user("well?")]
+    assert places(messages) == ["$[1]"]
+    assert "no result" in check(messages)[0].why
+
+
+@every_shape
+def test_a_call_in_flight_passes_unless_it_is_to_be_sent(shape):
+    messages = [shape.user("go"), *shape.calls("hm", ["a", "b"]), *shape.results("1", ["b"])]
+    assert check(messages) == []
+    assert places(messages, in_flight=False) == ["$[1]"]
+
+
+@every_shape
+def test_a_second_result_for_one_call_is_rejected(shape):
+    result = shape.results("1", ["a"])
+    messages = [shape.user("go"), *shape.calls("hm", ["a"]), *result, *result]
+    assert places(messages) == ["$[3]"]
+
+
+@pytest.mark.parametrize("shape", [openai, anthropic, gemini], ids=lambda s: s.provider)
+def test_a_result_must_stand_right_after_its_call(shape):
+    messages = [shape.user("go"), *shape.calls("hm", ["a"]), shape.user("x")]
+    messages += shape.results("1", ["a"])
+    assert places(messages) == ["$[3]"]
+    assert "does not stand right after its call" in check(messages)[0].why
+
+
+def test_openai_takes_no_system_message_between_call_and_result():
+    messages = [openai.user("go"), *openai.calls("hm", ["a"]), openai.system("x")]
+    assert places([*messages, *openai.results("1", ["a"])]) == ["$[3]"]
+
+
+def test_responses_may_give_outputs_later_in_the_turn():
+    messages = [responses.user("go"), *responses.calls("hm", ["a"]), *responses.says("wait")]
+    assert check([*messages, *responses.results("1", ["a"])]) == []
+
+
+def test_reasoning_must_be_followed_by_what_it_led_to():
+    reasoning = responses.calls("hm", [], reasoning=True)
+    assert places([responses.user("go"), *reasoning, responses.user("x")]) == ["$[1]"]
+    assert check([responses.user("go"), *reasoning]) == []
+    assert places([responses.user("go"), *reasoning], in_flight=False) == ["$[1]"]
+
+
+@pytest.mark.parametrize("shape", [anthropic, gemini], ids=lambda s: s.provider)
+def test_the_first_message_must_be_the_users(shape):
+    assert places([*shape.calls("hi", ["a"]), *shape.results("1", ["a"])]) == ["$[0]"]
+    assert check([shape.system("x"), shape.user("hi")], shape.provider) == []
+
+
+def test_calls_of_neighbouring_messages_of_the_model_are_one_turn_for_anthropic():
+    messages = [anthropic.user("go"), *anthropic.calls("1", ["a"]), *anthropic.calls("2", ["b"])]
+    assert check([*messages, *anthropic.results("x", ["a", "b"])]) == []
+
+
+def test_anthropic_wants_results_before_text():
+    (message,) = anthropic.results("1", ["a"])
+    message["content"].insert(0, {"type": "text", "text": "here"})
+    messages = [anthropic.user("go"), *anthropic.calls("hm", ["a"]), message]
+    assert places(messages) == ["$[2].content"]
+
+
+def test_a_malformed_message_is_reported_with_its_place():
+    assert places([openai.user("go"), {"role": "tool"}, 5]) == ["$[1].tool_call_id", "$[2]"]
+
+
+def test_messages_of_another_provider_are_rejected_if_one_is_named():
+    mixed = [openai.user("go"), *anthropic.calls("hm", ["a"]), *anthropic.results("1", ["a"])]
+    assert check(mixed) == []
+    assert places(mixed, "openai") == ["$[1]", "$[2]"]
+    assert places([openai.user("go")], "gemini") == ["$[0]"]
+
+
+def test_opaque_messages_pass():
+    assert check([openai.user("go"), {"type": "of next year"}], "gemini") == [
+        Problem("$[0]", "gemini does not take messages of another provider")
+    ]
+    assert check([{"type": "of next year"}], "openai") == []
