@@ -1,12 +1,13 @@
 """The one driver of the acceptance suites.
 
-Behave drives the library through two hosts that are shaped like the systems whose authors asked for
-it: `PlanService` and `PluginHost`. Robot drives the example server through `AgentServer`, as a real
-process, over HTTP.
+Behave drives the library through hosts that are shaped like the systems whose authors asked for it:
+`PlanService`, `PluginHost` and `SessionManager`. Robot drives the example server through
+`AgentServer`, as a real process, over HTTP.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import subprocess
@@ -21,7 +22,7 @@ from typing import Any
 
 import httpx
 
-from floodline import Reason, Sessions, SessionScope
+from floodline import AsyncSessions, Conversation, Reason, Sessions, SessionScope
 from floodline.stores import MemoryStore
 
 SERVER = Path(__file__).parents[2] / "examples" / "agent_server.py"
@@ -169,6 +170,71 @@ class PluginHost:
 
     def _leaves(self, session_id: str, state: object, reason: Reason) -> None:
         self.finalized[session_id] += 1
+
+
+class SessionManager:
+    """A worker service for asyncio: conversations that several requests may ask for at once."""
+
+    def __init__(self, clock: Clock, **bounds: Any) -> None:
+        self.left: list[tuple[str, Reason]] = []
+        self.opened: Counter[str] = Counter()
+        self.answers: dict[str, asyncio.Event] = {}
+        self.requests: list[asyncio.Task[None]] = []
+        self.store = MemoryStore()
+        self.chats: AsyncSessions[Conversation] = AsyncSessions(
+            store=self.store,
+            on_open=self._opens,
+            on_leave=self._leaves,
+            clock=clock,
+            name="worker",
+            **bounds,
+        )
+
+    async def say(self, session_id: str, text: str) -> None:
+        async with self.chats.use(session_id) as chat:
+            chat.extend([{"role": "user", "content": text}, {"role": "assistant", "content": "ok"}])
+
+    async def begin(self, session_id: str, text: str) -> None:
+        """Start a request whose answer comes when the scenario says so."""
+        self.answers[session_id] = asyncio.Event()
+        inside = asyncio.Event()
+        request = asyncio.create_task(self._request(session_id, text, inside))
+        self.requests.append(request)
+        async with asyncio.timeout(PATIENCE):
+            await inside.wait()
+
+    async def answer(self, session_id: str) -> None:
+        self.answers[session_id].set()
+        async with asyncio.timeout(PATIENCE):
+            await self.requests[-1]
+        await self.settle()
+
+    async def cancel(self) -> None:
+        self.requests[-1].cancel()
+        await asyncio.gather(*self.requests, return_exceptions=True)
+
+    async def texts(self, session_id: str) -> list[str]:
+        async with self.chats.use(session_id, create=False) as chat:
+            return [message["content"] for message in chat]
+
+    async def settle(self) -> None:
+        """Wait until everything that is leaving has left."""
+        async with asyncio.timeout(PATIENCE):
+            while self.chats.stats().parking:  # noqa: ASYNC110  # nobody tells when, and no time passes
+                await asyncio.sleep(0)
+
+    async def _request(self, session_id: str, text: str, inside: asyncio.Event) -> None:
+        async with self.chats.use(session_id) as chat:
+            chat.append({"role": "user", "content": text})
+            inside.set()
+            await self.answers[session_id].wait()
+            chat.append({"role": "assistant", "content": f"answer to {text}"})
+
+    def _opens(self, session_id: str, _: Conversation) -> None:
+        self.opened[session_id] += 1
+
+    def _leaves(self, session_id: str, _: Conversation, reason: Reason) -> None:
+        self.left.append((session_id, reason))
 
 
 class AgentServer:
