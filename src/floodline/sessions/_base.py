@@ -189,6 +189,15 @@ class SessionsBase(Generic[S]):
     def _find(self, id: str) -> Entry | None:
         return self._core.locked(_look.find_live, self._core.table, id, self._core.clock())
 
+    def __del__(self) -> None:
+        """See out what a collected object still has in memory, so that nothing is lost."""
+        core = getattr(self, "_core", None)
+        if core is not None and core.table.entries and not core.table.closing:
+            try:
+                self._at_exit()
+            except Exception as error:
+                core.hook_failed("__del__", "*", error)
+
     def _say_shut_down(self, left: int) -> None:
         telemetry.unregister(self)
         if left:

@@ -37,12 +37,13 @@ def leave(core: Core, entry: Entry) -> Flow[BaseException | None]:
             raise
         return error
     core.locked(core.table.saved, entry)
+    row_gone = reason is Reason.closed or not core.policy.stored
     try:
         yield from bury(core, entry, reason)
     finally:
-        if entry.leave is Reason.closed and reason is not Reason.closed and core.policy.stored:
+        while not core.locked(core.table.left, entry, reason, row_gone):
             yield from _delete_late(core, entry)
-        core.locked(core.table.left, entry, reason)
+            row_gone = True
     return problem
 
 
@@ -161,7 +162,7 @@ def _finish(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseExc
     if entry is None or hold.shared or entry.holder is not hold:
         return None
     if hold.discarded or (error is not None and core.policy.on_error == "discard"):
-        yield from _discard(core, hold)
+        yield from discard(core, hold)
         return None
     if not core.policy.stored or entry.leave is Reason.closed:
         return None
@@ -171,14 +172,14 @@ def _finish(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseExc
     try:
         yield from save(core, entry, release=True)
     except SessionConflict as conflict:
-        yield from _discard(core, hold)
+        yield from discard(core, hold)
         return conflict
     except Exception as problem:
         return problem
     return None
 
 
-def _discard(core: Core, hold: Hold) -> Flow[None]:
+def discard(core: Core, hold: Hold) -> Flow[None]:
     """Let the held object go unsaved; whoever comes next loads the last saved version."""
     assert hold.entry is not None
     yield from give_lease_back(core, hold.entry)

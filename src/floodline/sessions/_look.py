@@ -55,19 +55,12 @@ def touch(table: Table, id: str, now: float) -> bool:
 
 def stuck_holds(table: Table, now: float) -> list[Hold]:
     """Return the holds that are older than `max_hold`, each once."""
-    if len(table.entries) == len(table.idle):
-        return []
-    found = []
-    for entry in table.entries.values():
-        hold = entry.holder
-        if (
-            hold is not None
-            and entry.phase == LIVE
-            and not hold.reported
-            and now - hold.since > table.policy.max_hold
-        ):
-            hold.reported = True
-            found.append(hold)
+    held: list[Hold] = list(table.shared)
+    if table.live > len(table.idle) + len(table.unsaved):
+        held += [e.holder for e in table.entries.values() if e.holder and e.phase == LIVE]
+    found = [h for h in held if not h.reported and now - h.since > table.policy.max_hold]
+    for hold in found:
+        hold.reported = True
     return found
 
 

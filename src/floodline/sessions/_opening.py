@@ -21,6 +21,7 @@ from floodline.sessions._entry import HELD, LEAVE, OPEN, WAIT, Entry, Hold
 from floodline.sessions._leases import acquire, give_lease_back, own_write
 from floodline.sessions._leaving import bury, close_state, leave, release, see_out
 from floodline.sessions._saving import save
+from floodline.sessions._table import Table
 from floodline.stores import Grant, Record, unseal
 from floodline.telemetry import Reason
 
@@ -66,28 +67,23 @@ def _wait(core: Core, hold: Hold, until: float) -> Flow[None]:
     try:
         woken = yield Await(hold, until)
     except BaseException:  # cancelled, interrupted, or not allowed to wait here
-        yield from see_out(core, core.locked(_abandon, core, hold))
+        yield from see_out(core, core.locked(_abandon, core.table, hold, core.clock()))
         raise
     if hold.error is not None:
         raise hold.error
     if not woken:
-        error = core.locked(_give_up, core, hold)
-        if error is not None:
+        error = busy_error(core, hold)
+        if core.locked(core.table.give_up, hold):
             raise error
 
 
-def _give_up(core: Core, hold: Hold) -> SessionBusy | None:
-    error = busy_error(core, hold)
-    return error if core.table.give_up(hold) else None
-
-
-def _abandon(core: Core, hold: Hold) -> Entry | None:
+def _abandon(table: Table, hold: Hold, now: float) -> Entry | None:
     """Leave the queue, or pass on what was given in the same moment."""
-    if core.table.give_up(hold) or hold.error is not None:
+    if table.give_up(hold) or hold.error is not None:
         return None
     if hold.outcome == HELD:
-        return core.table.release(hold, core.clock(), False)
-    core.table.open_failed(hold, None)
+        return table.release(hold, now, False)
+    table.open_failed(hold, None)
     return None
 
 

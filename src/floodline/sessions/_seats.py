@@ -23,10 +23,23 @@ class Seats:
         self.taken = self.parking = self.grown = 0
         self.room: deque[Hold] = deque()
 
-    def is_turn(self, hold: Hold) -> bool:
-        """Tell whether nobody waits before `hold`, and leavers do not pile up."""
-        first = not self.room or self.room[0] is hold
-        return first and not self.crowded()
+    def ask(self, hold: Hold, *, evictable: bool) -> bool:
+        """Seat an opener, or queue it; True if the caller must send somebody off for it."""
+        assert hold.entry is not None
+        if hold.entry.seated or (hold.victim is not None and hold.victim.seat_for is hold):
+            return False
+        if (not self.room or self.room[0] is hold) and not self.crowded():
+            if self.taken < self.limit:
+                self._sit(hold)
+                return False
+            if evictable:
+                return True
+            if self.policy.when_full == "grow":
+                self.grown += 1
+                self._sit(hold)
+                return False
+        self._wait(hold)
+        return False
 
     def crowded(self) -> bool:
         """Tell whether as many are on their way out as may be at once."""
@@ -36,8 +49,7 @@ class Seats:
         """Tell whether more are seated than there are seats."""
         return self.taken > self.limit
 
-    def sit(self, hold: Hold) -> None:
-        """Give `hold` a seat that nobody had."""
+    def _sit(self, hold: Hold) -> None:
         self.taken += 1
         self._take(hold)
 
@@ -47,10 +59,6 @@ class Seats:
         victim.seat_for = hold
         hold.outcome = WAIT
 
-    def is_promised(self, hold: Hold) -> bool:
-        """Tell whether a seat is on its way to `hold`."""
-        return hold.victim is not None and hold.victim.seat_for is hold
-
     def break_promise(self, entry: Entry) -> None:
         """The entry keeps its seat after all; its heir must ask again."""
         heir, entry.seat_for = entry.seat_for, None
@@ -59,8 +67,7 @@ class Seats:
             heir.outcome = OPEN
             heir.wake()
 
-    def wait(self, hold: Hold) -> None:
-        """Queue an opener for which there is no seat now."""
+    def _wait(self, hold: Hold) -> None:
         if self.policy.when_full == "reject":
             raise self.full(hold)
         if hold not in self.room:

@@ -12,21 +12,11 @@ from collections import Counter, OrderedDict, deque
 
 from floodline.errors import SessionClosed
 from floodline.sessions._due import next_due, soonest
-from floodline.sessions._entry import (
-    GONE,
-    HELD,
-    LEAVE,
-    LIVE,
-    OPEN,
-    PARKING,
-    WAIT,
-    Entry,
-    Hold,
-)
+from floodline.sessions._entry import GONE, HELD, LEAVE, LIVE, OPEN, PARKING, WAIT, Entry, Hold
 from floodline.sessions._policy import NEVER, Policy
 from floodline.sessions._seats import Seats
 from floodline.sessions._tombs import Tombs
-from floodline.sessions._waiting import Waiting, grant
+from floodline.sessions._waiting import Waiting
 from floodline.telemetry import Reason
 
 
@@ -47,6 +37,7 @@ class Table:
         self.tombs = Tombs()
         self.seats = Seats(policy)
         self.waiting = Waiting()
+        self.shared: dict[Hold, None] = {}  # the pins, in the order in which they were taken
         self.leased: dict[str, Entry] = {}
         self.live = self.bytes = 0
         self.left_by: Counter[str] = Counter()
@@ -73,6 +64,7 @@ class Table:
                     self.unsaved.pop(hold.id, None)
             if hold.shared:
                 entry.pins += 1
+                self.shared[hold] = None
             elif entry.holder is None:
                 entry.holder = hold
             else:
@@ -122,8 +114,6 @@ class Table:
         entry.leave = None
         self.lingering.pop(entry.id, None)
 
-    # ---- seats
-
     def seat(self, hold: Hold, now: float) -> Entry | None:
         """Find a seat for an opener; `hold.entry.seated` tells whether it has one.
 
@@ -131,24 +121,11 @@ class Table:
         has changed hands already, else it does so when that entry has been saved. Without a seat
         the opener is queued, and woken to ask again.
         """
-        seats = self.seats
-        assert hold.entry is not None
-        if hold.entry.seated or seats.is_promised(hold):
+        if not self.seats.ask(hold, evictable=bool(self.idle)):
             return None
-        if seats.is_turn(hold):
-            if seats.taken < seats.limit:
-                seats.sit(hold)
-                return None
-            if self.idle:
-                victim = next(iter(self.idle.values()))
-                seats.promise(hold, victim)
-                return self._begin_leave(victim, self.expired(victim, now) or Reason.count)
-            if self.policy.when_full == "grow":
-                seats.grown += 1
-                seats.sit(hold)
-                return None
-        seats.wait(hold)
-        return None
+        victim = next(iter(self.idle.values()))
+        self.seats.promise(hold, victim)
+        return self._begin_leave(victim, self.expired(victim, now) or Reason.count)
 
     # ---- opening
 
@@ -164,9 +141,9 @@ class Table:
         self.next_check = min(self.next_check, now + self.policy.soonest)
         if self.max_age != NEVER:
             self.by_age[entry.id] = entry
-        grant(entry, hold, now)
+        self._grant(entry, hold, now)
         if entry.leave is not Reason.closed:
-            self.waiting.serve(entry, now)
+            self._serve(entry, now)
 
     def open_failed(self, hold: Hold, error: BaseException | None) -> None:
         """The open came to nothing: with an error for all who wait, else the next one tries."""
@@ -228,6 +205,7 @@ class Table:
             return None
         if hold.shared:
             entry.pins -= 1
+            self.shared.pop(hold, None)
         elif entry.holder is hold:
             entry.holder = None
         else:
@@ -241,7 +219,7 @@ class Table:
     def _rest(self, entry: Entry, now: float) -> Entry | None:
         """Hand a live entry to the next who waits; if there is none, let it rest or leave."""
         if entry.leave is not Reason.closed:
-            self.waiting.serve(entry, now)
+            self._serve(entry, now)
         if entry.holder is not None or entry.pins:
             return None
         if entry.leave is not None:
@@ -255,6 +233,21 @@ class Table:
         if self.seats.over() or self.bytes > self.max_bytes:
             self.next_check = now
         return None
+
+    def _serve(self, entry: Entry, now: float) -> None:
+        for hold in self.waiting.take_next(entry):
+            self._grant(entry, hold, now)
+
+    def _grant(self, entry: Entry, hold: Hold, now: float) -> None:
+        if hold.shared:
+            entry.pins += 1
+            self.shared[hold] = None
+        else:
+            entry.holder = hold
+        hold.entry = entry
+        hold.since = now
+        hold.outcome = HELD
+        hold.wake()
 
     def weigh(self, entry: Entry, weight: int) -> None:
         """Note what a live entry weighs now."""
@@ -367,17 +360,23 @@ class Table:
             self.by_age[entry.id] = entry
         if entry.leave is not Reason.closed:
             entry.leave = None
-            self.waiting.serve(entry, now)
+            self._serve(entry, now)
         if entry.holder is None and not entry.pins:
             self.unsaved[entry.id] = entry
 
-    def left(self, entry: Entry, reason: Reason) -> None:
-        """The finalizer has returned: the id is absent, or opened anew by the first who waits."""
+    def left(self, entry: Entry, reason: Reason, row_gone: bool) -> bool:
+        """The finalizer has returned: the id is absent, or opened anew by the first who waits.
+
+        False if the session was closed meanwhile, and its row must go first.
+        """
+        if entry.leave is Reason.closed and not row_gone:
+            return False
         self.seats.parking -= 1
         self.left_by[reason] += 1
         self.seats.give_up(entry)
         self._reopen(entry)
         self.seats.call_next()
+        return True
 
     def detach(self, hold: Hold, reason: Reason) -> Entry:
         """Part a held entry from its state, which is stale or discarded; the hold goes on.

@@ -8,7 +8,7 @@ from floodline.sessions import _look
 from floodline.sessions._core import Core, Flow, SeeOut, StoreCall, who
 from floodline.sessions._entry import Hold
 from floodline.sessions._leases import acquire
-from floodline.sessions._leaving import leave, release
+from floodline.sessions._leaving import discard, leave, release
 from floodline.sessions._opening import take_lease, where_taken
 from floodline.sessions._saving import save
 from floodline.telemetry import Reason
@@ -107,6 +107,9 @@ def _save_again(core: Core, hold: Hold) -> Flow[BaseException | None]:
         yield from take_lease(core, hold, core.clock())
         if hold.entry.dirty:
             yield from save(core, hold.entry, release=core.policy.durability == "use")
+    except SessionConflict as error:
+        yield from discard(core, hold)
+        return error
     except Exception as error:
         return error
     finally:

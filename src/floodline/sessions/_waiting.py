@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from floodline.sessions._entry import HELD, WAIT, Entry, Hold
+from floodline.sessions._entry import WAIT, Entry, Hold
 from floodline.sessions._ring import refuse_ring
 
 
@@ -63,26 +63,12 @@ class Waiting:
             hold.entry = new
             self._entries[hold.who] = new
 
-    def serve(self, entry: Entry, now: float) -> None:
-        """Give a live entry to all who share it, and to the first who wants it alone."""
+    def take_next(self, entry: Entry) -> list[Hold]:
+        """Take out all who would share a live entry, and the first who wants it alone."""
         if not entry.waiters:
-            return
-        for hold in [w for w in entry.waiters if w.shared]:
-            self.remove(entry, hold)
-            grant(entry, hold, now)
-        if entry.holder is None:
-            first = self.first(entry)
-            if first is not None:
-                grant(entry, first, now)
-
-
-def grant(entry: Entry, hold: Hold, now: float) -> None:
-    """Give a live entry to a hold, and wake it."""
-    if hold.shared:
-        entry.pins += 1
-    else:
-        entry.holder = hold
-    hold.entry = entry
-    hold.since = now
-    hold.outcome = HELD
-    hold.wake()
+            return []
+        served = [waiter for waiter in entry.waiters if waiter.shared]
+        for waiter in served:
+            self.remove(entry, waiter)
+        first = self.first(entry) if entry.holder is None else None
+        return [*served, first] if first is not None else served
