@@ -283,8 +283,7 @@ class Table:
                 self.entries[id] = Entry(id)
                 self._promote(self.entries[id], claim)
             return None
-        error = SessionClosed(f"session {id!r} was closed while waited for")
-        self.waiting.refuse_all(entry, error)
+        self.waiting.refuse_all(entry, SessionClosed(f"session {id!r} was closed while waited for"))
         free = self.is_free(entry)
         entry.leave = Reason.closed
         self.lingering.pop(id, None)
@@ -335,10 +334,8 @@ class Table:
         self.live -= 1
         self.seats.parking += 1
         self.bytes -= entry.weight
-        self.idle.pop(entry.id, None)
-        self.unsaved.pop(entry.id, None)
-        self.by_age.pop(entry.id, None)
-        self.lingering.pop(entry.id, None)
+        for order in (self.idle, self.unsaved, self.by_age, self.lingering):
+            order.pop(entry.id, None)
         if not (entry.dirty or entry.fence or (self.policy.stored and reason is Reason.closed)):
             self.seats.give_up(entry)
         return entry
