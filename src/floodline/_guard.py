@@ -59,12 +59,12 @@ class Guard:
         if self.late:
             self.run_late()
 
-    def soon(self, section: Callable[[], object]) -> None:
-        """Run a section, but do not wait for another thread that is inside: it runs this one too.
+    def soon(self, operation: Callable[[], object]) -> None:
+        """Run a whole operation, unless somebody is inside: they run it when they have left.
 
         For what the garbage collector may call.
         """
-        self.late.append(partial(self.run, section))
+        self.late.append(operation)
         # who owns the lock now will look into `late` after the release
         if self.lock.acquire(blocking=False):
             guest = self.busy

@@ -1,0 +1,146 @@
+"""The limits of a container: read, checked and weighed once, for all of them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from floodline._time import Clock, monotonic
+from floodline._units import (
+    Duration,
+    Size,
+    format_size,
+    parse_count,
+    parse_duration,
+    parse_size,
+)
+from floodline.errors import ConfigError, TooLarge, Unweighable
+
+Weigh = Callable[[Any], int]
+
+INFINITE = float("inf")
+NO_LIMIT = sys.maxsize
+
+
+class Sheds(Protocol):
+    """What a source of pressure sees of a container."""
+
+    def shed(self, limit: int) -> int:
+        """Give up to `limit` items away, in the container's own order; return how many went."""
+        ...
+
+
+class Pressure(Protocol):
+    """A source of memory pressure, such as a budget for the whole process."""
+
+    def attach(self, holder: Sheds) -> None:
+        """Remember `holder`, weakly, and call its `shed` when memory is short."""
+        ...
+
+
+def count(value: int | None, what: str) -> int:
+    """Return a limit on items, or one that is never reached."""
+    return NO_LIMIT if value is None else parse_count(value, what)
+
+
+def size(value: Size | None, what: str) -> int:
+    """Return a limit on bytes, or one that is never reached."""
+    return NO_LIMIT if value is None else parse_size(value, what)
+
+
+def span(value: Duration | None, what: str) -> float:
+    """Return seconds, or for ever."""
+    return INFINITE if value is None else parse_duration(value, what)
+
+
+def shown(limit: int) -> int | None:
+    """Return a limit as the user gave it."""
+    return None if limit == NO_LIMIT else limit
+
+
+def shown_span(seconds: float) -> float | None:
+    """Return a time as the user gave it."""
+    return None if seconds == INFINITE else seconds
+
+
+def need_one(holder: str, **bounds: object) -> None:
+    """Refuse a container without any bound: it would be the leak that it should prevent."""
+    if all(bound is None for bound in bounds.values()):
+        names = ", ".join(bounds)
+        raise ConfigError(f"{holder} has no bound; give at least one of {names}")
+
+
+def callable_or_none(value: object, what: str) -> None:
+    """Refuse what cannot be called, at construction rather than at the first eviction."""
+    if value is not None and not callable(value):
+        raise ConfigError(f"{what}={value!r} cannot be called; give a function or None")
+
+
+class Scale:
+    """Weighs items against `max_bytes`; str and bytes need no `weigh`."""
+
+    __slots__ = ("_holder", "_limit", "_weigh")
+
+    def __init__(self, holder: str, weigh: Weigh | None, limit: int) -> None:
+        callable_or_none(weigh, "weigh")
+        self._holder, self._weigh, self._limit = holder, weigh, limit
+
+    def __call__(self, item: object) -> int:
+        """Return the bytes of `item`; above the limit alone it is `TooLarge`."""
+        weight = self._own(item) if self._weigh is None else self._weigh(item)
+        if type(weight) is not int or weight < 0:
+            raise ConfigError(
+                f"{self._holder}: weigh returned {weight!r} for a {type(item).__name__}; "
+                "it must return a whole number of bytes, 0 or more"
+            )
+        if weight > self._limit:
+            raise TooLarge(
+                f"{self._holder}: one {type(item).__name__} weighs {format_size(weight)}, above "
+                f"max_bytes={format_size(self._limit)}; store less of it or raise max_bytes"
+            )
+        return weight
+
+    def _own(self, item: object) -> int:
+        if isinstance(item, bytes):
+            return len(item)
+        if isinstance(item, str):
+            return len(item) if item.isascii() else len(item.encode("utf-8", "surrogatepass"))
+        raise Unweighable(
+            f"{self._holder}: max_bytes cannot weigh a {type(item).__name__}, only str and bytes; "
+            "give weigh=, a function from an item to its bytes"
+        )
+
+
+def scale(holder: str, weigh: Weigh | None, limit: int) -> Scale | None:
+    """Return a scale if bytes matter to this container."""
+    if weigh is None and limit == NO_LIMIT:
+        return None
+    return Scale(holder, weigh, limit)
+
+
+def forward(clock: Clock | None) -> Clock:
+    """Return a clock that never goes back: orders by time and by count then always agree."""
+    if clock is None or clock is monotonic or clock is time.perf_counter:
+        return clock or monotonic
+    callable_or_none(clock, "clock")
+    return _Forward(clock)
+
+
+class _Forward:
+    """Counts only the steps forward: a clock that was set back goes on from where it was."""
+
+    __slots__ = ("_clock", "_state")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._state = (-INFINITE, 0.0)
+
+    def __call__(self) -> float:
+        last, shift = self._state  # read before the clock, so that no other thread is ahead of it
+        now = self._clock()
+        if now < last:
+            shift += last - now
+        self._state = (now, shift)
+        return now + shift

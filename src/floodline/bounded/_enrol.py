@@ -1,0 +1,58 @@
+"""What every container does once: takes a name, shows itself, and starts anew in a fork."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import weakref
+from collections.abc import Iterator
+from typing import Protocol
+
+from floodline import telemetry
+from floodline.errors import ConfigError
+
+_numbers: dict[str, Iterator[int]] = {}
+_enrolled: dict[int, weakref.ref[Container]] = {}
+_inherited: list[object] = []
+
+
+class Container(telemetry.Holder, Protocol):
+    """A holder that can leave behind what it inherited."""
+
+    def _start_anew(self) -> object:
+        """Become empty, with new locks; return what was inside, which nobody may finalize."""
+        ...
+
+
+def name_of(kind: str, name: str | None) -> str:
+    """Return the user's name, or the next of `map-1`, `map-2`, …"""
+    if name is None:
+        return f"{kind}-{next(_numbers.setdefault(kind, itertools.count(1)))}"
+    if not name:
+        raise ConfigError("name='' is empty; give the container a name or leave it out")
+    return name
+
+
+def enrol(container: Container) -> None:
+    """Show the container in telemetry and empty it in forked children, while it lives."""
+    key = id(container)
+
+    def forget(ref: object, key: int = key) -> None:
+        if _enrolled.get(key) is ref:
+            del _enrolled[key]
+
+    _enrolled[key] = weakref.ref(container, forget)
+    telemetry.register(container)
+
+
+def _after_fork() -> None:
+    for ref in list(_enrolled.values()):
+        container = ref()
+        if container is not None:
+            # kept for ever: to free it would run finalizers that belong to the parent
+            _inherited.append(container._start_anew())
+            telemetry.register(container)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,57 @@
+"""What a map keeps of each key."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from floodline.telemetry import Reason
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Exit = tuple[K, V, Reason]
+
+
+class Entry(Generic[K, V]):
+    """A key with its value and the numbers and times that decide when it leaves.
+
+    A hit writes `stamp` and `touched` without a lock; all else changes under the lock only. `dies`
+    is `-inf` once the entry has left, so that whoever still holds it sees that it is over. The one
+    place that makes entries sets every field; a constructor would double the price.
+    """
+
+    __slots__ = (
+        "dies",
+        "filed",
+        "hold",
+        "key",
+        "place",
+        "renewed",
+        "stamp",
+        "touched",
+        "value",
+        "weight",
+    )
+
+    key: K
+    value: V
+    weight: int
+    stamp: int  # the last touch
+    filed: int  # the touch under which it stands in line
+    renewed: int  # the last set
+    place: int  # the first set
+    touched: float
+    dies: float
+    hold: Hold[K, V] | None
+
+
+class Hold(Generic[K, V]):
+    """The pins on one value of one entry; outlives the entry when that is replaced or deleted."""
+
+    __slots__ = ("count", "entry", "exit", "parked")
+
+    def __init__(self, entry: Entry[K, V]) -> None:
+        self.entry = entry
+        self.count = 0
+        self.parked = False  # out of the orders, because an eviction met it
+        self.exit: Exit[K, V] | None = None  # the value has left; told at the last unpin

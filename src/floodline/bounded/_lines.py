@@ -1,0 +1,188 @@
+"""The lines in which the entries of a map wait to leave."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Generic
+
+from floodline.bounded._bounds import INFINITE
+from floodline.bounded._entry import Entry, K, V
+from floodline.bounded._order import Order
+
+LAZY = 64  # touched entries that one call may put back in line
+
+_stamp: attrgetter[int] = attrgetter("stamp")
+
+
+class Lines(Generic[K, V]):
+    """Up to three orders, each kept only if a bound needs it: by last touch, last set, first set.
+
+    Hits only write a stamp, so the order by touch is brought up to date when its head is looked
+    at, at most `budget` entries a call. A pinned entry that is met is parked: out of all lines, so
+    that no eviction has to pass it twice.
+    """
+
+    __slots__ = (
+        "_age",
+        "_idle",
+        "_line",
+        "_lru",
+        "_place",
+        "_timed",
+        "_touch",
+        "budget",
+        "safe",
+        "seen",
+    )
+
+    def __init__(self, order: str, ttl: float, idle: float) -> None:
+        self._lru, self._idle = order == "lru", idle
+        self._timed = ttl != INFINITE or idle != INFINITE
+        self._touch: Order[K, V] | None = None
+        self._age: Order[K, V] | None = None
+        self._place: Order[K, V] | None = None
+        if self._lru or idle != INFINITE:
+            self._touch = Order("filed")
+        if order == "oldest" or ttl != INFINITE:
+            self._age = Order("renewed")
+        if order == "fifo":
+            self._place = Order("place")
+        line = {"lru": self._touch, "oldest": self._age, "fifo": self._place}[order]
+        assert line is not None
+        self._line: Order[K, V] = line
+        self.seen: list[Entry[K, V]] = []
+        self.budget = 0
+        self.safe = INFINITE  # nothing can expire before this time
+
+    def add(self, entry: Entry[K, V]) -> None:
+        """Put the entry into every line, at its place."""
+        if self._timed:
+            self.watch(entry)
+        if self._touch is not None:
+            entry.filed = stamp = entry.stamp
+            self._touch.add(stamp, entry)
+        if self._age is not None:
+            self._age.add(entry.renewed, entry)
+        if self._place is not None:
+            self._place.add(entry.place, entry)
+
+    def remove(self, entry: Entry[K, V]) -> None:
+        """Take the entry out of every line; mostly it is the first, which is worth a shortcut."""
+        if self._touch is not None:
+            run = self._touch.runs[0]
+            if run[0] is entry and len(run) > 1:
+                del run[0]
+            else:
+                self._touch.remove(entry.filed, entry)
+        if self._age is not None:
+            run = self._age.runs[0]
+            if run[0] is entry and len(run) > 1:
+                del run[0]
+            else:
+                self._age.remove(entry.renewed, entry)
+        if self._place is not None:
+            self._place.remove(entry.place, entry)
+
+    def renew(self, entry: Entry[K, V], stamp: int) -> None:
+        """Tell that the entry was set again; its touch is seen by its stamp."""
+        filed = self._age is not None and (entry.hold is None or not entry.hold.parked)
+        if filed:
+            self._age.remove(entry.renewed, entry)  # type: ignore[union-attr]  # see `filed`
+        entry.renewed = stamp
+        if filed:
+            self._age.add(stamp, entry)  # type: ignore[union-attr]  # see `filed`
+
+    def watch(self, entry: Entry[K, V]) -> None:
+        """Take notice that the entry expires earlier than all others, if it does."""
+        if entry.dies < self.safe:
+            self.safe = entry.dies
+        until = entry.touched + self._idle
+        if until < self.safe:
+            self.safe = until
+
+    def begin(self, budget: int = LAZY) -> None:
+        """Start a call that may put `budget` touched entries back in line."""
+        self.budget = budget
+
+    def end(self) -> None:
+        """End the call: entries that it has seen must not be kept alive."""
+        if self.seen:
+            self.seen.clear()
+
+    def pop(self) -> Entry[K, V] | None:
+        """Take out who leaves next; beyond the budget the oldest of those seen in this call."""
+        runs = self._line.runs
+        while run := runs[0]:
+            entry = run[0]
+            if entry.hold is not None:
+                self._park(entry)
+                continue
+            if self._lru and entry.stamp != entry.filed:
+                if self.budget:
+                    self._refile(entry, self._line)
+                    continue
+                entry = self._oldest_seen() or entry
+            self.remove(entry)
+            return entry
+        return None
+
+    def pop_expired(self, now: float, limit: int) -> list[Entry[K, V]]:
+        """Take out at most `limit` that have expired.
+
+        If there are no more of them, and the budget sufficed to see that, `safe` is ahead of `now`.
+        """
+        out: list[Entry[K, V]] = []
+        if now < self.safe:
+            return out
+        while (aged := self._head_of_age()) is not None and now >= aged.dies and len(out) < limit:
+            self.remove(aged)
+            out.append(aged)
+        idled = None
+        if self._idle != INFINITE:
+            while (idled := self._head_of_idle()) is not None:
+                if now < idled.touched + self._idle or len(out) == limit:
+                    break
+                self.remove(idled)
+                out.append(idled)
+        self.safe = INFINITE
+        for entry in (aged, idled):
+            if entry is not None:
+                self.watch(entry)
+        if idled is not None and idled.stamp != idled.filed:
+            self.safe = -INFINITE  # others behind it may have expired
+        return out
+
+    def _head_of_age(self) -> Entry[K, V] | None:
+        entry = None if self._age is None else self._age.head()
+        while entry is not None and entry.hold is not None:
+            self._park(entry)
+            entry = self._age.head()  # type: ignore[union-attr]  # an entry came out of it
+        return entry
+
+    def _head_of_idle(self) -> Entry[K, V] | None:
+        order = self._touch
+        assert order is not None
+        while (entry := order.head()) is not None:
+            if entry.hold is not None:
+                self._park(entry)
+            elif entry.stamp == entry.filed or self.budget == 0:
+                break
+            else:
+                self._refile(entry, order)
+        return entry
+
+    def _oldest_seen(self) -> Entry[K, V] | None:
+        inside = [entry for entry in self.seen if entry.dies != -INFINITE]
+        return min(inside, key=_stamp, default=None)
+
+    def _refile(self, entry: Entry[K, V], order: Order[K, V]) -> None:
+        self.budget -= 1
+        self.seen.append(entry)
+        order.remove(entry.filed, entry)
+        entry.filed = stamp = entry.stamp
+        order.add(stamp, entry)
+
+    def _park(self, entry: Entry[K, V]) -> None:
+        assert entry.hold is not None
+        self.remove(entry)
+        entry.hold.parked = True

@@ -1,0 +1,434 @@
+"""A mapping that cannot outgrow its bounds."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Awaitable, Callable, ItemsView, Iterator, MutableMapping, ValuesView
+from functools import partial
+from itertools import repeat
+from typing import Any, Final, TypeVar, cast, overload
+
+from floodline._guard import Guard
+from floodline._time import Clock
+from floodline._units import Duration, Size, parse_choice
+from floodline.bounded import _bounds as bounds
+from floodline.bounded._enrol import enrol, name_of
+from floodline.bounded._entry import Entry, Hold, K, V
+from floodline.bounded._exits import Exits
+from floodline.bounded._flight import Flights
+from floodline.bounded._lines import LAZY
+from floodline.bounded._pin import Pin
+from floodline.bounded._section import Section
+from floodline.bounded._stats import MapStats
+from floodline.bounded._table import MISSING, Leftover, Limits, Table
+from floodline.bounded._views import Items, Values
+from floodline.errors import ConfigError
+from floodline.telemetry import Reason
+
+D = TypeVar("D")
+R = TypeVar("R")
+
+ORDERS = ("lru", "fifo", "oldest")
+SLICE: Final = 1024  # entries that a sweep works on before it lets others in
+
+
+class BoundedMap(MutableMapping[K, V]):
+    """A dict for threads with a limit on items, bytes, age (`ttl`) or idle time, or several.
+
+    Each limit binds on its own, at every call, without a timer. Over a limit the next in `order`
+    leaves: the least recently used (`"lru"`), the first set (`"fifo"`, an update keeps the place)
+    or the first set or updated (`"oldest"`). `on_evict(key, value, reason)` is called on every way
+    out, outside the lock, by whoever caused it; a hook that raises is counted and reported. What
+    is pinned stays, and may stand above the limits. An item heavier than `max_bytes` raises
+    `TooLarge`. Only `__hash__` and `__eq__` of keys run inside the lock.
+
+    With `weak=True` a value that was evicted but is still held by somebody is found again by
+    `get`, `[]` and `get_or_create`; `in`, `len` and iteration tell only what is inside.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_clock",
+        "_exits",
+        "_flights",
+        "_guard",
+        "_hooked",
+        "_limits",
+        "_misses",
+        "_plain",
+        "_scale",
+        "_section",
+        "_table",
+        "_timed",
+        "_weak",
+        "name",
+    )
+
+    def __init__(
+        self,
+        max_items: int | None = None,
+        *,
+        max_bytes: Size | None = None,
+        ttl: Duration | None = None,
+        idle: Duration | None = None,
+        order: str = "lru",
+        weigh: bounds.Weigh | None = None,
+        on_evict: Callable[[K, V, Reason], object] | None = None,
+        weak: bool = False,
+        pressure: bounds.Pressure | None = None,
+        name: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        bounds.need_one("BoundedMap", max_items=max_items, max_bytes=max_bytes, ttl=ttl, idle=idle)
+        bounds.callable_or_none(on_evict, "on_evict")
+        if weak and on_evict is not None:
+            raise ConfigError(
+                "weak=True together with on_evict cannot work, because an evicted value may come "
+                "back; give one of them"
+            )
+        self.name = name_of("map", name)
+        self._limits = Limits(
+            bounds.count(max_items, "max_items"),
+            bounds.size(max_bytes, "max_bytes"),
+            bounds.span(ttl, "ttl"),
+            bounds.span(idle, "idle"),
+            parse_choice(order, "order", ORDERS),
+        )
+        self._timed = ttl is not None or idle is not None
+        # without a bound on time it stands still, which costs a read less than asking whether
+        self._clock: Clock = bounds.forward(clock) if self._timed else repeat(0.0).__next__
+        self._scale = bounds.scale(self.name, weigh, self._limits.max_bytes)
+        self._weak = weak
+        self._plain = not weak and self._scale is None
+        self._guard = Guard()
+        self._hooked = on_evict is not None
+        self._exits = Exits(on_evict, self.name)
+        self._section = Section(self._guard, self._exits)
+        self._flights: Flights[V] = Flights(MISSING)
+        self._start()
+        enrol(self)
+        if pressure is not None:
+            pressure.attach(self)
+
+    def _start(self) -> None:
+        self._misses = 0
+        self._table: Table[K, V] = Table(self._limits, self._weak)
+        if self._table.leftovers is not None:
+            self._table.forget = partial(_forget, self._guard, self._table.leftovers)
+
+    def _start_anew(self) -> object:
+        inherited = (self._table, self._exits.untold())
+        self._guard.reset()
+        self._exits.reset()
+        self._flights.reset()
+        self._start()
+        return inherited
+
+    # reading: no lock, a hit only stamps its entry
+
+    @overload
+    def get(self, key: K, default: None = None, /) -> V | None: ...
+    @overload
+    def get(self, key: K, default: V, /) -> V: ...
+    @overload
+    def get(self, key: K, default: D, /) -> V | D: ...
+
+    def get(self, key: K, default: Any = None, /) -> Any:
+        """Return the value of `key` and touch it, or return `default`."""
+        table = self._table
+        entry = table.entries.get(key)
+        if entry is not None:
+            now = self._clock()
+            if now < entry.dies and now < entry.touched + table.idle:
+                entry.touched = now
+                # one step of the interpreter, so no two entries get the same stamp
+                table.ticks = entry.stamp = table.ticks + 1
+                return entry.value
+        return self._missed(key, entry, default)
+
+    def __getitem__(self, key: K) -> V:
+        table = self._table  # as in `get`: a call between the two would cost a third more
+        entry = table.entries.get(key)
+        if entry is not None:
+            now = self._clock()
+            if now < entry.dies and now < entry.touched + table.idle:
+                entry.touched = now
+                table.ticks = entry.stamp = table.ticks + 1
+                return entry.value
+        value = self._missed(key, entry, MISSING)
+        if value is MISSING:
+            raise KeyError(key)
+        return cast("V", value)
+
+    def _missed(self, key: K, entry: Entry[K, V] | None, default: object) -> object:
+        if entry is not None or self._weak:
+            value = self._recover(key)
+            if value is not MISSING:
+                return value
+        self._misses += 1
+        return default
+
+    def _recover(self, key: K) -> V:
+        """Find `key` where a read without the lock did not: pinned, left over, or set just now."""
+        now = self._clock()
+        return self._locked(partial(self._table.find, key, now), partial(self._glimpse, key, now))
+
+    def _glimpse(self, key: K, now: float) -> V:
+        """Find `key` as a guest, who must not change anything now."""
+        entry = self._table.entries.get(key)
+        if entry is not None and self._table.alive(entry, now):
+            return entry.value
+        leftover = self._table.leftovers.get(key) if self._table.leftovers else None
+        value: V | None = None if leftover is None else leftover()
+        if value is None:
+            return MISSING  # type: ignore[no-any-return]  # stands for every V
+        self._guard.late.append(partial(self._recover, key))
+        return value
+
+    def __contains__(self, key: object) -> bool:
+        return self._peek(key) is not None
+
+    def _peek(self, key: Any) -> Entry[K, V] | None:
+        entry = self._table.entries.get(key)
+        return entry if entry is not None and self._table.alive(entry, self._clock()) else None
+
+    def __len__(self) -> int:
+        self._expire()
+        return len(self._table.entries)
+
+    def __iter__(self) -> Iterator[K]:
+        return (entry.key for entry in self._living())
+
+    def __reversed__(self) -> Iterator[K]:
+        return (entry.key for entry in reversed(list(self._living())))
+
+    def _living(self) -> Iterator[Entry[K, V]]:
+        for entry in list(self._table.entries.values()):
+            if self._table.alive(entry, self._clock()):
+                yield entry
+
+    def values(self) -> ValuesView[V]:
+        """Return a view that touches nothing."""
+        return Values(self)
+
+    def items(self) -> ItemsView[K, V]:
+        """Return a view that touches nothing."""
+        return Items(self)
+
+    def _locked(self, work: Callable[[], R], guest: Callable[[], R]) -> R:
+        """Run `work` inside the section, or `guest` if this thread has interrupted a section."""
+        return self._section.run(self._table, work, guest)
+
+    # writing
+
+    def __setitem__(self, key: K, value: V) -> None:
+        weight = 0 if self._plain else self._weigh(value)
+        now = self._clock()
+        guard, table = self._guard, self._table
+        with guard.lock:  # as in `Section.run`: the calls between would cost a fifth more
+            if guard.busy:
+                self._set_late(key, value)
+                return
+            guard.busy = True
+            try:
+                table.put(key, value, weight, now)
+                gone = table.gone
+                if gone:
+                    table.gone = []
+            finally:
+                guard.busy = False
+        if gone and self._hooked:
+            self._exits.tell(gone)
+        if guard.late:
+            guard.run_late()
+
+    def _set_late(self, key: K, value: V) -> V:
+        self._later(partial(self.__setitem__, key, value))
+        return value
+
+    def _weigh(self, value: V) -> int:
+        if self._weak:
+            weakref.ref(value)  # raises for what cannot be weakly referenced
+        return 0 if self._scale is None else self._scale(value)
+
+    def __delitem__(self, key: K) -> None:
+        if self._take(key) is MISSING:
+            raise KeyError(key)
+
+    @overload
+    def pop(self, key: K, /) -> V: ...
+    @overload
+    def pop(self, key: K, /, default: V) -> V: ...
+    @overload
+    def pop(self, key: K, /, default: D) -> V | D: ...
+
+    def pop(self, key: K, /, default: Any = MISSING) -> Any:
+        """Remove `key` and return its value, or `default`, or raise `KeyError`."""
+        value = self._take(key)
+        if value is not MISSING:
+            return value
+        if default is MISSING:
+            raise KeyError(key)
+        return default
+
+    def popitem(self) -> tuple[K, V]:
+        """Remove and return the next in order, a pinned one only if there is no other."""
+        self._expire()
+        now = self._clock()
+        entry = self._locked(partial(self._table.take_next, now), self._take_any_late)
+        if entry is None:
+            raise KeyError(f"{self.name} is empty")
+        return entry.key, entry.value
+
+    def clear(self) -> None:
+        """Remove everything; each item is told to `on_evict`."""
+        now = self._clock()
+        self._locked(partial(self._table.clear, now), partial(self._later, self.clear))
+
+    def setdefault(self, key: K, default: V = None, /) -> V:  # type: ignore[assignment]  # as dict does
+        """Return the value of `key`, which is set to `default` if it is absent, in one step."""
+        value = self.get(key, MISSING)
+        if value is not MISSING:
+            return cast("V", value)
+        weight, now = self._weigh(default), self._clock()
+        return self._locked(
+            partial(self._table.find_or_put, key, default, weight, now),
+            partial(self._set_late, key, default),
+        )
+
+    def _take(self, key: K) -> V:
+        now = self._clock()
+        return self._locked(partial(self._table.take, key, now), partial(self._take_late, key, now))
+
+    def _take_late(self, key: K, now: float) -> V:
+        value = self._glimpse(key, now)
+        if value is not MISSING:
+            self._later(partial(self._take, key))
+        return value
+
+    def _take_any_late(self) -> Entry[K, V] | None:
+        for entry in self._living():
+            self._later(partial(self._take, entry.key))
+            return entry
+        return None
+
+    def _later(self, operation: Callable[[], object]) -> None:
+        self._guard.late.append(operation)
+
+    # creating
+
+    def get_or_create(self, key: K, factory: Callable[[], V] | Callable[[K], V]) -> V:
+        """Return the value of `key`, or set it to what the factory makes.
+
+        The factory runs once for all threads that ask meanwhile, and gets the key if it has a
+        required parameter. Its error goes to all of them and is not kept. A factory that asks for
+        its own key gets a `CreationCycle`.
+        """
+        value = self.get(key, MISSING)
+        return self._flights.fetch(self, key, factory) if value is MISSING else value
+
+    async def aget_or_create(self, key: K, factory: Callable[..., V | Awaitable[V]]) -> V:
+        """As `get_or_create`, for coroutines of any event loop; what is awaitable is awaited.
+
+        A task of its own makes the value: a caller that is cancelled leaves the others waiting,
+        and the last one that is cancelled cancels the creation.
+        """
+        value = self.get(key, MISSING)
+        return await self._flights.afetch(self, key, factory) if value is MISSING else value
+
+    # pinning
+
+    def pin(self, key: K) -> Pin[K, V]:
+        """Hold the value of `key` in a `with` block: nothing evicts it there.
+
+        `KeyError` if it is absent. Whoever replaces or deletes it does so at once, but `on_evict`
+        waits for the last unpin. Idle time counts from the unpin.
+        """
+        return Pin(key, self._pin, self._unpin, self._guard.late)
+
+    def _pin(self, key: K) -> tuple[V, Hold[K, V] | None]:
+        now = self._clock()
+        value, hold = self._locked(
+            partial(self._table.pin, key, now),
+            lambda: (self._glimpse(key, now), None),  # nothing is evicted while this thread is here
+        )
+        if value is MISSING:
+            self._misses += 1
+            raise KeyError(key)
+        return value, hold
+
+    def _unpin(self, hold: Hold[K, V]) -> None:
+        unpin = partial(self._table.unpin, hold, self._clock())
+        self._guard.soon(partial(self._locked, unpin, unpin))
+
+    # bounding
+
+    def sweep(self, limit: int | None = None) -> int:
+        """Remove at most `limit` expired items, else all, and return how many.
+
+        Costs O(removed), and once for each item that was touched since it was last looked at;
+        with a limit no more than 1,024 of those are looked at, and the rest by the next call.
+        """
+        if limit is None:
+            return self._expire()
+        now = self._clock()
+        return self._locked(partial(self._table.sweep, now, limit, SLICE), _nothing)
+
+    def _expire(self) -> int:
+        removed = 0
+        if self._timed:
+            now = self._clock()
+            while self._table.may_expire(now) and not self._guard.is_guest():
+                removed += self._locked(partial(self._table.sweep, now, SLICE, SLICE), _nothing)
+        return removed
+
+    def shed(self, limit: int) -> int:
+        """Evict up to `limit` items that are not pinned, in order, with `Reason.pressure`."""
+        now, shed = self._clock(), 0
+        while shed < limit:
+            size = min(limit - shed, LAZY)
+            went = self._locked(partial(self._shed_some, size, now), _nothing)
+            shed += went
+            if went < size:
+                break
+        return shed
+
+    def _shed_some(self, limit: int, now: float) -> int:
+        return len(self._table.shed(limit, Reason.pressure, now))
+
+    def stats(self) -> MapStats:
+        """Return the figures of this moment; what has expired leaves first."""
+        items, limits, table = len(self), self._limits, self._table
+        return MapStats(
+            kind="map",
+            name=self.name,
+            items=items,
+            max_items=bounds.shown(limits.max_items),
+            bytes=None if self._scale is None else table.bytes,
+            max_bytes=bounds.shown(limits.max_bytes),
+            left=dict(table.left),
+            hook_errors=self._exits.errors,
+            order=limits.order,
+            ttl=bounds.shown_span(limits.ttl),
+            idle=bounds.shown_span(limits.idle),
+            hits=table.hits,
+            misses=self._misses,
+            pinned=table.pinned,
+            leftovers=len(table.leftovers or ()),
+            creating=len(self._flights),
+        )
+
+    def __repr__(self) -> str:
+        return f"<BoundedMap {self.name!r}: {len(self._table.entries)} items>"
+
+
+def _nothing() -> int:
+    return 0
+
+
+def _forget(guard: Guard, leftovers: dict[Any, Leftover], leftover: Leftover) -> None:
+    def section() -> None:
+        if leftovers.get(leftover.key) is leftover:
+            del leftovers[leftover.key]
+
+    guard.soon(partial(guard.run, section))

@@ -1,0 +1,308 @@
+"""The entries of a map and the rules by which they leave: a state machine without a lock."""
+
+from __future__ import annotations
+
+import weakref
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, Final, Generic, NamedTuple
+
+from floodline.bounded._bounds import INFINITE
+from floodline.bounded._entry import Entry, Exit, Hold, K, V
+from floodline.bounded._lines import LAZY, Lines
+from floodline.telemetry import Reason
+
+MISSING: Final[Any] = object()
+
+# names of this module: before 3.12 an enum looks its members up anew each time
+AGE, IDLE, COUNT, BYTES = Reason.age, Reason.idle, Reason.count, Reason.bytes
+CLOSED, REPLACED = Reason.closed, Reason.replaced
+
+
+class Leftover(weakref.ref[Any]):
+    """A value that was evicted but may be held by somebody, with what it takes to bring it back."""
+
+    __slots__ = ("key", "weight")
+
+    key: Any
+    weight: int
+
+
+class Limits(NamedTuple):
+    """The bounds of a map; those that were not given are never reached."""
+
+    max_items: int
+    max_bytes: int
+    ttl: float
+    idle: float
+    order: str
+
+
+class Table(Generic[K, V]):
+    """Told the time by its caller, who holds the lock; order comes from a counter, `ticks`.
+
+    `gone` collects what must be told, and freed, outside the lock. Reads without the lock use
+    `entries`, `idle` and `ticks` only.
+    """
+
+    __slots__ = (
+        "_limits",
+        "_lines",
+        "_max_bytes",
+        "_max_items",
+        "_stamped",
+        "_ttl",
+        "bytes",
+        "entries",
+        "forget",
+        "gone",
+        "idle",
+        "left",
+        "leftovers",
+        "pinned",
+        "ticks",
+    )
+
+    def __init__(self, limits: Limits, weak: bool) -> None:
+        self._limits = limits
+        self._max_items, self._max_bytes, self._ttl, self.idle, _ = limits
+        self._lines: Lines[K, V] = Lines(limits.order, limits.ttl, limits.idle)
+        self.entries: dict[K, Entry[K, V]] = {}
+        self.gone: list[Exit[K, V]] = []
+        self.left: defaultdict[str, int] = defaultdict(int)
+        self.leftovers: dict[K, Leftover] | None = {} if weak else None
+        self.forget: Callable[[Leftover], object] | None = None
+        self.bytes = self.pinned = self.ticks = self._stamped = 0
+
+    @property
+    def hits(self) -> int:
+        """How many ticks were hits."""
+        return self.ticks - self._stamped
+
+    def may_expire(self, now: float) -> bool:
+        """Tell whether there may be something for `sweep` to remove."""
+        return now >= self._lines.safe
+
+    def alive(self, entry: Entry[K, V], now: float) -> bool:
+        """Tell whether the entry is in and has not expired; what is pinned never expires."""
+        if entry.hold is not None:
+            return True
+        return now < entry.dies and now < entry.touched + self.idle
+
+    # looking for a key
+
+    def find(self, key: K, now: float) -> V:
+        """Return the value of `key`, touched or brought back, or MISSING; the expired leave."""
+        entry = self._living(key, now)
+        if entry is not None:
+            self.ticks = entry.stamp = self.ticks + 1
+            entry.touched = now
+            return entry.value
+        leftover = self.leftovers.pop(key, None) if self.leftovers else None
+        value: V | None = None if leftover is None else leftover()
+        if leftover is None or value is None:
+            return MISSING  # type: ignore[no-any-return]  # stands for every V
+        self.put(key, value, leftover.weight, now)
+        self.ticks += 1
+        return value
+
+    def find_or_put(self, key: K, value: V, weight: int, now: float) -> V:
+        """Return the value of `key`, which is set if it is absent."""
+        found = self.find(key, now)
+        if found is MISSING:
+            self.put(key, value, weight, now)
+            return value
+        return found
+
+    def _living(self, key: K, now: float) -> Entry[K, V] | None:
+        entry = self.entries.get(key)
+        if entry is None or self.alive(entry, now):
+            return entry
+        self._remove(entry, self._why(entry))
+        return None
+
+    # setting
+
+    def put(self, key: K, value: V, weight: int, now: float) -> None:
+        """Set `key`, after making room for it."""
+        lines, entries = self._lines, self.entries
+        lines.budget = LAZY
+        if now >= lines.safe:
+            self._expire(now, LAZY)
+        self.ticks = stamp = self.ticks + 1
+        self._stamped += 1
+        if key in entries and (found := self._living(key, now)) is not None:
+            self._replace(found, value, weight, now, stamp)
+        else:
+            if len(entries) >= self._max_items or self.bytes + weight > self._max_bytes:
+                self._make_room(1, weight, now)
+            entry: Entry[K, V] = Entry()
+            entry.key, entry.value, entry.weight = key, value, weight
+            entry.stamp = entry.renewed = entry.place = stamp
+            entry.touched, entry.dies, entry.hold = now, now + self._ttl, None
+            lines.add(entry)
+            entries[key] = entry
+            self.bytes += weight
+            if self.leftovers:
+                self.leftovers.pop(key, None)
+        if lines.seen:
+            lines.end()
+
+    def _replace(self, entry: Entry[K, V], value: V, weight: int, now: float, stamp: int) -> None:
+        if value is not entry.value:
+            hold = entry.hold
+            self._let_go(entry, REPLACED)
+            if hold is not None and hold.parked:
+                self._lines.add(entry)
+        self.bytes += weight - entry.weight
+        entry.value, entry.weight = value, weight
+        entry.stamp, entry.touched = stamp, now
+        entry.dies = now + self._ttl
+        self._lines.renew(entry, stamp)
+        if self.bytes > self._max_bytes:
+            self._make_room_beside(entry, now)
+
+    def _make_room_beside(self, entry: Entry[K, V], now: float) -> None:
+        """Evict others for `entry`, also where it stands first in line."""
+        own = None
+        if entry.hold is None:
+            own = entry.hold = Hold(entry)
+        self._make_room(0, 0, now)
+        if own is not None:
+            entry.hold = None
+            if own.parked:
+                self._lines.add(entry)
+
+    # leaving
+
+    def take(self, key: K, now: float) -> V:
+        """Remove `key` because the user said so; return its value, or MISSING."""
+        entry = self._living(key, now)
+        leftover = self.leftovers.pop(key, None) if self.leftovers else None
+        if entry is not None:
+            self._remove(entry, CLOSED)
+            return entry.value
+        value: V | None = None if leftover is None else leftover()
+        return MISSING if value is None else value
+
+    def take_next(self, now: float) -> Entry[K, V] | None:
+        """Remove the next in order because the user said so, a pinned one if there is no other."""
+        for entry in self.shed(1, CLOSED, now):
+            return entry
+        for entry in self.entries.values():
+            self._remove(entry, CLOSED)
+            return entry
+        return None
+
+    def clear(self, now: float) -> None:
+        """Remove everything, leftovers too."""
+        entries = list(self.entries.values())
+        self.entries.clear()
+        self._lines = Lines(self._limits.order, self._ttl, self.idle)
+        self.bytes = 0
+        for entry in entries:
+            reason = CLOSED if self.alive(entry, now) else self._why(entry)
+            entry.dies = -INFINITE
+            self._let_go(entry, reason)
+        if self.leftovers is not None:
+            self.leftovers.clear()
+
+    def sweep(self, now: float, limit: int, budget: int) -> int:
+        """Remove at most `limit` expired entries, and put at most `budget` back in line."""
+        self._lines.begin(budget)
+        removed = self._expire(now, limit)
+        self._lines.end()
+        return removed
+
+    def shed(self, limit: int, reason: Reason, now: float) -> list[Entry[K, V]]:
+        """Remove up to `limit` entries that are not pinned, in order."""
+        self._lines.begin()
+        shed: list[Entry[K, V]] = []
+        while len(shed) < limit and (victim := self._lines.pop()) is not None:
+            self._drop(victim, reason if self.alive(victim, now) else self._why(victim))
+            shed.append(victim)
+        self._lines.end()
+        return shed
+
+    def _expire(self, now: float, limit: int) -> int:
+        expired = self._lines.pop_expired(now, limit)
+        for entry in expired:
+            self._drop(entry, self._why(entry))
+        return len(expired)
+
+    def _make_room(self, items: int, weight: int, now: float) -> None:
+        while True:
+            if len(self.entries) + items > self._max_items:
+                reason = COUNT
+            elif self.bytes + weight > self._max_bytes:
+                reason = BYTES
+            else:
+                return
+            victim = self._lines.pop()
+            if victim is None:
+                return  # all that is left is in use, and may stand above the bound
+            if now >= victim.dies or now >= victim.touched + self.idle:
+                reason = self._why(victim)
+            self._drop(victim, reason)
+
+    def _remove(self, entry: Entry[K, V], reason: Reason) -> None:
+        if entry.hold is None or not entry.hold.parked:
+            self._lines.remove(entry)
+        self._drop(entry, reason)
+
+    def _drop(self, entry: Entry[K, V], reason: Reason) -> None:
+        """Let an entry go that stands in no line any more."""
+        del self.entries[entry.key]
+        self.bytes -= entry.weight
+        entry.dies = -INFINITE
+        if self.leftovers is not None and reason is not CLOSED:
+            leftover = self.leftovers[entry.key] = Leftover(entry.value, self.forget)
+            leftover.key, leftover.weight = entry.key, entry.weight
+        self._let_go(entry, reason)
+
+    def _let_go(self, entry: Entry[K, V], reason: Reason) -> None:
+        self.left[reason._value_] += 1
+        if entry.hold is None:
+            self.gone.append((entry.key, entry.value, reason))
+        else:
+            entry.hold.exit = (entry.key, entry.value, reason)
+            entry.hold = None
+
+    def _why(self, entry: Entry[K, V]) -> Reason:
+        return IDLE if entry.touched + self.idle < entry.dies else AGE
+
+    # pins
+
+    def pin(self, key: K, now: float) -> tuple[V, Hold[K, V] | None]:
+        """Hold the present value of `key`, or return MISSING and None."""
+        value = self.find(key, now)
+        if value is MISSING:
+            return value, None
+        entry = self.entries[key]
+        if entry.hold is None:
+            entry.hold = Hold(entry)
+            self.pinned += 1
+        entry.hold.count += 1
+        return value, entry.hold
+
+    def unpin(self, hold: Hold[K, V], now: float) -> None:
+        """Give a hold back; at the last one idle time starts and the bounds bind again."""
+        hold.count -= 1
+        if hold.count:
+            return
+        self.pinned -= 1
+        if hold.exit is not None:
+            self.gone.append(hold.exit)
+            return
+        entry = hold.entry
+        entry.hold = None
+        self.ticks = entry.stamp = self.ticks + 1
+        self._stamped += 1
+        entry.touched = now
+        self._lines.begin()
+        if hold.parked:
+            self._lines.add(entry)
+        else:
+            self._lines.watch(entry)
+        self._make_room(0, 0, now)
+        self._lines.end()

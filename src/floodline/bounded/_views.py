@@ -1,0 +1,44 @@
+"""Views on a map that touch nothing, so that looking at all does not make all recent."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, ValuesView
+from typing import TYPE_CHECKING
+
+from floodline.bounded._entry import K, V
+
+if TYPE_CHECKING:
+    from floodline.bounded._map import BoundedMap
+
+
+class Values(ValuesView[V]):
+    """The values of what has not expired."""
+
+    _mapping: BoundedMap[object, V]
+
+    def __iter__(self) -> Iterator[V]:
+        return (entry.value for entry in self._mapping._living())
+
+    def __reversed__(self) -> Iterator[V]:
+        return reversed(list(self))
+
+    def __contains__(self, value: object) -> bool:
+        return any(own is value or own == value for own in self)
+
+
+class Items(ItemsView[K, V]):
+    """The pairs of what has not expired."""
+
+    _mapping: BoundedMap[K, V]
+
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        return ((entry.key, entry.value) for entry in self._mapping._living())
+
+    def __reversed__(self) -> Iterator[tuple[K, V]]:
+        return reversed(list(self))
+
+    def __contains__(self, item: object) -> bool:
+        if not isinstance(item, tuple) or len(item) != 2:
+            return False
+        entry = self._mapping._peek(item[0])
+        return entry is not None and (entry.value is item[1] or entry.value == item[1])
