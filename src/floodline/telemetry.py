@@ -7,6 +7,7 @@ single operations on dicts and deques are atomic, and a finalizer may call all o
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import weakref
@@ -76,6 +77,10 @@ Subscriber = Callable[[Event], object]
 _holders: dict[int, weakref.ref[Holder]] = {}
 _subscribers: dict[int, Subscriber] = {}
 _recent: deque[Event] = deque(maxlen=1000)
+_logged: dict[tuple[str, str], float] = {}
+_log = logging.getLogger("floodline")
+
+LOG_EVERY = 60.0
 
 
 def register(holder: Holder) -> None:
@@ -113,11 +118,24 @@ def emit(kind: str, source: str, **fields: Any) -> None:
     """Tell all subscribers; one that raises is passed over, and is told to nobody twice."""
     event = Event(kind, source, time.time(), fields)
     _recent.append(event)
+    _log_seldom(event)
     for subscriber in list(_subscribers.values()):
         try:
             subscriber(event)
         except Exception as error:  # a broken listener must not stop its source
             _recent.append(Event("subscriber_error", source, event.at, {"error": describe(error)}))
+
+
+def _log_seldom(event: Event) -> None:
+    """Write an event to the log `floodline`, at most one of a kind and source in a minute."""
+    key = (event.kind, event.source)
+    if abs(event.at - _logged.get(key, 0.0)) < LOG_EVERY:
+        return
+    if len(_logged) >= 1000:
+        _logged.clear()
+    _logged[key] = event.at
+    details = ", ".join(f"{name}={value}" for name, value in event.fields.items())
+    _log.warning("%s in %s: %s", event.kind.replace("_", " "), event.source, details)
 
 
 def recent() -> list[Event]:

@@ -128,3 +128,26 @@ if pid == 0:
 raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) or not box.full)
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_events_are_logged_but_one_of_a_kind_only_once_a_minute(caplog, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(telemetry.time, "time", lambda: now[0])
+    monkeypatch.setattr(telemetry, "_logged", {})
+    for _ in range(3):
+        telemetry.emit("stuck_hold", "chats", id="alice")
+    telemetry.emit("stuck_hold", "other", id="bob")
+    now[0] += 61
+    telemetry.emit("stuck_hold", "chats", id="carol")
+    assert [record.getMessage() for record in caplog.records] == [
+        "stuck hold in chats: id=alice",
+        "stuck hold in other: id=bob",
+        "stuck hold in chats: id=carol",
+    ]
+
+
+def test_what_was_logged_when_is_not_remembered_without_bound(caplog, monkeypatch):
+    monkeypatch.setattr(telemetry, "_logged", {})
+    for number in range(2500):
+        telemetry.emit("retained", f"source-{number}")
+    assert len(telemetry._logged) <= 1000
