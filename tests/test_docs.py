@@ -1,0 +1,87 @@
+"""What the documentation shows, works; what exists, is documented."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import floodline
+from floodline import errors
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+PACKAGES = ["bounded", "history", "sessions", "settings", "stores"]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"(?:\]\(|src=\")(?!https?:|mailto:)([^)#\"]+)")
+
+
+def page_name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def entry(name: str) -> str:
+    found = re.search(rf"^### `{name}\b.*?(?=^##|\Z)", REFERENCE, re.DOTALL | re.MULTILINE)
+    return found[0] if found else ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in BLOCK.finditer(text):
+        above = "\n" * text.count("\n", 0, block.start(1))
+        exec(compile(above + block[1], page_name(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_the_links_of_a_page_lead_somewhere(page):
+    targets = LINK.findall(page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def shown(parameter: inspect.Parameter) -> str:
+    default = parameter.default
+    if default is inspect.Parameter.empty:
+        return parameter.name
+    written = getattr(default, "__name__", None) or repr(default).replace("'", '"')
+    return f"{parameter.name}={written}"
+
+
+@pytest.mark.parametrize("name", [name for name in floodline.__all__ if name != "Reason"])
+def test_a_public_name_has_an_entry_with_its_signature(name):
+    signature = inspect.signature(getattr(floodline, name))
+    heading = entry(name).partition("\n")[0]
+    missing = [p.name for p in signature.parameters.values() if shown(p) not in heading]
+    assert (bool(heading), missing) == (True, [])
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_name_of_a_package_is_in_the_reference(package):
+    names = import_module(f"floodline.{package}").__all__
+    assert [name for name in names if f"`{name}" not in REFERENCE] == []
+
+
+def test_every_error_is_in_the_reference():
+    names = [name for name, kind in vars(errors).items() if inspect.isclass(kind)]
+    assert [name for name in names if f"`{name}`" not in REFERENCE] == []
+
+
+def test_every_reason_is_in_the_reference():
+    assert [r for r in floodline.Reason if f"`{r}`" not in entry("Reason")] == []
+
+
+def test_the_readme_begins_with_two_commands_and_eight_lines_of_python():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for command in ("run", "test"):
+        assert f"make {command}" in readme
+        assert f"\n{command}:" in makefile
+    first = BLOCK.search(readme)
+    assert first is not None
+    assert len(first[1].strip().splitlines()) == 8

@@ -1,0 +1,183 @@
+"""The public surface is pinned here: a change to it is a change to this file."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import os
+import subprocess
+import sys
+from importlib import import_module, metadata
+from pathlib import Path
+
+import pytest
+
+import floodline
+from floodline import errors
+
+SOURCE = Path(floodline.__file__).parent
+
+PUBLIC = {
+    "floodline": [
+        "AsyncSessions",
+        "Batch",
+        "BoundedLog",
+        "BoundedMap",
+        "Conversation",
+        "Reason",
+        "SessionScope",
+        "Sessions",
+    ],
+    "floodline.bounded": [
+        "Batch",
+        "BoundedLog",
+        "BoundedMap",
+        "Pressure",
+        "Sheds",
+    ],
+    "floodline.history": [
+        "Archive",
+        "Conversation",
+        "HistoryStats",
+        "Page",
+        "Problem",
+        "check",
+        "estimate",
+        "extractive_summary",
+        "tiktoken_counter",
+        "trim",
+    ],
+    "floodline.sessions": [
+        "AsyncSessions",
+        "AsyncUse",
+        "Pressure",
+        "ScopeStats",
+        "SessionMap",
+        "SessionScope",
+        "Sessions",
+        "SessionsStats",
+        "Use",
+    ],
+    "floodline.stores": [
+        "AsyncStore",
+        "Codec",
+        "Grant",
+        "Held",
+        "Kept",
+        "MemoryStore",
+        "Record",
+        "SQLiteStore",
+        "Store",
+        "StoreStats",
+        "infer_state_type",
+        "new_owner",
+        "open_store",
+        "owner_is_dead",
+        "seal",
+        "unseal",
+    ],
+    "floodline.settings": ["Settings", "default", "load", "resolve"],
+}
+
+
+def modules_after(statement: str) -> set[str]:
+    """Run a statement in a fresh interpreter and return what it made the interpreter import."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    code = f"import sys, json; before = set(sys.modules); {statement}"
+    code += "; print(json.dumps(sorted(set(sys.modules) - before)))"
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=clean
+    )
+    return set(json.loads(run.stdout))
+
+
+def imported_by(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    roots = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            roots |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            roots.add(node.module.partition(".")[0])
+    return roots
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_public_names_are_these(name):
+    module = import_module(name)
+    assert list(module.__all__) == PUBLIC[name]
+    assert [public for public in module.__all__ if not hasattr(module, public)] == []
+
+
+def test_every_public_package_is_pinned():
+    packages = {p.parent.name for p in SOURCE.glob("*/__init__.py")}
+    public = {name for name in packages if not name.startswith("_")}
+    assert {f"floodline.{name}" for name in public} <= PUBLIC.keys()
+
+
+def test_import_floodline_is_light():
+    loaded = modules_after("import floodline")
+    heavy = {"asyncio", "click", "msgspec", "psutil", "rich", "sqlite3", "starlette", "uvicorn"}
+    assert not loaded & heavy
+    assert {name for name in loaded if name.startswith("floodline.")} == set()
+
+
+def test_containers_bring_no_third_party_module():
+    loaded = modules_after("from floodline import BoundedMap, BoundedLog, Batch, Reason")
+    roots = {name.partition(".")[0] for name in loaded}
+    assert roots - set(sys.stdlib_module_names) == {"floodline"}
+
+
+def test_sessions_bring_no_web_server_and_no_command_line():
+    loaded = modules_after("from floodline import Sessions, AsyncSessions, Conversation")
+    assert not loaded & {"anyio", "attrs", "click", "httpx", "rich", "starlette", "uvicorn"}
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Session'"):
+        floodline.Session  # noqa: B018  # the access is what is tested
+
+
+def test_dir_shows_the_public_names_before_they_are_loaded():
+    assert set(floodline.__all__) <= set(dir(floodline))
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert floodline.__version__ == metadata.version("floodline")
+
+
+def test_the_package_is_typed():
+    assert (SOURCE / "py.typed").is_file()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *sorted(SOURCE.glob("bounded/*.py")),
+        *(SOURCE / f"{name}.py" for name in ("telemetry", "errors", "_time", "_units", "_guard")),
+        SOURCE / "settings.py",
+    ],
+    ids=lambda path: path.relative_to(SOURCE).as_posix(),
+)
+def test_the_low_layers_import_the_standard_library_only(path):
+    assert imported_by(path) - set(sys.stdlib_module_names) <= {"floodline"}
+
+
+def test_modules_stay_readable():
+    too_long = {
+        path.name: lines
+        for path in SOURCE.rglob("*.py")
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 400
+    }
+    assert too_long == {}
+
+
+def test_all_errors_are_in_the_drawn_tree_and_below_one_root():
+    kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind)]
+    assert all(issubclass(kind, errors.FloodlineError) for kind in kinds)
+    drawn = errors.__doc__ or ""
+    for kind in kinds:
+        builtin = [base.__name__ for base in kind.__bases__ if base.__module__ == "builtins"]
+        shown = f"{kind.__name__} ({builtin[0]})" if builtin and builtin != ["Exception"] else ""
+        assert (shown or kind.__name__) in drawn
