@@ -68,6 +68,8 @@ class _Table:
     def __init__(self, clock: Clock, wall: Clock) -> None:
         self._clock, self._wall = clock, wall
         self._rows: dict[Key, _Row] = {}
+        self._counts: Counter[str] = Counter()  # rows by name: sessions ask every few seconds
+        self._row_bytes = 0
         self._leases: dict[Key, _Lease] = {}
         self._conflicts, self._quarantine = _Kept(), _Kept()
         self._fence = self._floor = self._refused = 0
@@ -126,6 +128,7 @@ class _Table:
             self._keep_conflict(name, id, envelope, why_refused(ours, version, stored))
         new = version + 1 if version else self._floor + 1
         self._rows[key] = _Row(new, bytes(envelope), write_id, self._wall())
+        self._count(name, row is None, len(envelope) - (len(row.envelope) if row else 0))
         return new
 
     def written(self, name: str, id: str, write_id: str) -> int | None:
@@ -164,13 +167,13 @@ class _Table:
         return found[first : first + limit]
 
     def count(self, name: str) -> int:
-        return sum(one == name for one, _ in self._rows)
+        return self._counts[name]
 
     def stats(self) -> StoreStats:
         return StoreStats(
             kind="memory",
             rows=len(self._rows),
-            row_bytes=sum(len(row.envelope) for row in self._rows.values()),
+            row_bytes=self._row_bytes,
             leases=len(self._leases),
             conflicts=len(self._conflicts.records),
             quarantined=len(self._quarantine.records),
@@ -200,7 +203,12 @@ class _Table:
         row = self._rows.pop(key, None)
         if row is not None:
             self._floor = max(self._floor, row.version)
+            self._count(key[0], -1, -len(row.envelope))
         return row is not None
+
+    def _count(self, name: str, rows: int, size: int) -> None:
+        self._counts[name] += rows
+        self._row_bytes += size
 
     def _keep_conflict(self, name: str, id: str, envelope: bytes, why: str) -> None:
         self._refused += 1

@@ -1,7 +1,7 @@
 """The operations of a store in SQL; each runs inside the transaction of its batch.
 
-No `RETURNING`, which SQLite has only since 3.35: some systems that have Python 3.11 are older. No
-numbered parameters, of which Python 3.12.1 warns.
+No `RETURNING` and no upsert without a target, which SQLite has only since 3.35: some systems that
+have Python 3.11 are older. No numbered parameters, of which Python 3.12.1 warns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
 
 _LEASE = """
-INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, id) DO UPDATE SET
     owner = excluded.owner, fence = excluded.fence, since = excluded.since, until = excluded.until
 WHERE owner IN (excluded.owner, ?) OR NOT (since <= excluded.since AND excluded.since < until)
 """
@@ -47,7 +47,7 @@ ORDER BY s.slot LIMIT ?
 """
 _TOTAL = """
 INSERT INTO totals VALUES (?, ?, ?)
-ON CONFLICT DO UPDATE SET count = count + excluded.count, bytes = bytes + excluded.bytes
+ON CONFLICT (name) DO UPDATE SET count = count + excluded.count, bytes = bytes + excluded.bytes
 """
 _SLOT = 600.0
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from urllib.parse import quote
 
 from floodline.errors import StoreCorrupt, StoreTooNew, StoreUnavailable
 
@@ -64,7 +63,7 @@ def connect(path: str, *, create: bool, synchronous: str, timeout: float) -> sql
         raise StoreUnavailable(f"{path!r} has no directory; make {str(parent)!r} first")
     mode = "rwc" if create else "rw"
     connection = sqlite3.connect(
-        f"file:{quote(path)}?mode={mode}",
+        f"{Path(path).as_uri()}?mode={mode}",
         uri=True,
         timeout=timeout,
         isolation_level=None,
@@ -84,6 +83,7 @@ def _prepare(connection: sqlite3.Connection, path: str, synchronous: str) -> Non
         _create(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {synchronous}")
+    connection.execute(f"PRAGMA fullfsync = {int(synchronous == 'full')}")  # macOS needs both
     connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
     connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES}")
     connection.execute("PRAGMA cache_size = -8192")
@@ -106,11 +106,12 @@ def _create(connection: sqlite3.Connection, path: str) -> None:
 
 def _is_ours(connection: sqlite3.Connection, path: str) -> bool:
     """Tell whether the tables are there: False for an empty file, an error for all others."""
-    (program,) = connection.execute("PRAGMA application_id").fetchone()
-    (schema,) = connection.execute("PRAGMA user_version").fetchone()
+    # the tables first: another process may make all of it, in one transaction, in between
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if tables == 0:
         return False
+    (program,) = connection.execute("PRAGMA application_id").fetchone()
+    (schema,) = connection.execute("PRAGMA user_version").fetchone()
     if program != APPLICATION_ID:
         raise StoreCorrupt(
             f"{path!r} is a database of another program, with {tables} tables and indexes, and was "
