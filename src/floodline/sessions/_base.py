@@ -35,7 +35,11 @@ class Pressure(Protocol):
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class SessionsStats(Stats):
-    """`items` counts the live ones; `left` says why the others left."""
+    """`items` counts the live ones; `left` says why the others left.
+
+    `parked` and what follows it are figures of the store, asked at each upkeep and so None before
+    the first one; `store_rows` counts the live ones too.
+    """
 
     held: int
     waiting: int
@@ -58,6 +62,9 @@ class SessionsStats(Stats):
     stuck: int
     purged: int
     finalizers_not_run: int
+    parked: int | None
+    store_rows: int | None
+    store_file_bytes: int | None
 
 
 class SessionsBase(Generic[S]):
@@ -230,6 +237,9 @@ class SessionsBase(Generic[S]):
             retained=core.departed.retained,
             unchecked=core.departed.unchecked,
             **asdict(core.counters),
+            parked=core.stored.parked,
+            store_rows=core.stored.rows,
+            store_file_bytes=core.stored.file_bytes,
         )
 
     def _after_fork(self) -> None:

@@ -23,8 +23,10 @@ from floodline.sessions._departed import Departed
 from floodline.sessions._entry import Entry, Hold
 from floodline.sessions._policy import Policy
 from floodline.sessions._scope import SessionScope
+from floodline.sessions._stored import Stored
 from floodline.sessions._table import Table
 from floodline.stores import Codec
+from floodline.telemetry import Reason
 
 T = TypeVar("T")
 
@@ -133,6 +135,7 @@ class Core:
         self.table = Table(self.policy)
         self.guard = Guard()
         self.departed = Departed(self.policy.name)
+        self.stored = Stored()
         self.owner = self.make_owner() if self.policy.stored else ""
         self._write_prefix = blake2b(self.owner.encode(), digest_size=8).hexdigest()
         self._writes = itertools.count(1)
@@ -179,6 +182,26 @@ class Core:
         entry.fence = 0
         if self.table.leased.get(entry.id) is entry:
             del self.table.leased[entry.id]
+
+    def opened(self, hold: Hold, now: float) -> None:
+        """The session is live."""
+        entry = hold.entry
+        assert entry is not None
+        self.table.opened(hold, now)
+        self.stored.moved(entry, into_memory=True)
+
+    def left(self, entry: Entry, reason: Reason, row_gone: bool) -> bool:
+        """The session has left memory; False if its row must be deleted first."""
+        done = self.table.left(entry, reason, row_gone)
+        if done and not row_gone:
+            self.stored.moved(entry, into_memory=False)
+        return done
+
+    def detach(self, hold: Hold, reason: Reason) -> Entry:
+        """The state of a held session has left memory."""
+        old = self.table.detach(hold, reason)
+        self.stored.moved(old, into_memory=False)
+        return old
 
 
 def who() -> object:

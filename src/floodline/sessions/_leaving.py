@@ -41,7 +41,7 @@ def leave(core: Core, entry: Entry) -> Flow[BaseException | None]:
     try:
         yield from bury(core, entry, reason)
     finally:
-        while not core.locked(core.table.left, entry, reason, row_gone):
+        while not core.locked(core.left, entry, reason, row_gone):
             yield from _delete_late(core, entry)
             row_gone = True
     return problem
@@ -183,7 +183,7 @@ def discard(core: Core, hold: Hold) -> Flow[None]:
     """Let the held object go unsaved; whoever comes next loads the last saved version."""
     assert hold.entry is not None
     yield from give_lease_back(core, hold.entry)
-    old = core.locked(core.table.detach, hold, Reason.discarded)
+    old = core.locked(core.detach, hold, Reason.discarded)
     if not old.pins:
         yield from bury(core, old, Reason.discarded)
     core.locked(core.table.open_failed, hold, None)

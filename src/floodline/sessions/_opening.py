@@ -190,7 +190,7 @@ def _keep_conflicting_bytes(core: Core, entry: Entry) -> Flow[None]:
 
 def _reload(core: Core, hold: Hold, grant: Grant, until: float) -> Flow[None]:
     """The copy in memory is stale: it leaves, and what is stored takes its place."""
-    old = core.locked(core.table.detach, hold, Reason.stale)
+    old = core.locked(core.detach, hold, Reason.stale)
     assert hold.entry is not None
     core.locked(core.lease_ended, old)
     core.locked(core.lease_taken, hold.entry, grant.fence)
@@ -225,7 +225,7 @@ def _fill(core: Core, hold: Hold, found: Grant | Record | None) -> Flow[None]:
     if hooks.weigh is not None:
         entry.weight = hooks.weigh(entry.state)
     counters.opened += 1
-    core.locked(core.table.opened, hold, core.clock())
+    core.locked(core.opened, hold, core.clock())
     if core.scope is not None:
         core.scope.opened(hold.id)
 

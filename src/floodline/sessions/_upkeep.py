@@ -11,6 +11,7 @@ from floodline.sessions._leases import acquire
 from floodline.sessions._leaving import discard, leave, release
 from floodline.sessions._opening import take_lease, where_taken
 from floodline.sessions._saving import save
+from floodline.sessions._stored import RECOUNT
 from floodline.telemetry import Reason
 
 PURGE_SLICE = 500
@@ -51,6 +52,9 @@ def upkeep(core: Core) -> Flow[int]:
     core.departed.check(now)
     if core.policy.retain is not None:
         yield from _purge(core, core.policy.retain)
+    if core.policy.stored and now >= core.stored.recount_at:
+        core.stored.recount_at = now + RECOUNT
+        yield from _recount(core)
     return done
 
 
@@ -79,6 +83,17 @@ def _purge(core: Core, retain: float) -> Flow[None]:
         core.hook_failed("store.purge", "*", error)
         return
     core.counters.purged += len(ids)
+    core.locked(core.stored.deleted, sum(i not in core.table.entries for i in ids))
+
+
+def _recount(core: Core) -> Flow[None]:
+    try:
+        rows = yield StoreCall("count", (core.policy.name,))
+        figures = yield StoreCall("stats")
+    except Exception:  # a store that is down shows itself where it matters: in failed saves
+        core.stored.unknown()
+        return
+    core.stored.counted(rows, figures.file_bytes, list(core.table.entries.values()))
 
 
 def retry_unsaved(core: Core) -> Flow[None]:
@@ -150,6 +165,7 @@ def _delete_parked(core: Core, claim: Hold) -> Flow[bool]:
         )
         if core.scope is not None:
             core.scope.leave(entry.id, Reason.closed)
+        core.locked(core.stored.deleted, int(found))
         return found
     finally:
         core.locked(core.table.open_failed, claim, None)
