@@ -159,7 +159,7 @@ class Table(Generic[K, V]):
         entry.stamp, entry.touched = stamp, now
         entry.dies = now + self._ttl
         self._lines.renew(entry, stamp)
-        if self.bytes > self._max_bytes:
+        if len(self.entries) > self._max_items or self.bytes > self._max_bytes:
             self._make_room_beside(entry, now)
 
     def _make_room_beside(self, entry: Entry[K, V], now: float) -> None:
