@@ -27,7 +27,7 @@ SLICE = 8  # how many sessions one call sees out on the side
 class AsyncUse(UseBase[S]):
     """A hold on a session: `async with sessions.use(id) as state:`."""
 
-    __slots__ = ("_future", "_sessions", "_wait")
+    __slots__ = ("_future", "_saving", "_sessions", "_wait")
 
     def __init__(
         self, sessions: AsyncSessions[S], id: str, shared: bool, create: bool, wait: float | None
@@ -36,17 +36,18 @@ class AsyncUse(UseBase[S]):
         self._sessions = sessions
         self._wait = wait
         self._future: asyncio.Future[bool] | None = None
+        self._saving: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> S:
         if self.entry is not None:
             self._refuse_second_entry()
         sessions = self._sessions
         core = sessions._core
-        guard, now = core.guard, core.clock()
-        self.who = current_task()
+        guard, now, driver = core.guard, core.clock(), sessions._driver
         loop = asyncio.get_running_loop()
-        if sessions._driver.loop is not loop:
-            sessions._driver.move_to(loop)
+        if driver.loop is not loop:
+            driver.move_to(loop)
+        self.who = current_task()
         self.frame = sys._getframe(1)
         try:
             with guard.lock:
@@ -95,8 +96,9 @@ class AsyncUse(UseBase[S]):
 
     async def save(self) -> None:
         """Save now, in the middle of a long body; without a store there is nothing to do."""
-        sessions = self._sessions
-        await sessions._driver.finish(checkpoint(sessions._core, self))
+        driver, core = self._sessions._driver, self._sessions._core
+        self._saving = driver.start(checkpoint(core, self), after=self._saving)
+        await driver.wait_for(self._saving)
 
     def wake(self) -> None:
         """Let the waiting task go on."""
@@ -167,9 +169,12 @@ class AsyncSessions(SessionsBase[S]):
         """
         core, driver = self._core, self._driver
         patience = parse_duration(grace, "grace", zero=True)
+        driver.here()
         core.table.closing = True
         left = await driver.empty(patience)
-        if self._owns_store and not left:
+        if self._owns_store and left:
+            driver.closes_store = True
+        elif self._owns_store:
             await driver.call_store("close")
         self._say_shut_down(left)
         return left
@@ -185,6 +190,7 @@ class AsyncSessions(SessionsBase[S]):
     async def _park(self, id: str, reason: Reason) -> None:
         checked_id(id)
         core, driver = self._core, self._driver
+        driver.here()
         entry = core.locked(core.table.park, id, reason, core.clock())
         if core.table.lingering:
             driver.want_tick(core.policy.linger)
@@ -205,7 +211,7 @@ class AsyncSessions(SessionsBase[S]):
             self._exit_late(hold, error)  # nothing may be awaited here
             return
         try:
-            problem = await driver.finish(exit_hold(core, hold, error))
+            problem = await driver.finish(exit_hold(core, hold, error), after=hold._saving)
         except asyncio.CancelledError:
             hold.who = None  # the save goes on without the caller, who may come back
             raise
@@ -240,5 +246,10 @@ class AsyncSessions(SessionsBase[S]):
         self._driver.start_empty()
 
     def _at_exit(self) -> None:
-        self._core.table.closing = True
-        self._driver.run(shed(self._core, NEVER, Reason.shutdown))
+        core, driver = self._core, self._driver
+        core.table.closing = True
+        if driver.loop is None or not driver.loop.is_running():
+            driver.end_orphans()
+        core.retry_at = 0.0
+        driver.run(retry_unsaved(core))
+        driver.run(shed(core, NEVER, Reason.shutdown))

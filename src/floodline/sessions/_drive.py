@@ -42,22 +42,33 @@ class _Pump:
 
 def run(flow: Flow[T], perform: Callable[[Request], Any]) -> T:
     """Run a flow to its end by blocking."""
-    pump = _Pump(flow)
+    result: T = _run_on(_Pump(flow), perform)
+    return result
+
+
+def _run_on(pump: _Pump, perform: Callable[[Request], Any]) -> Any:
     while (request := pump.step()) is not None:
         try:
             pump.answer = perform(request)
         except BaseException as error:
             pump.failed(error)
-    result: T = pump.result
-    return result
+    return pump.result
 
 
-async def run_async(flow: Flow[T], perform: Callable[[Request], Awaitable[Any]]) -> T:
-    """Run a flow to its end by awaiting."""
+async def run_async(
+    flow: Flow[T],
+    perform: Callable[[Request], Awaitable[Any]],
+    perform_blocking: Callable[[Request], Any],
+) -> T:
+    """Run a flow to its end by awaiting, or by blocking from where its coroutine is destroyed."""
     pump = _Pump(flow)
     while (request := pump.step()) is not None:
         try:
             pump.answer = await perform(request)
+        except GeneratorExit as error:
+            pump.failed(error)
+            _run_on(pump, perform_blocking)
+            raise
         except BaseException as error:
             pump.failed(error)
     result: T = pump.result

@@ -10,7 +10,9 @@ import asyncio
 import inspect
 import time
 import weakref
-from collections.abc import Callable, Coroutine
+from asyncio import _get_running_loop
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 from floodline import telemetry
@@ -34,6 +36,7 @@ from floodline.sessions._upkeep import retry_unsaved, shed, upkeep
 from floodline.telemetry import Reason
 
 T = TypeVar("T")
+Perform = Callable[[Request], Awaitable[Any]]
 
 
 class LoopDriver:
@@ -50,7 +53,8 @@ class LoopDriver:
     def start_empty(self) -> None:
         """Begin without loop, tasks and timers, at construction and in a forked child."""
         self.loop: asyncio.AbstractEventLoop | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self.closes_store = False
+        self._tasks: dict[asyncio.Task[Any], Flow[Any] | None] = {}
         self._tick_timer: asyncio.TimerHandle | None = None
         self._renew_timer: asyncio.TimerHandle | None = None
 
@@ -58,6 +62,8 @@ class LoopDriver:
         """Belong to another loop from now on, if nothing of the old one is under way."""
         table, old = self._core.table, self.loop
         if old is not None and old is not loop:
+            if old.is_closed():
+                self.end_orphans()
             free = len(table.idle) + len(table.unsaved) if old.is_closed() else 0
             if len(table.entries) > free:
                 raise WrongLoop(
@@ -66,38 +72,86 @@ class LoopDriver:
                 )
         self.start_empty()
         self.loop = loop
+        if table.entries:
+            self.want_tick()
+
+    def here(self) -> asyncio.AbstractEventLoop:
+        """Return the running loop, to which we belong from now on."""
+        loop = asyncio.get_running_loop()
+        if self.loop is not loop:
+            self.move_to(loop)
+        return loop
+
+    def end_orphans(self) -> None:
+        """Finish by blocking what a loop has left behind that runs no more."""
+        orphans, self._tasks = self._tasks, {}
+        for task, flow in orphans.items():
+            try:
+                task.get_coro().close()
+                if flow is not None and inspect.getgeneratorstate(flow) == inspect.GEN_CREATED:
+                    self.run(flow)
+            except Exception as error:
+                self._core.hook_failed("event loop", "*", error)
 
     # ---- running flows
 
-    async def flow(self, flow: Flow[T]) -> T:
+    async def flow(self, flow: Flow[T], perform: Perform | None = None) -> T:
         """Run a flow in the caller's task: a cancel reaches it."""
-        return await run_async(flow, self._perform)
+        return await run_async(flow, perform or self._perform, self._perform_blocking)
 
-    async def finish(self, flow: Flow[T]) -> T:
+    async def finish(self, flow: Flow[T], *, after: asyncio.Task[Any] | None = None) -> T:
         """Run a flow to its end, even if the caller is cancelled meanwhile."""
-        task = self._spawn(self.flow(flow))
-        return await asyncio.shield(task)
+        return await self.wait_for(self.start(flow, after=after))
+
+    def start(
+        self,
+        flow: Flow[T],
+        *,
+        after: asyncio.Task[Any] | None = None,
+        perform: Perform | None = None,
+    ) -> asyncio.Task[T]:
+        """Run a flow as a task for a caller that will `wait_for` it."""
+        self.here()
+        return self._spawn(flow, self._chain(flow, after, perform))
+
+    async def wait_for(self, *tasks: asyncio.Task[T]) -> T:
+        """Wait for tasks of ours; a caller that is cancelled leaves them alone."""
+        helpers, me = self._core.table.waiting.helpers, asyncio.current_task()
+        helpers[me] = tasks
+        try:
+            for task in tasks:
+                result = await asyncio.shield(task)
+            return result
+        finally:
+            del helpers[me]
 
     async def join(self, flow: Flow[T]) -> T:
         """Run a flow, and wait for the leavers that it sends on their way."""
-        self._here()
-        before = set(self._tasks)
-        result = await self.finish(flow)
-        leavers = self._tasks - before
+        leavers: list[asyncio.Task[Any]] = []
+
+        async def perform(request: Request) -> Any:
+            if isinstance(request, SeeOut) and not request.wait:
+                return leavers.append(self._spawn(request.flow))
+            return await self._perform(request)
+
+        result = await self.wait_for(self.start(flow, perform=perform))
         if leavers:
-            await asyncio.wait(leavers)
+            await self.wait_for(*leavers)
         return result
 
     async def enter(self, hold: Hold, flow: Flow[None]) -> None:
         """Run an opening flow; a caller that is cancelled leaves, and the hold is let go."""
-        task = self._spawn(self.flow(flow))
+        task = self.start(flow)
         try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            hold.error = error  # in case it still waits for room
+            await self.wait_for(task)
+        except (asyncio.CancelledError, GeneratorExit):
+            hold.error = asyncio.CancelledError()  # in case it still waits for its turn
             hold.who = None
             hold.wake()
-            task.add_done_callback(lambda done: self._let_go(hold, done))
+            if task.done():
+                self._let_go(hold, task)
+            else:
+                task.add_done_callback(partial(self._let_go, hold))
             raise
 
     def _let_go(self, hold: Hold, done: asyncio.Task[Any]) -> None:
@@ -106,31 +160,40 @@ class LoopDriver:
 
     def spawn_or_run(self, flow: Flow[Any]) -> None:
         """Run a flow for which nobody waits: as a task, or by blocking if there is no loop."""
-        if self.loop is not None and self.loop.is_running():
-            self._spawn(self.flow(flow))
-        else:
+        if self.loop is None or not self.loop.is_running():
             self.run(flow)
+        elif self.loop is _get_running_loop():
+            self._spawn(flow)
+        else:  # the garbage collector has struck in another thread
+            self.loop.call_soon_threadsafe(self.spawn_or_run, flow)
 
     def run(self, flow: Flow[T]) -> T:
         """Run a flow by blocking; coroutines that it meets cannot run, and are counted."""
         return run(flow, self._perform_blocking)
 
-    def _spawn(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        task = self._here().create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
+    def _spawn(self, flow: Flow[T], run: Coroutine[Any, Any, T] | None = None) -> asyncio.Task[T]:
+        task = self.here().create_task(run or self.flow(flow))
+        self._note(task, flow)
         return task
 
+    async def _chain(
+        self, flow: Flow[T], before: asyncio.Task[Any] | None, perform: Perform | None
+    ) -> T:
+        if before is not None and not before.done():
+            await asyncio.wait([before])
+        return await self.flow(flow, perform)
+
+    def _note(self, task: asyncio.Task[Any], flow: Flow[Any] | None = None) -> None:
+        self._tasks[task] = flow
+        task.add_done_callback(self._ended)
+
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if not task.cancelled():
             task.exception()  # whoever waits for it gets it; if nobody does, it was reported
-
-    def _here(self) -> asyncio.AbstractEventLoop:
-        loop = asyncio.get_running_loop()
-        if self.loop is not loop:
-            self.move_to(loop)
-        return loop
+        if self.closes_store and not self._tasks and not self._core.table.entries:
+            self.closes_store = False
+            self._note(self.here().create_task(self.call_store("close")))
 
     # ---- performing
 
@@ -149,8 +212,8 @@ class LoopDriver:
             case Pause(seconds):
                 return await asyncio.sleep(seconds)
             case SeeOut(flow, wait):
-                task = self._spawn(self.flow(flow))
-                return await asyncio.shield(task) if wait else None
+                task = self._spawn(flow)
+                return await self.wait_for(task) if wait else None
 
     async def call_store(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """Call the store's coroutine, or its blocking method in a thread."""
@@ -159,7 +222,7 @@ class LoopDriver:
         return await asyncio.to_thread(getattr(self._store, method), *args, **kwargs)
 
     async def _wait(self, hold: Any, deadline: float) -> bool:
-        loop, core = self._here(), self._core
+        loop, core = self.here(), self._core
         future = core.locked(_arm, hold, loop)
         if future is None:
             return True
@@ -176,9 +239,11 @@ class LoopDriver:
     def _perform_blocking(self, request: Request) -> Any:
         match request:
             case StoreCall(method, args, kwargs):
-                if self._store is self._awaited:
-                    raise WrongLoop(f"{method!r} of an async store needs a running event loop")
-                return getattr(self._store, method)(*args, **kwargs)
+                if self._store is not self._awaited:
+                    return getattr(self._store, method)(*args, **kwargs)
+                if _get_running_loop() is not None:
+                    raise WrongLoop(f"{method!r} of an async store cannot be awaited here")
+                return asyncio.run(getattr(self._store, method)(*args, **kwargs))
             case UserCall(function, args):
                 answer = function(*args)
                 if not inspect.isawaitable(answer):
@@ -190,6 +255,9 @@ class LoopDriver:
             case Pause(seconds):
                 time.sleep(seconds)
                 return None
+            case SeeOut(flow, _) if self.loop is not None and self.loop is _get_running_loop():
+                self._spawn(flow)
+                return None
             case SeeOut(flow, _):
                 return self.run(flow)
             case Await(_, _):
@@ -199,7 +267,7 @@ class LoopDriver:
 
     async def empty(self, patience: float) -> int:
         """See everything out that nobody holds, for so long; the answer is what is left."""
-        loop, core = self._here(), self._core
+        loop, core = self.here(), self._core
         until, pause = loop.time() + patience, 0.001
         while True:
             core.retry_at = 0.0
@@ -210,20 +278,28 @@ class LoopDriver:
                 break
             await asyncio.sleep(min(pause, left))
             pause = min(2 * pause, 0.05)
+        if not core.table.entries:
+            self._stop_timers()
+        return len(core.table.entries)
+
+    def _stop_timers(self) -> None:
         for timer in (self._tick_timer, self._renew_timer):
             if timer is not None:
                 timer.cancel()
         self._tick_timer = self._renew_timer = None
-        return len(core.table.entries)
 
     def want_tick(self, delay: float | None = None) -> None:
         """Have the upkeep done some time; sooner if `delay` says so."""
         policy = self._core.policy
-        every = min(policy.sweep_every, policy.soonest if delay is None else delay)
-        if policy.sweep_every == NEVER or (self._tick_timer is not None and delay is None):
+        every, timer = min(policy.sweep_every, policy.soonest), self._tick_timer
+        if policy.sweep_every == NEVER or (timer is not None and delay is None):
             return
-        if self._tick_timer is not None:
-            self._tick_timer.cancel()
+        if delay is not None:
+            every = min(every, delay)
+        if timer is not None:
+            if timer.when() <= self.here().time() + every:
+                return
+            timer.cancel()
         self._tick_timer = self._later(every, LoopDriver._tick)
 
     def tick_soon(self) -> None:
@@ -232,8 +308,10 @@ class LoopDriver:
             self.loop.call_soon_threadsafe(_call_weakly, weakref.ref(self), LoopDriver._tick)
 
     def _tick(self) -> None:
-        self._tick_timer = None
-        self._spawn(self._upkeep())
+        if self._tick_timer is not None:
+            self._tick_timer.cancel()  # somebody asked for a tick before its time
+            self._tick_timer = None
+        self._note(self.here().create_task(self._upkeep()))
 
     async def _upkeep(self) -> None:
         core = self._core
@@ -256,7 +334,7 @@ class LoopDriver:
     def _renew(self) -> None:
         self._renew_timer = None
         if self._core.table.leased:
-            self._spawn(self._renew_all())
+            self._note(self.here().create_task(self._renew_all()))
             self._want_renewal()
 
     async def _renew_all(self) -> None:
@@ -266,7 +344,7 @@ class LoopDriver:
             self._core.hook_failed("store.renew", "*", error)
 
     def _later(self, delay: float, method: Callable[[LoopDriver], None]) -> asyncio.TimerHandle:
-        return self._here().call_later(delay, _call_weakly, weakref.ref(self), method)
+        return self.here().call_later(delay, _call_weakly, weakref.ref(self), method)
 
 
 def _call_weakly(ref: weakref.ref[LoopDriver], method: Callable[[LoopDriver], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 from floodline.sessions._entry import WAIT, Entry, Hold
 from floodline.sessions._ring import refuse_ring
@@ -13,13 +14,14 @@ class Waiting:
 
     def __init__(self) -> None:
         self._entries: dict[object, Entry] = {}
+        self.helpers: dict[object, Sequence[object]] = {}  # the tasks for which a caller waits
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def refuse_ring(self, entry: Entry, hold: Hold) -> None:
         """Raise if `hold` would wait for itself, directly or through others."""
-        refuse_ring(self._entries, entry, hold)
+        refuse_ring(self._entries, self.helpers, entry, hold)
 
     def add(self, entry: Entry, hold: Hold) -> None:
         """Queue a hold."""
@@ -27,6 +29,7 @@ class Waiting:
             entry.waiters = deque()
         entry.waiters.append(hold)
         hold.entry = entry
+        hold.error = None  # of an earlier try
         hold.outcome = WAIT
         self._entries[hold.who] = entry
 
