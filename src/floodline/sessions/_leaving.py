@@ -182,6 +182,7 @@ def _finish(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseExc
 def discard(core: Core, hold: Hold) -> Flow[None]:
     """Let the held object go unsaved; whoever comes next loads the last saved version."""
     assert hold.entry is not None
+    hold.discarded = False
     yield from give_lease_back(core, hold.entry)
     old = core.locked(core.detach, hold, Reason.discarded)
     if not old.pins:

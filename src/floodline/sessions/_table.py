@@ -58,18 +58,16 @@ class Table:
                     self._begin_leave(entry, reason)
                     self.waiting.add(entry, hold)
                     return LEAVE
-                if entry.leave is Reason.completed:
-                    self._cancel_completion(entry)
                 if self.idle.pop(hold.id, None) is None:
                     self.unsaved.pop(hold.id, None)
+            if entry.leave is Reason.completed:
+                self._cancel_completion(entry)
             if hold.shared:
                 entry.pins += 1
                 self.shared[hold] = None
             elif entry.holder is None:
                 entry.holder = hold
             else:
-                if entry.leave is Reason.completed:
-                    self._cancel_completion(entry)
                 return self._wait_for(entry, hold)
             hold.entry = entry
             hold.since = now
@@ -89,6 +87,7 @@ class Table:
     def _enter_absent(self, hold: Hold, now: float) -> int:
         self._refuse_closing(hold)
         self.tombs.refuse(hold.id, now)
+        hold.error = None  # of an earlier try
         entry = self.entries[hold.id] = Entry(hold.id)
         self._promote(entry, hold)
         return OPEN
@@ -145,15 +144,24 @@ class Table:
         if entry.leave is not Reason.closed:
             self._serve(entry, now)
 
-    def open_failed(self, hold: Hold, error: BaseException | None) -> None:
-        """The open came to nothing: with an error for all who wait, else the next one tries."""
-        entry, hold.entry = hold.entry, None
+    def open_failed(
+        self, hold: Hold, error: BaseException | None, row_gone: bool = True
+    ) -> bool:
+        """The open came to nothing: with an error for all who wait, else the next one tries.
+
+        False if the session was closed meanwhile, and its row must go first.
+        """
+        entry = hold.entry
         assert entry is not None
+        if entry.leave is Reason.closed and not row_gone:
+            return False
+        hold.entry = None
         self.seats.leave_room(hold)
         entry.holder = entry.runner = None
         if error is not None:
             self.waiting.refuse_all(entry, error)
         self._reopen(entry)
+        return True
 
     def not_found(self, hold: Hold, error: BaseException) -> None:
         """There is no such session: those who would not create it either are told so."""
@@ -296,6 +304,7 @@ class Table:
             return None
         if entry.leave is Reason.closed:
             return self._begin_leave(entry, Reason.closed)
+        self.lingering.pop(hold.id, None)  # it lingers again when it is released
         entry.holder = hold
         hold.entry = entry
         return None
@@ -360,6 +369,7 @@ class Table:
             self._serve(entry, now)
         if entry.holder is None and not entry.pins:
             self.unsaved[entry.id] = entry
+        self.seats.call_next()
 
     def left(self, entry: Entry, reason: Reason, row_gone: bool) -> bool:
         """The finalizer has returned: the id is absent, or opened anew by the first who waits.
@@ -375,22 +385,24 @@ class Table:
         self.seats.call_next()
         return True
 
-    def detach(self, hold: Hold, reason: Reason) -> Entry:
+    def detach(self, hold: Hold, reason: Reason) -> Entry | None:
         """Part a held entry from its state, which is stale or discarded; the hold goes on.
 
-        The answer is the old entry, to be seen out when nobody has a pin on it; the hold is the
-        opener of a new one, which inherits the seat and those who wait.
+        The answer is the old entry, to be seen out by the caller, or None if the last pin on it
+        will do that. The hold is the opener of a new one, which inherits everything else.
         """
         old = hold.entry
         assert old is not None
+        wish, owners = old.leave, old.owners
         self.live -= 1
         self.bytes -= old.weight
         self.by_age.pop(old.id, None)
         old.leave = reason
-        old.holder = None
+        old.holder = old.owners = None
         self.left_by[reason] += 1
         self._succeed(old, hold)
-        return old
+        self.entries[old.id].leave, self.entries[old.id].owners = wish, owners
+        return None if old.pins else old
 
     def disown(self) -> None:
         """Let holds from before a fork end without a trace in the child."""
