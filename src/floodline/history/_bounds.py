@@ -13,12 +13,16 @@ from floodline.telemetry import Stats
 
 @dataclass(slots=True, frozen=True)
 class Bounds:
-    """The four bounds; conversations with the same ones share one object."""
+    """The four bounds; conversations with the same ones share one object.
+
+    `one_message` is what a single message may weigh: it must also fit the whole.
+    """
 
     max_messages: int | None
     max_tokens: int | None
     max_bytes: int | None
     max_message_bytes: int | None
+    one_message: int | None
 
     def exceeded(self, messages: int, tokens: float, size: int, *, times: float = 1) -> str | None:
         """Name the first bound that these figures are above, if any; `times` widens all."""
@@ -29,12 +33,6 @@ class Bounds:
         if self.max_tokens is not None and tokens > self.max_tokens * times:
             return "tokens"
         return None
-
-    @property
-    def one_message(self) -> int | None:
-        """Bytes that a single message may have: it must also fit the whole."""
-        limits = [n for n in (self.max_message_bytes, self.max_bytes) if n is not None]
-        return min(limits, default=None)
 
     def as_list(self) -> list[int | None]:
         """Return the four numbers, for `make_bounds`."""
@@ -54,11 +52,16 @@ def make_bounds(
             "max_messages, max_tokens and max_bytes are all None; give at least one, "
             "a conversation without a bound grows for ever"
         )
+    total = None if max_bytes is None else parse_size(max_bytes, "max_bytes")
+    each = None
+    if max_message_bytes is not None:
+        each = parse_size(max_message_bytes, "max_message_bytes")
     return Bounds(
         None if max_messages is None else parse_count(max_messages, "max_messages"),
         None if max_tokens is None else parse_count(max_tokens, "max_tokens"),
-        None if max_bytes is None else parse_size(max_bytes, "max_bytes"),
-        None if max_message_bytes is None else parse_size(max_message_bytes, "max_message_bytes"),
+        total,
+        each,
+        min((limit for limit in (total, each) if limit is not None), default=None),
     )
 
 

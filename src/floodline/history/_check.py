@@ -47,7 +47,7 @@ def check(
     family = parse_provider(provider)
     if family is not None:
         for i, reading in enumerate(readings):
-            if not accepts(family, reading):
+            if not accepts(family, reading.family, reading.kind):
                 wrote = reading.family or "another provider"
                 problems.append(Problem(f"$[{i}]", f"{family} does not take messages of {wrote}"))
                 readings[i] = _OPAQUE
@@ -58,11 +58,11 @@ def check(
     return sorted(problems, key=lambda problem: int(problem.place[2 : problem.place.index("]")]))
 
 
-def accepts(family: str, reading: Reading) -> bool:
-    """Tell whether a provider takes the shape of a message; opaque ones have none to judge."""
-    if reading.family is None:
-        return family != GEMINI or reading.kind is Kind.opaque
-    return reading.family == family
+def accepts(family: str, wrote: str | None, kind: Kind) -> bool:
+    """Tell whether a provider takes what another `wrote`; opaque messages nobody can judge."""
+    if wrote is None:
+        return family != GEMINI or kind is Kind.opaque
+    return wrote == family
 
 
 def infer(readings: Iterable[Reading]) -> str | None:

@@ -12,7 +12,7 @@ from floodline.history._replies import (
     results_for,
     summary_message,
 )
-from floodline.history._shapes import ANTHROPIC, GEMINI, Kind, Message, Reading
+from floodline.history._shapes import ANTHROPIC, GEMINI, RESPONSES, Kind, Message
 
 
 def compose(ledger: Ledger, left_out: Plan | None, family: str | None) -> tuple[list[Message], int]:
@@ -30,27 +30,28 @@ def compose(ledger: Ledger, left_out: Plan | None, family: str | None) -> tuple[
         if isinstance(section, Entry):
             messages.append(_summary_for(family, section.message))
             tokens += section.tokens
-        elif _sendable(section, family) and not (
-            strict and not messages and section.kind is not Kind.user
-        ):
-            messages += [entry.message for entry in section.entries]
-            tokens += sum(entry.tokens for entry in section.entries)
+        elif _sendable(section, family, strict):
+            if strict and not messages and section.kind is not Kind.user:
+                continue
+            for entry in section.entries:
+                messages.append(entry.message)
+                tokens += entry.tokens
             if section.open:
                 asked = [entry.message for entry in section.entries]
                 messages += results_for(section.family, asked, section.open, STILL_RUNNING)
     return alternate(messages, family), tokens
 
 
-def _sendable(atom: Atom, family: str | None) -> bool:
-    if atom.in_flight and not atom.open:
+def _sendable(atom: Atom, family: str | None, strict: bool) -> bool:
+    if atom.family == RESPONSES and atom.dangling:
         return False
     if family is None:
         return True
-    if atom.kind is Kind.system and family in (ANTHROPIC, GEMINI):
+    if strict and atom.kind is Kind.system:
         return False
     if family == ANTHROPIC and atom.kind is Kind.model and not atom.entries[0].message["content"]:
         return False  # the model said nothing, and the API refuses to hear that again
-    return accepts(family, Reading(atom.family, atom.kind))
+    return accepts(family, atom.family, atom.kind)
 
 
 def _summary_for(family: str | None, message: Message) -> Message:
