@@ -244,8 +244,7 @@ class SessionsBase(Generic[S]):
 
     def _after_fork(self) -> None:
         self._ticking = self._renewing = False
-        self._core.table.disown()
-        self._core.start_empty()
+        self._core.disown()
 
 
 @atexit.register

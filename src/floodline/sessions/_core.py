@@ -20,7 +20,7 @@ from floodline._guard import Guard
 from floodline._time import Clock
 from floodline.errors import ReentrantUse
 from floodline.sessions._departed import Departed
-from floodline.sessions._entry import Entry, Hold
+from floodline.sessions._entry import GONE, Entry, Hold
 from floodline.sessions._policy import Policy
 from floodline.sessions._scope import SessionScope
 from floodline.sessions._stored import Stored
@@ -29,6 +29,7 @@ from floodline.stores import Codec
 from floodline.telemetry import Reason
 
 T = TypeVar("T")
+_inherited: list[object] = []
 
 # The requests are not frozen: one is made for each step of each use, and that costs three times
 # as much.
@@ -73,7 +74,7 @@ class SeeOut:
     The answer is the problem that it had, as far as that is known already.
     """
 
-    flow: Flow[BaseException | None]
+    flow: Flow[BaseException | None] | Flow[None]
     wait: bool = False
 
 
@@ -197,11 +198,24 @@ class Core:
             self.stored.moved(entry, into_memory=False)
         return done
 
-    def detach(self, hold: Hold, reason: Reason) -> Entry:
-        """The state of a held session has left memory."""
-        old = self.table.detach(hold, reason)
-        self.stored.moved(old, into_memory=False)
-        return old
+    def detach(self, hold: Hold, reason: Reason) -> Entry | None:
+        """The state of a held session has left memory; see `Table.detach`."""
+        if hold.entry is not None:
+            self.stored.moved(hold.entry, into_memory=False)
+        return self.table.detach(hold, reason)
+
+    def disown(self) -> None:
+        """Start anew in a forked child: holds from before end without a trace.
+
+        What was inherited is kept, for freeing it would run the `__del__` of the parent's states.
+        """
+        table = self.table
+        held = [hold.entry for hold in table.shared if hold.entry is not None]
+        for entry in (*table.entries.values(), *held):
+            entry.phase = GONE
+            entry.leave = entry.holder = None
+        _inherited.append((table, self.guard))
+        self.start_empty()
 
 
 def who() -> object:

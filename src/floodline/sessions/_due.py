@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floodline.sessions._entry import LIVE, Entry
+from floodline.sessions._entry import LIVE, OPENING, Entry
 from floodline.sessions._policy import NEVER
 from floodline.telemetry import Reason
 
@@ -22,9 +22,9 @@ def next_due(table: Table, now: float) -> tuple[Entry, Reason] | None:
 def _ownerless(table: Table) -> tuple[Entry, Reason] | None:
     while table.ownerless:
         entry = table.ownerless.popleft()
-        if table.is_free(entry):
+        if table.is_free(entry) and entry.leave is not Reason.closed:
             return entry, Reason.owner_gone
-        if entry.phase == LIVE and entry.leave is None:
+        if entry.phase in (OPENING, LIVE) and entry.leave is None:
             entry.leave = Reason.owner_gone
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from typing import Any
 
 from floodline import telemetry
@@ -92,7 +93,7 @@ def bury(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
             yield from _guarded(core, "on_leave", entry.id, call)
         yield from close_state(core, entry.id, state)
     finally:
-        if core.scope is not None:
+        if core.scope is not None and entry.phase != GONE:  # else the id has a new session
             core.scope.leave(entry.id, reason)
         entry.state = None
         entry.owners = None
@@ -113,7 +114,7 @@ def close_state(core: Core, id: str, state: Any) -> Flow[None]:
 def _guarded(core: Core, hook: str, id: str, call: UserCall) -> Flow[None]:
     try:
         yield call
-    except Exception as error:
+    except (Exception, CancelledError) as error:
         core.hook_failed(hook, id, error)
 
 
@@ -139,7 +140,7 @@ def see_out(core: Core, entry: Entry | None, *, wait: bool = False) -> Flow[Base
         return None
     if entry.phase == GONE:  # a stale or discarded state, with its last pin gone
         assert entry.leave is not None
-        yield from bury(core, entry, entry.leave)
+        yield SeeOut(bury(core, entry, entry.leave), wait)
         return None
     problem: BaseException | None = yield SeeOut(leave(core, entry), wait)
     return problem
@@ -161,10 +162,12 @@ def _finish(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseExc
     entry = hold.entry
     if entry is None or hold.shared or entry.holder is not hold:
         return None
+    if entry.leave is Reason.closed:
+        return None
     if hold.discarded or (error is not None and core.policy.on_error == "discard"):
         yield from discard(core, hold)
         return None
-    if not core.policy.stored or entry.leave is Reason.closed:
+    if not core.policy.stored:
         return None
     if core.policy.durability == "park":
         entry.dirty = True
@@ -185,6 +188,26 @@ def discard(core: Core, hold: Hold) -> Flow[None]:
     hold.discarded = False
     yield from give_lease_back(core, hold.entry)
     old = core.locked(core.detach, hold, Reason.discarded)
-    if not old.pins:
-        yield from bury(core, old, Reason.discarded)
-    core.locked(core.table.open_failed, hold, None)
+    try:
+        yield from part_with(core, hold.id, old, Reason.discarded)
+    finally:
+        yield from give_open_up(core, hold)
+
+
+def part_with(core: Core, id: str, old: Entry | None, reason: Reason) -> Flow[None]:
+    """See a detached state out; if others still use it, only what belongs to the id goes now."""
+    try:
+        if old is not None:
+            yield from bury(core, old, reason)
+    finally:
+        if core.scope is not None:
+            core.scope.leave(id, reason)
+
+
+def give_open_up(core: Core, hold: Hold, error: BaseException | None = None) -> Flow[None]:
+    """Tell the table that an open came to nothing; what was closed meanwhile is deleted first."""
+    entry, row_gone = hold.entry, not core.policy.stored
+    assert entry is not None
+    while not core.locked(core.table.open_failed, hold, error, row_gone):
+        yield from _delete_late(core, entry)
+        row_gone = True

@@ -15,15 +15,25 @@ from floodline.errors import (
     SessionNotFound,
     SessionsFull,
     UnreadableRecord,
+    WouldBlockLoop,
 )
 from floodline.sessions._core import Await, Core, Flow, SeeOut, StoreCall, UserCall, who
 from floodline.sessions._entry import HELD, LEAVE, OPEN, WAIT, Entry, Hold
 from floodline.sessions._leases import acquire, give_lease_back, own_write
-from floodline.sessions._leaving import bury, close_state, leave, release, see_out
+from floodline.sessions._leaving import (
+    close_state,
+    give_open_up,
+    leave,
+    part_with,
+    release,
+    see_out,
+)
 from floodline.sessions._saving import save
 from floodline.sessions._table import Table
 from floodline.stores import Grant, Record, unseal
 from floodline.telemetry import Reason
+
+_OWN = (SessionsFull, SessionBusy, WouldBlockLoop)
 
 
 def enter(core: Core, hold: Hold, step: int, wait: float | None) -> Flow[None]:
@@ -68,6 +78,8 @@ def _wait(core: Core, hold: Hold, until: float) -> Flow[None]:
         woken = yield Await(hold, until)
     except BaseException:  # cancelled, interrupted, or not allowed to wait here
         yield from see_out(core, core.locked(_abandon, core.table, hold, core.clock()))
+        if hold.outcome == OPEN:
+            yield from give_open_up(core, hold)
         raise
     if hold.error is not None:
         raise hold.error
@@ -81,10 +93,7 @@ def _abandon(table: Table, hold: Hold, now: float) -> Entry | None:
     """Leave the queue, or pass on what was given in the same moment."""
     if table.give_up(hold) or hold.error is not None:
         return None
-    if hold.outcome == HELD:
-        return table.release(hold, now, False)
-    table.open_failed(hold, None)
-    return None
+    return table.release(hold, now, False) if hold.outcome == HELD else None
 
 
 def busy_error(core: Core, hold: Hold) -> SessionBusy:
@@ -132,15 +141,17 @@ def _fail(core: Core, hold: Hold, error: BaseException) -> Flow[None]:
     if entry is None:
         return
     state, entry.state = entry.state, None
-    if state is not None:
-        yield from close_state(core, hold.id, state)
-    yield from give_lease_back(core, entry)
-    if isinstance(error, SessionNotFound):
-        core.locked(core.table.not_found, hold, error)
-    else:
-        # a cancel, an interrupt and a lack of patience are the opener's own affair
-        own = isinstance(error, SessionsFull | SessionBusy) or not isinstance(error, Exception)
-        core.locked(core.table.open_failed, hold, None if own else error)
+    try:
+        if state is not None:
+            yield from close_state(core, hold.id, state)
+        yield from give_lease_back(core, entry)
+    finally:
+        if isinstance(error, SessionNotFound):
+            core.locked(core.table.not_found, hold, error)
+        else:
+            # a cancel, an interrupt and a lack of patience are the opener's own affair
+            own = isinstance(error, _OWN) or not isinstance(error, Exception)
+            yield from give_open_up(core, hold, None if own else error)
 
 
 def _find_seat(core: Core, hold: Hold, until: float) -> Flow[None]:
@@ -190,14 +201,13 @@ def _keep_conflicting_bytes(core: Core, entry: Entry) -> Flow[None]:
 
 def _reload(core: Core, hold: Hold, grant: Grant, until: float) -> Flow[None]:
     """The copy in memory is stale: it leaves, and what is stored takes its place."""
-    old = core.locked(core.detach, hold, Reason.stale)
     assert hold.entry is not None
-    core.locked(core.lease_ended, old)
+    core.locked(core.lease_ended, hold.entry)
+    old = core.locked(core.detach, hold, Reason.stale)
     core.locked(core.lease_taken, hold.entry, grant.fence)
     hold.entry.runner = who()
-    if not old.pins:
-        yield from bury(core, old, Reason.stale)
     try:
+        yield from part_with(core, hold.id, old, Reason.stale)
         if grant.version and grant.envelope is None:
             grant = yield from acquire(core, hold.entry, known=None, until=until)
         yield from _fill(core, hold, grant)

@@ -144,9 +144,7 @@ class Table:
         if entry.leave is not Reason.closed:
             self._serve(entry, now)
 
-    def open_failed(
-        self, hold: Hold, error: BaseException | None, row_gone: bool = True
-    ) -> bool:
+    def open_failed(self, hold: Hold, error: BaseException | None, row_gone: bool = True) -> bool:
         """The open came to nothing: with an error for all who wait, else the next one tries.
 
         False if the session was closed meanwhile, and its row must go first.
@@ -181,13 +179,14 @@ class Table:
             self._forget(entry)
             self.seats.give_up(entry)
 
-    def _succeed(self, old: Entry, hold: Hold) -> None:
+    def _succeed(self, old: Entry, hold: Hold) -> Entry:
         """Put a new entry in the place of `old`, to be opened by `hold`."""
         self._forget(old)
         new = self.entries[old.id] = Entry(old.id)
         new.seated, old.seated = old.seated, False
         self.waiting.move(old, new)
         self._promote(new, hold)
+        return new
 
     def _forget(self, entry: Entry) -> None:
         entry.phase = GONE
@@ -400,12 +399,6 @@ class Table:
         old.leave = reason
         old.holder = old.owners = None
         self.left_by[reason] += 1
-        self._succeed(old, hold)
-        self.entries[old.id].leave, self.entries[old.id].owners = wish, owners
+        new = self._succeed(old, hold)
+        new.leave, new.owners = wish, owners
         return None if old.pins else old
-
-    def disown(self) -> None:
-        """Let holds from before a fork end without a trace in the child."""
-        for entry in self.entries.values():
-            entry.phase = GONE
-            entry.leave = entry.holder = None

@@ -1,0 +1,545 @@
+"""The session table alone: random callers, no thread, no clock but ours; nobody is forgotten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from floodline.errors import (
+    HoldDeadlock,
+    ReentrantUse,
+    SessionClosed,
+    SessionNotFound,
+    SessionsFull,
+)
+from floodline.sessions import _look
+from floodline.sessions._entry import (
+    GONE,
+    HELD,
+    LEAVE,
+    LIVE,
+    OPEN,
+    OPENING,
+    PARKING,
+    WAIT,
+    Entry,
+    Hold,
+)
+from floodline.sessions._policy import NEVER, Policy
+from floodline.sessions._table import Table
+from floodline.telemetry import Reason
+
+IDS = ["a", "b", "c", "d"]
+CALLERS = ["Ann", "Bob", "Cem", "Dag", "Eve"]
+picks = st.integers(0, 1000)
+
+
+class Caller(Hold):
+    """A hold that counts how often it was woken, and remembers when it came."""
+
+    __slots__ = ("arrival", "asked_seat", "finished", "opening", "wakes")
+
+    def __init__(self, id: str, who: str, shared: bool, create: bool, arrival: int) -> None:
+        super().__init__(id, shared, create)
+        self.who = who
+        self.arrival = arrival
+        self.wakes = 0
+        self.opening = self.asked_seat = self.finished = False
+
+    def wake(self) -> None:
+        self.wakes += 1
+
+
+class TableMachine(RuleBasedStateMachine):
+    """Drives a table as the drivers do, in any order, and keeps its own books."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 100.0
+        self.went_back = False
+        self.calls: list[Caller] = []
+        self.claims: list[Hold] = []
+        self.retries: list[Hold] = []
+        self.leaving: list[tuple[Entry, Reason]] = []
+        self.rested: dict[int, int] = {}  # id(entry) → when it came to rest
+        self.residences: dict[int, tuple[Entry, int]] = {}  # entry → how often it was buried
+        self.count = 0
+
+    @initialize(
+        when_full=st.sampled_from(["wait", "reject", "grow"]),
+        max_sessions=st.sampled_from([1, 2, 3, None]),
+        max_age=st.sampled_from([None, 7.0]),
+        linger=st.sampled_from([0.0, 2.0]),
+        tombstone=st.sampled_from([None, 3.0]),
+        max_bytes=st.sampled_from([None, 50]),
+        stored=st.booleans(),
+    )
+    def make(self, **values: Any) -> None:
+        self.policy = Policy(idle=10.0, **values)
+        self.table = Table(self.policy)
+
+    # ---- the books
+
+    def stamp(self) -> int:
+        self.count += 1
+        return self.count
+
+    def held(self) -> list[Caller]:
+        return [c for c in self.calls if not c.opening and c.outcome == HELD]
+
+    def openers(self) -> list[Caller]:
+        return [c for c in self.calls if c.opening]
+
+    def waiters(self) -> list[Caller]:
+        return [c for c in self.calls if not c.opening and c.outcome == WAIT]
+
+    def settle(self) -> None:
+        """Look at all whom the table may have served, as their drivers would when woken."""
+        for call in list(self.calls):
+            if call.error is not None:
+                assert call.entry is None
+                self.calls.remove(call)
+            elif call.outcome == OPEN and not call.opening:
+                self.check_turn(call)
+                call.opening = True
+            elif call.outcome == HELD and not call.opening and not call.finished:
+                call.finished = True
+                self.check_turn(call)
+                assert call.entry is not None
+                assert call.entry.leave is not Reason.closed
+
+    def check_turn(self, call: Caller) -> None:
+        """Whoever is served alone came before all who still wait to have it alone."""
+        if not call.shared:
+            later = [w for w in self.waiters() if w.id == call.id and not w.shared]
+            assert all(w.arrival > call.arrival for w in later)
+
+    def see_out(self, entry: Entry | None) -> None:
+        if entry is None:
+            return
+        if entry.phase == GONE:
+            self.bury(entry)
+        else:
+            assert entry.phase == PARKING
+            assert all(entry is not other for other, _ in self.leaving)
+            assert entry.leave is not None
+            self.leaving.append((entry, entry.leave))
+
+    def bury(self, entry: Entry) -> None:
+        key = id(entry)
+        _, times = self.residences[key]
+        assert times == 0, "a session left twice"
+        self.residences[key] = (entry, 1)
+
+    def note_rest(self) -> None:
+        for entry in self.table.idle.values():
+            self.rested.setdefault(id(entry), self.stamp())
+        resting = {id(entry) for entry in self.table.idle.values()}
+        for key in set(self.rested) - resting:
+            del self.rested[key]
+
+    def pick(self, among: list[Any], number: int) -> Any:
+        return among[number % len(among)] if among else None
+
+    # ---- entering
+
+    @rule(
+        who=st.sampled_from(CALLERS),
+        id=st.sampled_from(IDS),
+        shared=st.sampled_from([False, False, True]),
+        create=st.sampled_from([True, True, False]),
+    )
+    def enter(self, who: str, id: str, shared: bool, create: bool) -> None:
+        if any(c.who == who and (c.opening or c.outcome == WAIT) for c in self.calls):
+            return  # this caller is asleep
+        call = Caller(id, who, shared, create, self.stamp())
+        present = self.table.entries.get(id)
+        try:
+            step = self.table.enter(call, self.now)
+        except ReentrantUse:
+            assert present is not None
+            assert who in (present.holder and present.holder.who, present.runner)
+            return
+        except HoldDeadlock:
+            assert any(c.who == who for c in self.held())
+            return
+        except SessionClosed:
+            assert self.policy.tombstone is not None
+            assert present is None or present.phase != LIVE or present.leave is Reason.closed
+            return
+        self.calls.append(call)
+        if step == LEAVE:
+            self.see_out(call.entry)
+        elif step == OPEN:
+            call.opening = True
+        assert step in (call.outcome, LEAVE)
+        self.settle()
+
+    @precondition(lambda self: self.openers())
+    @rule(number=picks)
+    def seat(self, number: int) -> None:
+        call = self.pick(self.openers(), number)
+        if call.outcome != OPEN or call.entry.seated:
+            return
+        self.ask_seat(call)
+
+    def ask_seat(self, call: Caller) -> None:
+        try:
+            self.see_out(self.table.seat(call, self.now))
+        except SessionsFull:
+            assert self.policy.when_full == "reject"
+            self.fail(call, None)
+        self.settle()
+
+    @precondition(lambda self: self.openers())
+    @rule(number=picks, weight=st.integers(0, 30))
+    def open(self, number: int, weight: int) -> None:
+        call = self.pick(self.openers(), number)
+        if call.entry.seated:
+            self.finish_open(call, weight)
+
+    def finish_open(self, call: Caller, weight: int) -> None:
+        call.entry.state = object()
+        call.entry.weight = weight
+        call.entry.fence = self.count if self.policy.stored and not call.shared else 0
+        self.table.opened(call, self.now)
+        self.residences[id(call.entry)] = (call.entry, 0)
+        call.opening = False
+        call.finished = True
+        self.settle()
+
+    @precondition(lambda self: self.openers())
+    @rule(number=picks, kind=st.sampled_from(["error", "impatience", "not found"]))
+    def fail_to_open(self, number: int, kind: str) -> None:
+        call = self.pick(self.openers(), number)
+        if kind == "not found" and not call.create:
+            others = [w for w in self.waiters() if w.id == call.id and not w.create]
+            self.table.not_found(call, SessionNotFound("no such session"))
+            self.calls.remove(call)
+            assert all(w.error is not None for w in others)
+            self.settle()
+        else:
+            others = [w for w in self.waiters() if w.id == call.id]
+            error = OSError("no") if kind == "error" else None
+            self.fail(call, error)
+            assert error is None or all(w.error is error for w in others)
+
+    def fail(self, call: Caller, error: Exception | None) -> None:
+        self.table.open_failed(call, error)
+        self.calls.remove(call)
+        self.settle()
+
+    # ---- holding
+
+    @precondition(lambda self: self.held())
+    @rule(number=picks, change=st.sampled_from(["none", "saved", "dirty", "failed"]))
+    def release(self, number: int, change: str) -> None:
+        self.let_go(self.pick(self.held(), number), change)
+
+    def let_go(self, call: Caller, change: str) -> None:
+        entry = call.entry
+        assert entry is not None
+        if self.policy.stored and not call.shared:
+            entry.failed = change == "failed"
+            entry.dirty = change in ("failed", "dirty")
+            entry.fence = entry.fence if entry.dirty else 0
+        self.calls.remove(call)
+        self.rested.pop(id(entry), None)
+        self.see_out(self.table.release(call, self.now))
+        self.settle()
+
+    @precondition(lambda self: self.held())
+    @rule(number=picks, weight=st.integers(0, 60))
+    def weigh(self, number: int, weight: int) -> None:
+        self.table.weigh(self.pick(self.held(), number).entry, weight)
+
+    @precondition(lambda self: self.waiters())
+    @rule(number=picks)
+    def lose_patience(self, number: int) -> None:
+        call = self.pick(self.waiters(), number)
+        assert self.table.give_up(call)
+        self.calls.remove(call)
+        assert not self.table.give_up(Caller("x", "nobody", False, True, 0)) or True
+
+    @precondition(lambda self: any(not c.shared for c in self.held()))
+    @rule(number=picks, reason=st.sampled_from([Reason.stale, Reason.discarded]))
+    def detach(self, number: int, reason: Reason) -> None:
+        call = self.pick([c for c in self.held() if not c.shared], number)
+        entry = call.entry
+        if not self.policy.stored or entry.leave is Reason.closed:
+            return
+        pins = entry.pins
+        old = self.table.detach(call, reason)
+        assert (old is None) if pins and old is not entry else True
+        if not pins:
+            self.bury(entry)
+        call.opening = True
+        call.finished = False
+        if reason is Reason.discarded:
+            self.fail(call, None)
+        self.settle()
+
+    # ---- leaving
+
+    @rule(id=st.sampled_from(IDS), reason=st.sampled_from([Reason.parked, Reason.completed]))
+    def park(self, id: str, reason: Reason) -> None:
+        self.see_out(self.table.park(id, reason, self.now))
+        self.settle()
+
+    @rule(id=st.sampled_from(IDS))
+    def close(self, id: str) -> None:
+        waited = [w for w in self.waiters() if w.id == id]
+        claim = Hold(id) if self.policy.stored else None
+        self.see_out(self.table.close(id, self.now, claim))
+        if claim is not None and claim.entry is not None:
+            self.claims.append(claim)
+        assert all(isinstance(w.error, SessionClosed) for w in waited)  # [S11]
+        self.settle()
+        if self.policy.tombstone is not None:  # [S12]
+            late = Caller(id, "late", False, True, 0)
+            try:
+                self.table.enter(late, self.now)
+            except SessionClosed:
+                return
+            raise AssertionError("a tombstone let somebody in")
+
+    @precondition(lambda self: self.claims)
+    @rule(number=picks)
+    def end_claim(self, number: int) -> None:
+        claim = self.pick(self.claims, number)
+        self.claims.remove(claim)
+        self.table.open_failed(claim, None)
+        self.settle()
+
+    @rule(id=st.sampled_from(IDS))
+    def owner_dies(self, id: str) -> None:
+        entry = self.table.entries.get(id)
+        if entry is not None and entry.phase == LIVE:
+            self.table.abandon(entry)
+
+    @rule()
+    def sweep_one(self) -> None:
+        self.see_out(self.table.next_leaver(self.now))
+        self.settle()
+
+    @rule()
+    def shed(self) -> None:
+        self.see_out(self.table.shed(Reason.pressure))
+        self.settle()
+
+    @precondition(lambda self: self.leaving)
+    @rule(number=picks)
+    def save_leaver(self, number: int) -> None:
+        entry, _ = self.pick(self.leaving, number)
+        self.put_away(entry)
+
+    def put_away(self, entry: Entry) -> None:
+        entry.dirty = entry.failed = False
+        entry.fence = 0
+        self.table.saved(entry)
+        self.settle()
+
+    @precondition(lambda self: self.leaving)
+    @rule(number=picks)
+    def finish_leaving(self, number: int) -> None:
+        entry, reason = self.pick(self.leaving, number)
+        self.finish(entry, reason)
+
+    def finish(self, entry: Entry, reason: Reason) -> None:
+        self.put_away(entry)
+        row_gone = reason is Reason.closed or not self.policy.stored
+        if not self.table.left(entry, reason, row_gone):
+            assert entry.leave is Reason.closed
+            assert not row_gone
+            assert self.table.left(entry, reason, True)
+        self.leaving.remove((entry, reason))
+        self.bury(entry)
+        self.settle()
+
+    @precondition(lambda self: self.leaving)
+    @rule(number=picks)
+    def fail_to_park(self, number: int) -> None:
+        entry, reason = self.pick(self.leaving, number)
+        if self.policy.stored and entry.seated and (entry.dirty or reason is Reason.closed):
+            self.leaving.remove((entry, reason))
+            self.table.park_failed(entry, self.now)
+            self.settle()
+
+    @precondition(lambda self: self.table.unsaved)
+    @rule(number=picks)
+    def retry(self, number: int) -> None:
+        self.take_unsaved(self.pick(list(self.table.unsaved), number))
+
+    def take_unsaved(self, id: str) -> None:
+        hold = Hold(id)
+        self.see_out(self.table.take_unsaved(hold))
+        if hold.entry is not None:
+            self.retries.append(hold)
+        self.settle()
+
+    @precondition(lambda self: self.retries)
+    @rule(number=picks, ok=st.booleans())
+    def end_retry(self, number: int, ok: bool) -> None:
+        hold = self.pick(self.retries, number)
+        self.finish_retry(hold, ok)
+
+    def finish_retry(self, hold: Hold, ok: bool) -> None:
+        self.retries.remove(hold)
+        entry = hold.entry
+        assert entry is not None
+        entry.failed = entry.dirty = not ok
+        self.see_out(self.table.release(hold, self.now, False))
+        self.settle()
+
+    # ---- time
+
+    @rule(seconds=st.sampled_from([0.5, 1.0, 2.5, 11.0]))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(seconds=st.sampled_from([1.0, 30.0]))
+    def jump_back(self, seconds: float) -> None:
+        self.now -= seconds
+        self.went_back = True
+
+    @rule(id=st.sampled_from(IDS))
+    def touch(self, id: str) -> None:
+        if _look.touch(self.table, id, self.now):
+            entry = self.table.entries[id]
+            if id in self.table.idle:
+                self.rested[key] = self.stamp() if (key := _key(entry)) else 0
+        else:
+            assert _look.find_live(self.table, id, self.now) is None
+
+    # ---- what must always hold
+
+    @invariant()
+    def entries_are_in_one_place_each(self) -> None:
+        table = getattr(self, "table", None)
+        if table is None:
+            return
+        self.note_rest()
+        entries = list(table.entries.values())
+        assert all(key == entry.id for key, entry in table.entries.items())
+        assert all(entry.phase != GONE for entry in entries)
+        free = [e for e in entries if table.is_free(e)]
+        assert {e.id for e in free if not e.failed} == set(table.idle)
+        assert {e.id for e in free if e.failed} == set(table.unsaved)
+        order = [self.rested[id(e)] for e in table.idle.values()]
+        assert order == sorted(order)
+        for e in entries:
+            if e.phase == OPENING:
+                assert e.holder is not None
+            if e.phase == PARKING:
+                assert e.holder is None
+                assert e.pins == 0
+        assert set(table.lingering) <= {e.id for e in free if e.leave is Reason.completed}
+        assert all(e.phase == LIVE for e in table.by_age.values())
+
+    @invariant()
+    def figures_are_right(self) -> None:
+        table = getattr(self, "table", None)
+        if table is None:
+            return
+        entries, seats = list(table.entries.values()), table.seats
+        assert seats.taken == sum(e.seated for e in entries)
+        assert seats.taken <= seats.limit or self.policy.when_full == "grow"
+        parking = [e for e in entries if e.phase == PARKING]
+        assert seats.parking == len(parking) == len(self.leaving)
+        live = [e for e in entries if e.phase == LIVE]
+        assert table.live == len(live)
+        assert table.bytes == sum(e.weight for e in live)
+        assert len(table.waiting) == sum(len(e.waiters or ()) for e in entries)
+        if not self.went_back:
+            assert _look.count_live(table, self.now) == len(
+                [e for e in live if not (table.is_free(e) and table.expired(e, self.now))]
+            ) or self.policy.stored  # an unsaved one may have expired
+
+    @invariant()
+    def nobody_is_forgotten(self) -> None:
+        table = getattr(self, "table", None)
+        if table is None:
+            return
+        for entry in table.entries.values():
+            waiters = list(entry.waiters or ())
+            arrivals = [w.arrival for w in waiters]
+            assert arrivals == sorted(arrivals)
+            if waiters and entry.phase == LIVE and entry.leave is not Reason.closed:
+                assert entry.holder is not None
+                assert not any(w.shared for w in waiters)
+        room = table.seats.room
+        for call in self.openers():
+            promised = call.victim is not None and call.victim.seat_for is call
+            assert call.outcome == OPEN or call in room or promised or call.entry.seated
+            if promised:
+                assert call.victim.seated
+                assert call.victim.phase == PARKING
+        if room and room[0].outcome == WAIT:
+            crowded = table.seats.crowded()
+            assert crowded or (table.seats.taken >= table.seats.limit and not table.idle)
+
+    @invariant()
+    def what_is_due_is_looked_for(self) -> None:
+        table = getattr(self, "table", None)
+        if table is None or self.went_back:
+            return
+        due = any(e.used_at + 10.0 <= self.now for e in list(table.idle.values())[:1])
+        due = due or any(at <= self.now for at in table.lingering.values())
+        due = due or (bool(table.idle) and (table.seats.over() or table.bytes > table.max_bytes))
+        assert not due or table.next_check <= self.now
+
+    # ---- the end
+
+    def teardown(self) -> None:
+        if not hasattr(self, "table"):
+            return
+        table = self.table
+        for _ in range(500):
+            for call in self.held():
+                self.let_go(call, "saved")
+            for entry, reason in list(self.leaving):
+                self.finish(entry, reason)
+            for claim in list(self.claims):
+                self.claims.remove(claim)
+                table.open_failed(claim, None)
+                self.settle()
+            for hold in list(self.retries):
+                self.finish_retry(hold, True)
+            for key in list(table.unsaved):
+                self.take_unsaved(key)
+            for call in self.openers():
+                if call in self.calls and call.entry.seated:
+                    self.finish_open(call, 1)
+                elif call in self.calls and call.outcome == OPEN:
+                    self.ask_seat(call)
+            if not self.calls:
+                self.see_out(table.shed(Reason.shutdown))
+            if not (self.calls or table.entries):
+                break
+        assert self.calls == []
+        assert table.entries == {}
+        assert len(table.waiting) == 0
+        assert not table.seats.room
+        assert (table.seats.taken, table.seats.parking, table.live, table.bytes) == (0, 0, 0, 0)
+        assert not (table.idle or table.unsaved or table.by_age or table.lingering)
+        assert all(times == 1 for _, times in self.residences.values())
+        assert sum(table.left_by.values()) == len(self.residences)
+        table.next_leaver(self.now)
+        assert table.next_check == NEVER
+
+
+def _key(entry: Entry) -> int:
+    return id(entry)
+
+
+TestTable = TableMachine.TestCase
+TestTable.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
