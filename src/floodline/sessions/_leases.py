@@ -32,6 +32,8 @@ def acquire(core: Core, entry: Entry, *, known: int | None, until: float) -> Flo
             )
         pause = min(pause, left)
         yield Pause(pause)
+        if entry.holder is not None and entry.holder.error is not None:
+            raise entry.holder.error  # the caller was cancelled
         now += pause  # an injected clock may stand still
         pause = min(pause * 2, LONGEST_PAUSE)
 

@@ -52,7 +52,7 @@ def _keep(core: Core, entry: Entry, release: bool) -> Flow[None]:
 
 def _write(core: Core, entry: Entry, payload: bytes, digest: bytes, release: bool) -> Flow[None]:
     envelope = seal(payload, version=entry.version + 1)
-    write_id = core.new_write_id()
+    entry.write_id = write_id = core.new_write_id()  # until we have heard what became of it
     try:
         version = yield StoreCall(
             "save",
@@ -65,14 +65,14 @@ def _write(core: Core, entry: Entry, payload: bytes, digest: bytes, release: boo
             },
         )
     except SessionConflict:
+        entry.write_id = None
         core.counters.conflicts += 1
         raise
     except Exception:
-        entry.write_id = write_id
         if (yield from own_write(core, entry)) is None:
             raise
     else:
-        entry.version = version
+        entry.version, entry.write_id = version, None
     entry.digest = digest
     core.counters.saved += 1
     if core.hooks.weigh is None:
