@@ -36,6 +36,7 @@ PUBLIC = {
         "Pressure",
         "Sheds",
     ],
+    "floodline.cli": ["main"],
     "floodline.history": [
         "Archive",
         "Conversation",
