@@ -27,6 +27,7 @@ from starlette.routing import Route
 
 from floodline import AsyncSessions, Conversation
 from floodline.errors import (
+    ConfigError,
     SaveFailed,
     SessionBusy,
     SessionClosed,
@@ -36,6 +37,7 @@ from floodline.errors import (
     StoreError,
     StoreUnavailable,
 )
+from floodline.exporters import prometheus_app
 from floodline.stores import SQLiteStore
 
 MAX_BODY = 64 * 1024
@@ -93,6 +95,18 @@ async def stats(request: Request) -> Response:
     return JSONResponse(chats(request).stats().as_dict())
 
 
+def metrics() -> Route:
+    try:
+        return Route("/metrics", prometheus_app())
+    except ConfigError as error:  # the client library of Prometheus is not installed
+        hint = str(error)
+
+    async def missing(_: Request) -> Response:
+        raise HTTPException(404, hint)
+
+    return Route("/metrics", missing)
+
+
 async def usage(request: Request) -> Response:
     return PlainTextResponse(usage_text(str(request.base_url).rstrip("/")))
 
@@ -103,6 +117,7 @@ A chat server that remembers, within limits. Try:
 
   curl -d '{{"text": "hello there"}}' {address}/chat/alice     say something
   curl {address}/stats                                       what is in memory
+  curl {address}/metrics                                     the same for Prometheus
   curl {address}/chat/alice                                  read a conversation
   curl -X POST {address}/chat/alice/done                     no more for now: it leaves memory
   curl -X DELETE {address}/chat/alice                        over: it is deleted
@@ -161,6 +176,7 @@ def build(sessions: Chats) -> Starlette:
         routes=[
             Route("/", usage),
             Route("/stats", stats),
+            metrics(),
             Route("/chat/{id}", say, methods=["POST"]),
             Route("/chat/{id}", show),
             Route("/chat/{id}", end, methods=["DELETE"]),

@@ -1,0 +1,174 @@
+"""Reading all holders at once, summed by kind and name, with counters that never go back.
+
+A sum of counters falls when one of its holders is collected, which Prometheus takes for a restart
+and adds again. So the last known counts of those that are gone stay in the sum. What a holder
+counted after the last reading before its end is lost; that is less than a false peak.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from floodline import telemetry
+from floodline.exporters._metrics import HOLDERS, METRICS, STATS_ERRORS, Metric
+from floodline.telemetry import Holder, Reason, Stats
+
+MAX_NAMES = 200
+UNNAMED, OTHER = "unnamed", "other"
+
+Group = tuple[str, str]
+Series = tuple[str, str]  # the stem of a metric, and the value of its last label
+Reading = dict[str, list[tuple[tuple[str, ...], float]]]
+
+_REASONS = frozenset(map(str, Reason))
+
+
+@dataclass(slots=True)
+class _Figures:
+    """What one holder told."""
+
+    group: Group
+    gauges: dict[str, float | None] = field(default_factory=dict)
+    counters: dict[Series, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is known of a holder after it is gone; zeros are left out, there may be many holders."""
+
+    holder: weakref.ref[Holder]
+    group: Group
+    counters: dict[Series, float] = field(default_factory=dict)
+
+
+class Reader:
+    """Asks the registry; each exporter has its own, whose state is bounded.
+
+    It grows with the holders that are alive and with `MAX_NAMES`. What has no name of its own is
+    summed under `unnamed`, what comes after so many names under `other`. A sum of which one part
+    is unknown or unlimited is not told.
+    """
+
+    def __init__(self) -> None:
+        self._start_empty()
+
+    def _start_empty(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._seen: dict[int, _Seen] = {}
+        self._names: set[Group] = set()
+        self._gone: dict[Group, Counter[Series]] = {}
+        self._errors = 0
+
+    def read(self) -> Reading:
+        """Return the samples of each metric, by its stem: label values and number."""
+        if self._pid != os.getpid():  # a fork, perhaps in the middle of a reading
+            self._start_empty()
+        told = [(holder, _ask(holder)) for holder in telemetry.holders()]
+        with self._lock:
+            return self._merge(told)
+
+    def _merge(self, told: list[tuple[Holder, _Figures | None]]) -> Reading:
+        gauges: dict[Group, dict[str, float | None]] = {}
+        known: dict[Group, set[Series]] = {}
+        for holder, figures in told:
+            if figures is None:
+                self._errors += 1
+                continue
+            seen = self._note(holder, figures)
+            known.setdefault(seen.group, set()).update(figures.counters)
+            _add(gauges.setdefault(seen.group, {HOLDERS.stem: 0}), figures.gauges)
+        self._bury({id(holder) for holder, _ in told})
+        return self._samples(gauges, self._totals(known))
+
+    def _note(self, holder: Holder, figures: _Figures) -> _Seen:
+        seen = self._seen.get(id(holder))
+        if seen is None or seen.holder() is not holder:
+            if seen is not None:  # a new holder lives where an old one did
+                self._bury_one(id(holder))
+            seen = _Seen(weakref.ref(holder), self._group(figures.group))
+            self._seen[id(holder)] = seen
+        for series, value in figures.counters.items():
+            if value > seen.counters.get(series, 0):  # two readings may overtake each other
+                seen.counters[series] = value
+        return seen
+
+    def _group(self, group: Group) -> Group:
+        kind, name = group
+        if re.fullmatch(rf"{re.escape(kind)}-\d+", name):
+            group = (kind, UNNAMED)
+        if group not in self._names:
+            if len(self._names) >= MAX_NAMES:
+                return kind, OTHER
+            self._names.add(group)
+        return group
+
+    def _bury(self, alive: set[int]) -> None:
+        for key in self._seen.keys() - alive:
+            self._bury_one(key)
+
+    def _bury_one(self, key: int) -> None:
+        seen = self._seen.pop(key)
+        self._gone.setdefault(seen.group, Counter()).update(seen.counters)
+
+    def _totals(self, known: dict[Group, set[Series]]) -> dict[Group, Counter[Series]]:
+        totals = {group: Counter(counts) for group, counts in self._gone.items()}
+        for seen in self._seen.values():
+            totals.setdefault(seen.group, Counter()).update(seen.counters)
+        for group, series in known.items():
+            totals[group].update(dict.fromkeys(series, 0))
+        return totals
+
+    def _samples(
+        self, gauges: dict[Group, dict[str, float | None]], totals: dict[Group, Counter[Series]]
+    ) -> Reading:
+        reading: Reading = {metric.stem: [] for metric in METRICS}
+        for group, figures in gauges.items():
+            for stem, value in figures.items():
+                if value is not None:
+                    reading[stem].append((group, value))
+        for group, counts in totals.items():
+            for (stem, label), total in counts.items():
+                reading[stem].append(((*group, label) if label else group, total))
+        reading[STATS_ERRORS.stem].append(((), self._errors))
+        return reading
+
+
+def _ask(holder: Holder) -> _Figures | None:
+    """Return what a holder tells, or None: its code, or a record of its own, may be broken."""
+    try:
+        return _figures(holder.stats())
+    except Exception:
+        return None
+
+
+def _figures(stats: Stats) -> _Figures:
+    figures = _Figures((str(stats.kind), str(stats.name)), {HOLDERS.stem: 1})
+    for metric in METRICS:
+        if metric.of in ("", stats.kind) and hasattr(stats, metric.field):
+            _take(figures, metric, getattr(stats, metric.field))
+    return figures
+
+
+def _take(figures: _Figures, metric: Metric, value: float | Mapping[str, float] | None) -> None:
+    if isinstance(value, Mapping):
+        for label, number in value.items():
+            # the words of a reason are ours: whatever else is in there, it may be an id
+            series = (metric.stem, str(label) if label in _REASONS else OTHER)
+            figures.counters[series] = figures.counters.get(series, 0) + float(number)
+    elif metric.type == "counter":
+        figures.counters[metric.stem, ""] = float(value or 0)
+    else:
+        figures.gauges[metric.stem] = None if value is None else float(value)
+
+
+def _add(sums: dict[str, float | None], more: dict[str, float | None]) -> None:
+    for stem, value in more.items():
+        present = sums.get(stem, 0)
+        sums[stem] = None if value is None or present is None else present + value
