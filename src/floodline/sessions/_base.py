@@ -175,19 +175,18 @@ class SessionsBase(Generic[S]):
         self._core.locked(self._bind, entry, owner)
 
     def _bind(self, entry: Entry, owner: object) -> None:
-        sessions = weakref.ref(self)
+        sessions, key = weakref.ref(self), id(owner)  # owners may be equal, or have no hash
+        owners = entry.owners = {} if entry.owners is None else entry.owners
 
-        def died(ref: object) -> None:
+        def died(_: object) -> None:
+            owners.pop(key, None)
             me = sessions()
-            if me is None or entry.owners is None:
-                return
-            entry.owners.discard(ref)
-            if not entry.owners:
-                me._core.table.abandon(entry)
+            bound = None if me is None else me._core.table.entries.get(entry.id)
+            if me is not None and bound is not None and bound.owners is owners and not owners:
+                me._core.table.abandon(bound)
                 me._soon()
 
-        entry.owners = entry.owners or set()
-        entry.owners.add(weakref.ref(owner, died))
+        owners[key] = weakref.ref(owner, died)
 
     def _soon(self) -> None:
         """Have the upkeep done soon; called by the garbage collector."""
@@ -226,7 +225,7 @@ class SessionsBase(Generic[S]):
             max_items=policy.max_sessions,
             bytes=table.bytes if weighed else None,
             max_bytes=policy.max_bytes,
-            left={str(reason): n for reason, n in table.left_by.items()},
+            left={str(reason): n for reason, n in list(table.left_by.items())},
             held=max(0, table.live - len(table.idle) - len(table.unsaved)),
             waiting=len(table.waiting) + len(table.seats.room),
             parking=table.seats.parking,

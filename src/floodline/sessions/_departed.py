@@ -53,15 +53,19 @@ class Departed:
         """Report those that should be freed by now and are not; return how many were found."""
         found, full = 0, _full_collections()
         while self._watched:
-            oldest = self._watched[0]
-            if oldest.state() is not None:
-                if now - oldest.left_at < GRACE or full == oldest.collections:
-                    break
-                found += 1
-                telemetry.emit(
-                    "retained", self._source, label=oldest.label, seconds=now - oldest.left_at
-                )
-            self._watched.popleft()
+            try:
+                oldest = self._watched.popleft()
+            except IndexError:  # another thread was faster
+                break
+            if oldest.state() is None:
+                continue
+            if now - oldest.left_at < GRACE or full == oldest.collections:
+                self._watched.appendleft(oldest)
+                break
+            found += 1
+            telemetry.emit(
+                "retained", self._source, label=oldest.label, seconds=now - oldest.left_at
+            )
         self.retained += found
         return found
 

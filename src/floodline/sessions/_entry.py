@@ -63,7 +63,7 @@ class Entry:
         self.opened_at = self.used_at = 0.0
         self.weight = 0
         self.reported = False  # as one whose finalizer hangs
-        self.owners: set[object] | None = None  # weak references
+        self.owners: dict[int, object] | None = None  # weak references, by identity
         # the store's side
         self.dirty = False  # may differ from what is stored
         self.failed = False  # the last try to save failed

@@ -56,7 +56,7 @@ def own_write(core: Core, entry: Entry) -> Flow[int | None]:
     version: int | None = yield StoreCall("written", (core.policy.name, entry.id, entry.write_id))
     entry.write_id = None
     if version is not None:
-        entry.version = version
+        entry.version, entry.digest = version, b""
     return version
 
 
@@ -73,6 +73,6 @@ def renew(core: Core) -> Flow[int]:
         entry = core.table.leased.get(lost_id)
         if entry is not None and entry.fence == fences[lost_id]:
             core.counters.leases_lost += 1
-            core.locked(core.table.leased.pop, lost_id, None)
+            core.locked(core.lease_ended, entry)
             telemetry.emit("lease_lost", core.policy.name, id=lost_id)
     return len(fences)

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from floodline.errors import CodecError, SaveFailed, SessionConflict
 from floodline.sessions._core import Core, Flow, StoreCall
 from floodline.sessions._entry import Entry
-from floodline.sessions._leases import own_write
+from floodline.sessions._leases import acquire, own_write
 from floodline.stores import seal
 
 
@@ -23,8 +23,9 @@ def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
             core.codec.check(entry.state, payload)
             entry.checked = True
         digest = blake2b(payload, digest_size=16).digest()
-        if entry.write_id is not None:
-            yield from own_write(core, entry)
+        if entry.write_id is not None and (yield from own_write(core, entry)) is not None:
+            # that write may have ended the lease
+            yield from acquire(core, entry, known=entry.version, until=core.clock())
         if digest == entry.digest and entry.version:
             yield from _keep(core, entry, release)
         else:
