@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
 
@@ -24,6 +24,14 @@ class Kept:
     at: float
     why: str
     envelope: bytes
+
+
+class Blocking(Protocol):
+    """The store of a twin."""
+
+    def is_writer_thread(self) -> bool:
+        """Tell whether this thread works for the store now."""
+        ...
 
 
 class BlockingCalls:
@@ -116,16 +124,20 @@ class BlockingCalls:
 class AwaitedCalls:
     """The coroutine twin: the same calls, awaited. Cancelling an await undoes nothing."""
 
-    __slots__ = ("_ask", "_close", "is_writer_thread")
+    __slots__ = ("_ask", "_close", "_store")
 
     def __init__(
         self,
+        store: Blocking,
         ask: Callable[..., Awaitable[Any]],
         close: Callable[[], Awaitable[None]],
-        is_writer_thread: Callable[[], bool],
     ) -> None:
+        self._store = store  # kept alive: one that is collected closes its file
         self._ask, self._close = ask, close
-        self.is_writer_thread = is_writer_thread
+
+    def is_writer_thread(self) -> bool:
+        """Tell whether this thread works for the store now, so that a call would be refused."""
+        return self._store.is_writer_thread()
 
     async def acquire(
         self, name: str, id: str, owner: str, *, lease: float, known: int | None = None

@@ -227,9 +227,13 @@ class MemoryStore(BlockingCalls):
     def __init__(self, *, clock: Clock | None = None, wall: Clock | None = None) -> None:
         self._clock, self._wall = clock or machine_clock(), wall or time.time
         self._closed = False
-        self.aio = AwaitedCalls(self._ask_soon, self._close_soon, self.is_writer_thread)
         self._reset()
         _stores.add(self)
+
+    @property
+    def aio(self) -> AwaitedCalls:
+        """The coroutine twin; its calls return at once."""
+        return AwaitedCalls(self, self._ask_soon, self._close_soon)
 
     def is_writer_thread(self) -> bool:
         """Tell whether this thread is inside a call, so that another one would be refused."""

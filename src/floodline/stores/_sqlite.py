@@ -7,7 +7,6 @@ import os
 import time
 import weakref
 from _thread import get_ident
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +53,14 @@ class SQLiteStore(BlockingCalls):
         database.open()
         self._database = database
         self._writer = writer = Writer(database, self.path)
-        # methods of the writer, not of this object, or it would keep itself alive
-        self.aio = AwaitedCalls(writer.ask_soon, _closer(writer), writer.is_writer_thread)
         self._finalizer = weakref.finalize(self, writer.abandon)
         self._finalizer.atexit = False  # sessions save at exit; the file needs no goodbye
         _writers.add(writer)
+
+    @property
+    def aio(self) -> AwaitedCalls:
+        """The coroutine twin, on the same thread; both close together."""
+        return AwaitedCalls(self, self._writer.ask_soon, self._close_soon)
 
     def is_writer_thread(self) -> bool:
         """Tell whether this thread works for the store now, so that a call would be refused.
@@ -72,6 +74,9 @@ class SQLiteStore(BlockingCalls):
         self._finalizer.detach()
         self._writer.close()
 
+    async def _close_soon(self) -> None:
+        await asyncio.to_thread(self.close)
+
     def _ask(self, what: str, /, *args: Any) -> Any:
         return self._writer.ask(what, *args)
 
@@ -83,13 +88,6 @@ def _checked(path: str | os.PathLike[str]) -> str:
     if text == ":memory:":
         raise ConfigError("path=':memory:' would be lost at each reconnect; use MemoryStore()")
     return str(Path(text).absolute())  # a later chdir must not move the store
-
-
-def _closer(writer: Writer) -> Callable[[], Coroutine[Any, Any, None]]:
-    async def close() -> None:
-        await asyncio.to_thread(writer.close)
-
-    return close
 
 
 # SQLite keeps the locks of a process in its memory: a child that inherits an open connection

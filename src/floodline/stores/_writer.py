@@ -161,7 +161,7 @@ class Writer:
             with self._starting:
                 if self._thread is not None and not sys.is_finalizing():
                     return
-                if self._start():
+                if not sys.is_finalizing() and self._start():
                     return
             self._run_here()
         finally:
@@ -178,7 +178,7 @@ class Writer:
 
     def _run_here(self) -> None:
         """Do what waits on this thread; a thread that exit froze may hold the lock for ever."""
-        if not self._running.acquire(timeout=_LAST_PATIENCE if sys.is_finalizing() else -1):
+        if not self._running.acquire(timeout=_patience()):
             self._refuse(StoreUnavailable(f"{self._path!r} cannot be used any more at exit"))
             return
         try:
@@ -197,8 +197,7 @@ class Writer:
                 self._runner.run(batch)
             _settle(batch)
             del batch  # an idle thread holds nobody's bytes
-        with self._running:
-            self._runner.shut()
+        self._shut()
         self._ident = 0
 
     def _take(self, *, block: bool) -> list[Call]:
@@ -229,11 +228,15 @@ class Writer:
                 thread.join()
             else:
                 self._run_here()
-            with self._running:
-                self._runner.shut()
+            self._shut()
         finally:
             self._helpers.discard(me)
         self._refuse(StoreClosed(f"{self._path!r} was closed meanwhile; open it again"))
+
+    def _shut(self) -> None:
+        if self._running.acquire(timeout=_patience()):
+            self._runner.shut()
+            self._running.release()
 
     def _refuse(self, error: Exception) -> None:
         late: list[Call] = []
@@ -246,6 +249,10 @@ class Writer:
                 call.error = type(error)(*error.args)
                 late.append(call)
         _settle(late)
+
+
+def _patience() -> float:
+    return _LAST_PATIENCE if sys.is_finalizing() else -1
 
 
 def _settle(batch: Sequence[Call]) -> None:

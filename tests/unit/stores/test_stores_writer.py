@@ -244,6 +244,13 @@ def test_no_thread_and_no_file_is_left_behind(tmp_path: Path, way: str) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["s.db"], "the log was folded in"
 
 
+def test_the_twin_keeps_its_store(tmp_path: Path) -> None:
+    twin = SQLiteStore(tmp_path / "s.db").aio
+    gc.collect()
+    assert asyncio.run(twin.count("chat")) == 0
+    asyncio.run(twin.close())
+
+
 def test_closing_finishes_what_was_asked_before(store: SQLiteStore) -> None:
     async def main() -> list[Any]:
         with store._writer._running:
@@ -333,6 +340,10 @@ def test_a_thread_that_exit_froze_is_not_waited_for(
         patch.setattr(_writer.sys, "is_finalizing", lambda: True)
         with store._writer._running, pytest.raises(StoreUnavailable, match="at exit"):
             store.count("chat")
+        with store._writer._running:
+            store.close()
+        assert store._database._connection is not None
+    store._database.shut()
 
 
 def test_two_helpers_start_one_thread(store: SQLiteStore) -> None:
