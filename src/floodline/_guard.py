@@ -82,6 +82,11 @@ class Guard:
             finally:
                 self._running.discard(me)
 
+    def run_late_if_outside(self) -> None:
+        """As `run_late`, for who may be a guest: then the interrupted section does it."""
+        if self.late and not self.is_guest():
+            self.run_late()
+
     def _run_waiting(self) -> None:
         while self.late:
             try:

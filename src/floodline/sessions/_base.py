@@ -250,7 +250,10 @@ class SessionsBase(Generic[S]):
 def _shut_all_down() -> None:
     for holder in telemetry.holders():
         if isinstance(holder, SessionsBase) and not holder._core.table.closing:
-            holder._at_exit()
+            try:
+                holder._at_exit()
+            except BaseException as error:  # the others shall be saved too
+                holder._core.hook_failed("atexit", "*", error)
 
 
 def checked_id(id: object) -> str:

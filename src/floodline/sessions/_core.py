@@ -142,21 +142,22 @@ class Core:
         self._writes = itertools.count(1)
         self.retry_at = 0.0
         self.retry_delay = 0.0
+        self.tidying: set[int] = set()  # threads that see out what is due
 
     def locked(self, function: Callable[..., T], *args: Any) -> T:
         """Call a method of the table as one critical section."""
         guard = self.guard
-        with guard.lock:
-            if guard.busy:
-                raise interrupted()
-            guard.busy = True
-            try:
-                result = function(*args)
-            finally:
-                guard.busy = False
-        if guard.late:
-            guard.run_late()
-        return result
+        try:
+            with guard.lock:
+                if guard.busy:
+                    raise interrupted()
+                guard.busy = True
+                try:
+                    return function(*args)
+                finally:
+                    guard.busy = False
+        finally:
+            guard.run_late_if_outside()
 
     def new_write_id(self) -> str:
         """Return a name for one write that no other owner uses."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from _thread import get_ident
 from asyncio import _get_running_loop
 from functools import partial
 from types import TracebackType
@@ -75,6 +76,7 @@ class Use(UseBase[S]):
                 self._sessions._enter(self, step, self._wait)
         except BaseException:
             self.frame = None
+            guard.run_late_if_outside()
             raise
         state: S = self.entry.state  # type: ignore[union-attr]  # it is held now
         return state
@@ -155,12 +157,16 @@ class Sessions(SessionsBase[S]):
         The finalizer runs and the stored row is deleted. Closing what is closed does nothing.
         """
         checked_id(id)
-        if self._put_off(partial(self.close, id)):
+        if self._put_off(partial(self._close_late, id)):
             return True
         return self._run(close(self._core, id))
 
     def sweep(self) -> int:
-        """See out everything that is due now; returns how many sessions left."""
+        """See out everything that is due now; returns how many sessions left.
+
+        What the store refused is tried again, however short the time since the last try.
+        """
+        self._core.retry_at = 0.0
         return self._run(upkeep(self._core))
 
     def shed(self, limit: int) -> int:
@@ -186,6 +192,8 @@ class Sessions(SessionsBase[S]):
             pause = min(2 * pause, 0.05)
         self._close_own_store()
         self._say_shut_down(len(core.table.entries))
+        for ticker, tick in ((sweeper, self._tick), (renewer, self._renew_tick)):
+            ticker.want(tick, 0.0, start=False)  # their threads end when nobody needs them
         return len(core.table.entries)
 
     def __enter__(self) -> Sessions[S]:
@@ -204,8 +212,8 @@ class Sessions(SessionsBase[S]):
         if self._put_off(partial(self._exit_late, hold, error)):
             return
         problem = self._run(exit_hold(self._core, hold, error))
-        self._tidy(None)
         if problem is None:
+            self._tidy(None)
             return
         if error is None:
             raise problem
@@ -217,6 +225,13 @@ class Sessions(SessionsBase[S]):
             self._exit(hold, error)
         except Exception as problem:
             telemetry.emit("save_failed", self.name, id=hold.id, error=telemetry.describe(problem))
+
+    def _close_late(self, id: str) -> None:
+        """Close on behalf of a finalizer or signal handler, which has gone on long ago."""
+        try:
+            self.close(id)
+        except Exception as problem:
+            self._core.hook_failed("close", id, problem)
 
     def _put_off(self, operation: Any) -> bool:
         """Leave an operation for later if this thread interrupted us, or works for the store."""
@@ -238,13 +253,19 @@ class Sessions(SessionsBase[S]):
 
     def _tidy(self, leaver: Entry | None) -> None:
         """See out one entry, and a few of those that are due."""
-        core, table = self._core, self._core.table
+        core, table, me = self._core, self._core.table, get_ident()
         if leaver is not None:
             self._run(see_out(core, leaver))
-        if core.clock() >= table.next_check:
-            self._run(sweep(core, SLICE))
-        if table.unsaved and core.clock() >= core.retry_at:
-            self._run(retry_unsaved(core))
+        if me in core.tidying:  # a finalizer uses sessions: the loop down this stack goes on
+            return
+        core.tidying.add(me)
+        try:
+            if core.clock() >= table.next_check:
+                self._run(sweep(core, SLICE))
+            if table.unsaved and core.clock() >= core.retry_at:
+                self._run(retry_unsaved(core))
+        finally:
+            core.tidying.discard(me)
         if table.closing and not table.entries:
             self._close_own_store()
 
@@ -321,7 +342,7 @@ class Sessions(SessionsBase[S]):
         except Exception as error:
             self._core.hook_failed("store.renew", "*", error)
         self._renewing = False
-        if not self._core.table.leased:
+        if not self._core.table.entries:  # not `leased`: somebody may be about to get a lease
             return None
         self._renewing = True
         return self._core.policy.lease / 3
