@@ -84,6 +84,8 @@ class Ticker:
                 self._thread = mine  # a wish came between the two lines above
 
     def _take_wishes(self) -> None:
+        while self._heap and self._next.get(self._heap[0][2]) != self._heap[0][0]:
+            heapq.heappop(self._heap)  # it was wanted earlier, and was called then
         wait = max(0.0, self._heap[0][0] - self._clock()) if self._heap else 0.0
         try:
             due, tick = self._wishes.get(timeout=wait)
@@ -128,10 +130,11 @@ class Ticker:
 
 sweeper = Ticker("floodline-sweeper")  # runs users' finalizers, so it may hang
 renewer = Ticker("floodline-leases")  # runs no user code, so leases outlive a hanging finalizer
+sampler = Ticker("floodline-sampler")  # measures at short intervals, and must not wait for others
 
 
 def _after_fork() -> None:
-    for ticker in (sweeper, renewer):
+    for ticker in (sweeper, renewer, sampler):
         ticker._starting = threading.Lock()
         ticker._reset()
 

@@ -146,7 +146,7 @@ class SessionsBase(Generic[S]):
             pressure.attach(self)
 
     def __len__(self) -> int:
-        return self._core.locked(_look.count_live, self._core.table, self._core.clock())
+        return self._core.look(_look.count_live, self._core.table, self._core.clock())
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and self._find(id) is not None
@@ -156,7 +156,7 @@ class SessionsBase(Generic[S]):
 
     def ids(self) -> list[str]:
         """Return the ids of the live sessions."""
-        return self._core.locked(_look.live_ids, self._core.table, self._core.clock())
+        return self._core.look(_look.live_ids, self._core.table, self._core.clock())
 
     def peek(self, id: str) -> S | None:
         """Return the state of a live session without using it, or None; do not change it."""
@@ -165,7 +165,11 @@ class SessionsBase(Generic[S]):
 
     def touch(self, id: str) -> bool:
         """Count the idle time of a live session from now; False if it is not live."""
-        return self._core.locked(_look.touch, self._core.table, id, self._core.clock())
+        core = self._core
+        if core.guard.is_guest():
+            core.guard.late.append(partial(self.touch, id))
+            return id in self
+        return core.locked(_look.touch, core.table, id, core.clock())
 
     def bind(self, id: str, owner: object) -> None:
         """Park a live session when `owner`, the last of those bound to it, has died."""
@@ -193,7 +197,7 @@ class SessionsBase(Generic[S]):
         raise NotImplementedError
 
     def _find(self, id: str) -> Entry | None:
-        return self._core.locked(_look.find_live, self._core.table, id, self._core.clock())
+        return self._core.look(_look.find_live, self._core.table, id, self._core.clock())
 
     def __del__(self) -> None:
         """See out what a collected object still has in memory, so that nothing is lost."""

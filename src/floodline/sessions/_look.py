@@ -39,7 +39,7 @@ def find_live(table: Table, id: str, now: float) -> Entry | None:
 
 def live_ids(table: Table, now: float) -> list[str]:
     """Return the ids of all that `find_live` would find."""
-    return [key for key in table.entries if find_live(table, key, now)]
+    return [key for key in list(table.entries) if find_live(table, key, now)]
 
 
 def touch(table: Table, id: str, now: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 from hashlib import blake2b
 from typing import Any
@@ -18,7 +19,7 @@ from floodline.errors import (
     WouldBlockLoop,
 )
 from floodline.sessions._core import Await, Core, Flow, SeeOut, StoreCall, UserCall, who
-from floodline.sessions._entry import HELD, LEAVE, OPEN, WAIT, Entry, Hold
+from floodline.sessions._entry import HELD, LEAVE, OPEN, OPENING, WAIT, Entry, Hold
 from floodline.sessions._leases import acquire, give_lease_back, own_write
 from floodline.sessions._leaving import (
     close_state,
@@ -102,11 +103,24 @@ def busy_error(core: Core, hold: Hold) -> SessionBusy:
     holder = entry.holder if entry is not None else None
     if holder is None:
         return SessionBusy(f"session {hold.id!r} is still being saved or finalized; retry later")
+    if entry is not None and entry.phase == OPENING:
+        return SessionBusy(
+            f"session {hold.id!r} is still being opened by {name_of(entry.runner)}, asked for at\n"
+            f"{where_taken(holder)}retry later, or wait longer (busy_wait=)"
+        )
     age = format_duration(core.clock() - holder.since)
     return SessionBusy(
-        f"session {hold.id!r} is held by {holder.who} since {age}, taken at\n"
+        f"session {hold.id!r} is held by {name_of(holder.who)} since {age}, taken at\n"
         f"{where_taken(holder)}retry later, shorten the hold, or wait longer (busy_wait=)"
     )
+
+
+def name_of(who: object) -> str:
+    """Name a thread or task so that a person can find it."""
+    for thread in threading.enumerate():
+        if thread.ident == who:
+            return f"thread {thread.name!r}"
+    return str(who)
 
 
 def where_taken(hold: Hold) -> str:

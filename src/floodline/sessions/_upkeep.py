@@ -9,7 +9,7 @@ from floodline.sessions._core import Core, Flow, SeeOut, StoreCall, who
 from floodline.sessions._entry import Hold
 from floodline.sessions._leases import acquire
 from floodline.sessions._leaving import discard, leave, release
-from floodline.sessions._opening import take_lease, where_taken
+from floodline.sessions._opening import name_of, take_lease, where_taken
 from floodline.sessions._saving import save
 from floodline.sessions._stored import RECOUNT
 from floodline.telemetry import Reason
@@ -66,7 +66,7 @@ def _report_stuck(core: Core, now: float) -> None:
             core.policy.name,
             id=hold.id,
             seconds=now - hold.since,
-            holder=str(hold.who),
+            holder=name_of(hold.who),
             stack=where_taken(hold),
         )
     for entry in core.locked(_look.stuck_leavers, core.table, now):
@@ -102,6 +102,7 @@ def retry_unsaved(core: Core) -> Flow[None]:
         return
     for unsaved_id in list(core.table.unsaved):
         hold = Hold(unsaved_id)
+        hold.since = core.clock()
         entry = core.locked(core.table.take_unsaved, hold)
         problem: BaseException | None = None
         if entry is not None:
