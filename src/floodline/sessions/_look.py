@@ -32,7 +32,7 @@ def find_live(table: Table, id: str, now: float) -> Entry | None:
     entry = table.entries.get(id)
     if entry is None or entry.phase != LIVE or entry.leave is Reason.closed:
         return None
-    if table.is_free(entry) and table.expired(entry, now):
+    if table.is_free(entry) and not entry.failed and table.expired(entry, now):
         return None
     return entry
 
