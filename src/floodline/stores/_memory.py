@@ -78,12 +78,12 @@ class _Table:
         self, name: str, id: str, owner: str, lease: float, known: int | None
     ) -> Grant | Held:
         key, now = (name, id), self._clock()
+        self._fence += 1  # also for one who must wait, as in the file
         present = self._leases.get(key)
         if present is not None and present.owner != owner and present.since <= now < present.until:
             alive = not owner_is_dead(present.owner)
             if alive:
                 return Held(present.owner, present.until - now)
-        self._fence += 1
         self._leases[key] = _Lease(owner, self._fence, now, now + lease)
         row = self._rows.get(key)
         if row is None:
