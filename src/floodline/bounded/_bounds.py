@@ -21,6 +21,7 @@ from floodline.errors import ConfigError, TooLarge, Unweighable
 Weigh = Callable[[Any], int]
 
 INFINITE = float("inf")
+GONE = -INFINITE
 NO_LIMIT = sys.maxsize
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Generic
 
-from floodline.bounded._bounds import INFINITE
+from floodline.bounded._bounds import GONE, INFINITE
 from floodline.bounded._entry import Entry, K, V
 from floodline.bounded._order import Order
 
@@ -28,16 +28,17 @@ class Lines(Generic[K, V]):
         "_line",
         "_lru",
         "_place",
-        "_timed",
         "_touch",
         "budget",
+        "first",
         "safe",
+        "second",
         "seen",
+        "simple",
     )
 
     def __init__(self, order: str, ttl: float, idle: float) -> None:
         self._lru, self._idle = order == "lru", idle
-        self._timed = ttl != INFINITE or idle != INFINITE
         self._touch: Order[K, V] | None = None
         self._age: Order[K, V] | None = None
         self._place: Order[K, V] | None = None
@@ -50,14 +51,28 @@ class Lines(Generic[K, V]):
         line = {"lru": self._touch, "oldest": self._age, "fifo": self._place}[order]
         assert line is not None
         self._line: Order[K, V] = line
+        orders = [
+            o for o in (self._touch, self._age, self._place) if o is not None and o is not line
+        ]
+        self.first = line.runs
+        self.second = orders[0].runs if orders else self.first
+        self.simple = len(orders) < 2
         self.seen: list[Entry[K, V]] = []
-        self.budget = 0
+        self.budget = LAZY
         self.safe = INFINITE  # nothing can expire before this time
 
+    def append(self, entry: Entry[K, V], stamp: int) -> None:
+        """Put a new entry at the end of every line."""
+        if self._touch is not None:
+            self._touch.append(stamp, entry)
+        if self._age is not None:
+            self._age.append(stamp, entry)
+        if self._place is not None:
+            self._place.append(stamp, entry)
+
     def add(self, entry: Entry[K, V]) -> None:
-        """Put the entry into every line, at its place."""
-        if self._timed:
-            self.watch(entry)
+        """Put the entry back into every line, at its place."""
+        self.watch(entry)
         if self._touch is not None:
             entry.filed = stamp = entry.stamp
             self._touch.add(stamp, entry)
@@ -100,14 +115,10 @@ class Lines(Generic[K, V]):
         if until < self.safe:
             self.safe = until
 
-    def begin(self, budget: int = LAZY) -> None:
-        """Start a call that may put `budget` touched entries back in line."""
-        self.budget = budget
-
     def end(self) -> None:
-        """End the call: entries that it has seen must not be kept alive."""
-        if self.seen:
-            self.seen.clear()
+        """End a call: it has a budget again, and does not keep alive what it has seen."""
+        self.budget = LAZY
+        self.seen.clear()
 
     def pop(self) -> Entry[K, V] | None:
         """Take out who leaves next; beyond the budget the oldest of those seen in this call."""
@@ -116,14 +127,15 @@ class Lines(Generic[K, V]):
             entry = run[0]
             if entry.hold is not None:
                 self._park(entry)
-                continue
-            if self._lru and entry.stamp != entry.filed:
-                if self.budget:
-                    self._refile(entry, self._line)
-                    continue
+            elif not self._lru or entry.stamp == entry.filed:
+                self.remove(entry)
+                return entry
+            elif self.budget:
+                self._refile(entry, self._line)
+            else:
                 entry = self._oldest_seen() or entry
-            self.remove(entry)
-            return entry
+                self.remove(entry)
+                return entry
         return None
 
     def pop_expired(self, now: float, limit: int) -> list[Entry[K, V]]:
@@ -149,7 +161,7 @@ class Lines(Generic[K, V]):
             if entry is not None:
                 self.watch(entry)
         if idled is not None and idled.stamp != idled.filed:
-            self.safe = -INFINITE  # others behind it may have expired
+            self.safe = GONE  # others behind it may have expired
         return out
 
     def _head_of_age(self) -> Entry[K, V] | None:
@@ -172,7 +184,7 @@ class Lines(Generic[K, V]):
         return entry
 
     def _oldest_seen(self) -> Entry[K, V] | None:
-        inside = [entry for entry in self.seen if entry.dies != -INFINITE]
+        inside = [entry for entry in self.seen if entry.dies != GONE]
         return min(inside, key=_stamp, default=None)
 
     def _refile(self, entry: Entry[K, V], order: Order[K, V]) -> None:

@@ -225,7 +225,9 @@ class BoundedMap(MutableMapping[K, V]):
         weight = 0 if self._plain else self._weigh(value)
         now = self._clock()
         guard, table = self._guard, self._table
-        with guard.lock:  # as in `Section.run`: the calls between would cost a fifth more
+        lock = guard.lock
+        lock.acquire()  # as in `Section.run`, but for half the price of a `with`
+        try:
             if guard.busy:
                 self._set_late(key, value)
                 return
@@ -237,6 +239,8 @@ class BoundedMap(MutableMapping[K, V]):
                     table.gone = []
             finally:
                 guard.busy = False
+        finally:
+            lock.release()
         if gone and self._hooked:
             self._exits.tell(gone)
         if guard.late:

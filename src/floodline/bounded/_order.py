@@ -20,13 +20,12 @@ class Order(Generic[K, V]):
     compared by their numbers and found by identity.
     """
 
-    __slots__ = ("_firsts", "_key", "_last", "runs")
+    __slots__ = ("_firsts", "_key", "runs")
 
     def __init__(self, key: Key) -> None:
         self._key: attrgetter[Any] = attrgetter(key)
         self.runs: list[list[Entry[K, V]]] = [[]]  # only a single run may be empty
         self._firsts = [0]
-        self._last = 0
 
     def head(self) -> Entry[K, V] | None:
         """Return the entry with the lowest number."""
@@ -35,10 +34,14 @@ class Order(Generic[K, V]):
 
     def add(self, number: int, entry: Entry[K, V]) -> None:
         """Put `entry` in at its number."""
-        if number < self._last:
+        run = self.runs[-1]
+        if not run or number > self._key(run[-1]):
+            self.append(number, entry)
+        else:
             self._insert(number, entry)
-            return
-        self._last = number
+
+    def append(self, number: int, entry: Entry[K, V]) -> None:
+        """Put `entry` in at a number that is higher than all others."""
         run = self.runs[-1]
         if len(run) < RUN:
             run.append(entry)

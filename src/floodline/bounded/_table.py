@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Final, Generic, NamedTuple
 
-from floodline.bounded._bounds import INFINITE
+from floodline.bounded._bounds import GONE
 from floodline.bounded._entry import Entry, Exit, Hold, K, V
 from floodline.bounded._lines import LAZY, Lines
+from floodline.bounded._order import RUN
 from floodline.telemetry import Reason
 
 MISSING: Final[Any] = object()
@@ -125,30 +126,73 @@ class Table(Generic[K, V]):
 
     def put(self, key: K, value: V, weight: int, now: float) -> None:
         """Set `key`, after making room for it."""
-        lines, entries = self._lines, self.entries
-        lines.budget = LAZY
+        lines = self._lines
         if now >= lines.safe:
             self._expire(now, LAZY)
-        self.ticks = stamp = self.ticks + 1
-        self._stamped += 1
-        if key in entries and (found := self._living(key, now)) is not None:
-            self._replace(found, value, weight, now, stamp)
+        if key in self.entries and (entry := self._living(key, now)) is not None:
+            self._replace(entry, value, weight, now)
         else:
-            if len(entries) >= self._max_items or self.bytes + weight > self._max_bytes:
-                self._make_room(1, weight, now)
-            entry: Entry[K, V] = Entry()
-            entry.key, entry.value, entry.weight = key, value, weight
-            entry.stamp = entry.renewed = entry.place = stamp
-            entry.touched, entry.dies, entry.hold = now, now + self._ttl, None
-            lines.add(entry)
-            entries[key] = entry
-            self.bytes += weight
-            if self.leftovers:
-                self.leftovers.pop(key, None)
+            self._insert(key, value, weight, now)
+        self._stamped += 1
         if lines.seen:
             lines.end()
 
-    def _replace(self, entry: Entry[K, V], value: V, weight: int, now: float, stamp: int) -> None:
+    def _insert(self, key: K, value: V, weight: int, now: float) -> None:
+        lines, entries = self._lines, self.entries
+        if len(entries) >= self._max_items:
+            self._evict_first(now)
+        if len(entries) >= self._max_items or self.bytes + weight > self._max_bytes:
+            self._make_room(1, weight, now)
+        entry: Entry[K, V] = Entry()
+        self.ticks = stamp = self.ticks + 1
+        entry.stamp = entry.filed = entry.renewed = entry.place = stamp
+        entry.key = key
+        entry.value = value
+        entry.weight = weight
+        entry.touched = now
+        entry.dies = dies = now + self._ttl
+        entry.hold = None
+        if dies < lines.safe or now + self.idle < lines.safe:
+            lines.watch(entry)
+        run, other = lines.first[-1], lines.second[-1]
+        if lines.simple and len(run) < RUN and len(other) < RUN:  # as in `Lines.append`, in short
+            run.append(entry)
+            if other is not run:
+                other.append(entry)
+        else:
+            lines.append(entry, stamp)
+        entries[key] = entry
+        self.bytes += weight
+        if self.leftovers:
+            self.leftovers.pop(key, None)
+
+    def _evict_first(self, now: float) -> None:
+        """Evict who stands first in all lines, untouched: the usual case of `_make_room`."""
+        lines = self._lines
+        run, other = lines.first[0], lines.second[0]
+        entry = run[0] if run else None
+        if (
+            entry is None
+            or entry.stamp != entry.filed
+            or entry.hold is not None
+            or entry is not other[0]
+            or len(run) < 2
+            or len(other) < 2
+            or not lines.simple
+            or now >= lines.safe
+            or self.leftovers is not None
+        ):
+            return
+        del run[0]
+        if other is not run:
+            del other[0]
+        del self.entries[entry.key]
+        self.bytes -= entry.weight
+        entry.dies = GONE
+        self.left["count"] += 1
+        self.gone.append((entry.key, entry.value, COUNT))
+
+    def _replace(self, entry: Entry[K, V], value: V, weight: int, now: float) -> None:
         if value is not entry.value:
             hold = entry.hold
             self._let_go(entry, REPLACED)
@@ -156,8 +200,8 @@ class Table(Generic[K, V]):
                 self._lines.add(entry)
         self.bytes += weight - entry.weight
         entry.value, entry.weight = value, weight
-        entry.stamp, entry.touched = stamp, now
-        entry.dies = now + self._ttl
+        self.ticks = entry.stamp = stamp = self.ticks + 1
+        entry.touched, entry.dies = now, now + self._ttl
         self._lines.renew(entry, stamp)
         if len(self.entries) > self._max_items or self.bytes > self._max_bytes:
             self._make_room_beside(entry, now)
@@ -202,21 +246,20 @@ class Table(Generic[K, V]):
         self.bytes = 0
         for entry in entries:
             reason = CLOSED if self.alive(entry, now) else self._why(entry)
-            entry.dies = -INFINITE
+            entry.dies = GONE
             self._let_go(entry, reason)
         if self.leftovers is not None:
             self.leftovers.clear()
 
     def sweep(self, now: float, limit: int, budget: int) -> int:
         """Remove at most `limit` expired entries, and put at most `budget` back in line."""
-        self._lines.begin(budget)
+        self._lines.budget = budget
         removed = self._expire(now, limit)
         self._lines.end()
         return removed
 
     def shed(self, limit: int, reason: Reason, now: float) -> list[Entry[K, V]]:
         """Remove up to `limit` entries that are not pinned, in order."""
-        self._lines.begin()
         shed: list[Entry[K, V]] = []
         while len(shed) < limit and (victim := self._lines.pop()) is not None:
             self._drop(victim, reason if self.alive(victim, now) else self._why(victim))
@@ -231,19 +274,13 @@ class Table(Generic[K, V]):
         return len(expired)
 
     def _make_room(self, items: int, weight: int, now: float) -> None:
-        while True:
-            if len(self.entries) + items > self._max_items:
-                reason = COUNT
-            elif self.bytes + weight > self._max_bytes:
-                reason = BYTES
-            else:
-                return
+        max_items, max_bytes = self._max_items - items, self._max_bytes - weight
+        while (crowded := len(self.entries) > max_items) or self.bytes > max_bytes:
             victim = self._lines.pop()
             if victim is None:
                 return  # all that is left is in use, and may stand above the bound
-            if now >= victim.dies or now >= victim.touched + self.idle:
-                reason = self._why(victim)
-            self._drop(victim, reason)
+            reason = COUNT if crowded else BYTES
+            self._drop(victim, reason if self.alive(victim, now) else self._why(victim))
 
     def _remove(self, entry: Entry[K, V], reason: Reason) -> None:
         if entry.hold is None or not entry.hold.parked:
@@ -254,7 +291,7 @@ class Table(Generic[K, V]):
         """Let an entry go that stands in no line any more."""
         del self.entries[entry.key]
         self.bytes -= entry.weight
-        entry.dies = -INFINITE
+        entry.dies = GONE
         if self.leftovers is not None and reason is not CLOSED:
             leftover = self.leftovers[entry.key] = Leftover(entry.value, self.forget)
             leftover.key, leftover.weight = entry.key, entry.weight
@@ -299,7 +336,6 @@ class Table(Generic[K, V]):
         self.ticks = entry.stamp = self.ticks + 1
         self._stamped += 1
         entry.touched = now
-        self._lines.begin()
         if hold.parked:
             self._lines.add(entry)
         else:
