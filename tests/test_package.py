@@ -37,6 +37,14 @@ PUBLIC = {
         "Sheds",
     ],
     "floodline.cli": ["main"],
+    "floodline.exporters": [
+        "METRICS",
+        "Metric",
+        "PrometheusCollector",
+        "instrument_otel",
+        "metrics_text",
+        "prometheus_app",
+    ],
     "floodline.history": [
         "Archive",
         "Conversation",
@@ -133,6 +141,11 @@ def test_containers_bring_no_third_party_module():
 def test_sessions_bring_no_web_server_and_no_command_line():
     loaded = modules_after("from floodline import Sessions, AsyncSessions, Conversation")
     assert not loaded & {"anyio", "attrs", "click", "httpx", "rich", "starlette", "uvicorn"}
+
+
+def test_exporters_bring_their_libraries_only_when_they_are_used():
+    loaded = modules_after("import floodline.exporters")
+    assert not {name.partition(".")[0] for name in loaded} & {"opentelemetry", "prometheus_client"}
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():
