@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from floodline.bounded import Batch, BoundedLog, BoundedMap
     from floodline.history import Conversation
+    from floodline.memory import GCController, MemoryBudget, MemoryTracker, track_memory
     from floodline.sessions import AsyncSessions, Sessions, SessionScope
     from floodline.telemetry import Reason
 
@@ -19,9 +20,13 @@ __all__ = [
     "BoundedLog",
     "BoundedMap",
     "Conversation",
+    "GCController",
+    "MemoryBudget",
+    "MemoryTracker",
     "Reason",
     "SessionScope",
     "Sessions",
+    "track_memory",
 ]
 
 _HOMES = {
@@ -30,9 +35,13 @@ _HOMES = {
     "BoundedLog": "bounded",
     "BoundedMap": "bounded",
     "Conversation": "history",
+    "GCController": "memory",
+    "MemoryBudget": "memory",
+    "MemoryTracker": "memory",
     "Reason": "telemetry",
     "SessionScope": "sessions",
     "Sessions": "sessions",
+    "track_memory": "memory",
 }
 
 

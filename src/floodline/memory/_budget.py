@@ -1,0 +1,326 @@
+"""A line that the memory of the process must not pass, and what is done when it does."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from floodline import telemetry
+from floodline._guard import Guard
+from floodline._time import Clock, monotonic, sweeper
+from floodline._units import Duration, Size, format_size, parse_choice, parse_count, parse_duration
+from floodline.errors import ConfigError
+from floodline.memory._collector import GCController
+from floodline.memory._holders import Holders
+from floodline.memory._lines import Ground, Line, parse_line
+from floodline.memory._probes import Probe
+from floodline.telemetry import Stats
+
+ACTIONS = ("shed", "alert")
+BACK = 15 / 16  # the target below a limit, if none is given: 75% for 80%
+MOST_ROUNDS = 50  # of one check; more is done by the next
+MOST_ITEMS = 4096  # of one round; slices double while they do not suffice
+_numbers = itertools.count(1)
+
+
+@dataclass(slots=True, frozen=True)
+class BudgetEvent:
+    """What `on_event` gets; sizes are bytes.
+
+    `kind` is `warn`, `critical`, `pressure` (the line was passed), `relieved` (back at the target)
+    or `exhausted` (nothing more can go, and it is still too much).
+    """
+
+    kind: str
+    budget: str
+    used: int
+    limit: int
+    target: int
+    shed: int
+
+
+@dataclass(slots=True, frozen=True)
+class Check:
+    """What one look at the memory found and did; `used` is after shedding."""
+
+    used: int
+    limit: int
+    target: int
+    level: str
+    shed: int
+    rounds: int
+    exhausted: bool
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class BudgetStats(Stats):
+    """`items` are attached holders, `bytes` the memory last seen, `max_bytes` the line."""
+
+    target: int
+    level: str
+    action: str
+    checks: int
+    episodes: int
+    rounds: int
+    shed: int
+    exhausted: int
+    errors: int
+    collections: int
+    reclaimed: int
+    pause: float
+
+
+class MemoryBudget:
+    """Has holders shed when memory passes `limit`, until it is back at `target`.
+
+    `Sessions(pressure=budget)` and bounded containers attach themselves; each budget sheds only
+    its own holders, those unused for longest first, `step` items and more a round, then collects,
+    trims and measures again. It ends at the target, or when nothing more can go, and says which.
+    `limit`, `target`, `warn` and `critical` are sizes, or shares of the cgroup's limit, else of the
+    machine. With `action="alert"` it only tells. Events of one kind come at most once a `cooldown`.
+    Looks every `every` seconds once a holder is attached or `on_event` is given; else `check()`.
+    """
+
+    def __init__(
+        self,
+        limit: Size = "80%",
+        *,
+        target: Size | None = None,
+        warn: Size | None = None,
+        critical: Size | None = None,
+        action: str = "shed",
+        every: Duration | None = "1 s",
+        cooldown: Duration = "60 s",
+        step: int = 64,
+        on_event: Callable[[BudgetEvent], object] | None = None,
+        probe: Probe | None = None,
+        total: Probe | None = None,
+        name: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.name = name or f"budget-{next(_numbers)}"
+        self._limit = parse_line(limit, "limit")
+        self._target = self._limit.scaled(BACK) if target is None else parse_line(target, "target")
+        self._alarms = {
+            kind: parse_line(line, kind)
+            for kind, line in (("critical", critical), ("warn", warn))
+            if line is not None
+        }
+        self._action = parse_choice(action, "action", ACTIONS)
+        self._every = None if every is None else parse_duration(every, "every")
+        self._cooldown = parse_duration(cooldown, "cooldown", zero=True)
+        self._step = parse_count(step, "step")
+        if on_event is not None and not callable(on_event):
+            raise ConfigError(f"on_event={on_event!r} cannot be called; give a function or None")
+        self._on_event = on_event
+        lines: list[Line] = [self._limit, self._target, *self._alarms.values()]
+        self._ground = Ground(any(line.share for line in lines), probe, total)
+        self._clock = clock or monotonic
+        self._holders = Holders()
+        self._guard = Guard()
+        self._start()
+        self._collector = GCController(trim=True, probe=self._used, name=f"{self.name}.gc")
+        self._last = self._first_look()
+        telemetry.register(self)
+        if on_event is not None:
+            self._want_tick()
+
+    def _start(self) -> None:
+        self._checking = self._pressed = self._ticking = self._is_exhausted = False
+        self._said: dict[str, float] = {}
+        self._checks = self._episodes = self._rounds = self._shed = 0
+        self._exhausted = self._errors = self._hook_errors = 0
+
+    def _first_look(self) -> Check:
+        used, total = self._ground.measure()
+        limit, target = self._limit.at(total), self._target.at(total)
+        if not 0 < target < limit:
+            raise ConfigError(
+                f"target={format_size(target)} must lie below limit={format_size(limit)}; "
+                "give a lower target"
+            )
+        return Check(used, limit, target, "ok", 0, 0, False)
+
+    # ---- holders
+
+    def attach(self, holder: object) -> None:
+        """Ask this holder too when memory is short; it is not kept alive, but keeps the budget."""
+        self._holders.add(holder, self)
+        self._want_tick()
+
+    def _holder_gone(self, key: int) -> None:
+        self._holders.forget(key)
+
+    # ---- looking
+
+    def check(self) -> Check:
+        """Measure now and do what is due; while another thread does so, its last result is told.
+
+        On the thread of an event loop with `AsyncSessions` attached it raises `WouldBlockLoop`
+        when it would have to wait for that loop: `await acheck()` there.
+        """
+        claimed: list[bool] = []
+        self._guard.run(partial(self._claim, claimed))
+        if claimed != [True]:
+            return self._last
+        try:
+            self._last = self._look()
+        finally:
+            self._checking = False
+        return self._last
+
+    async def acheck(self) -> Check:
+        """Check in a thread, for coroutines."""
+        import asyncio
+
+        return await asyncio.to_thread(self.check)
+
+    def _claim(self, claimed: list[bool]) -> None:
+        claimed.append(not self._checking)
+        self._checking = True
+
+    def _look(self) -> Check:
+        used, total = self._ground.measure()
+        limit = self._limit.at(total)
+        target = min(self._target.at(total), limit)
+        self._checks += 1
+        level = next((kind for kind, line in self._alarms.items() if used > line.at(total)), "ok")
+        if level != "ok":
+            self._say(level, used, limit, target, 0)
+        if used > limit:
+            level = "critical" if level == "critical" else "pressure"
+            if not self._pressed:
+                self._say("pressure", used, limit, target, 0)
+                self._episodes += self._action == "shed"
+        if self._action == "alert":
+            return Check(used, limit, target, level, 0, 0, False)
+        if not self._pressed and used <= limit:
+            self._is_exhausted = False
+            return Check(used, limit, target, level, 0, 0, False)
+        self._pressed = True
+        return self._relieve(Check(used, limit, target, level, 0, 0, False))
+
+    def _relieve(self, found: Check) -> Check:
+        """Shed round by round: to the target, to the last that can go, or to the next check."""
+        used, limit, target = found.used, found.limit, found.target
+        shed = rounds = 0
+        exhausted = False
+        step = self._step
+        while used > target and rounds < MOST_ROUNDS:
+            went = self._holders.shed(step, self.name)
+            self._errors += went.errors
+            if went.items == 0 and not went.sure:
+                break  # somebody is still at it
+            rounds += 1
+            shed += went.items
+            exhausted = went.items == 0
+            if went.items or self._may_collect():
+                self._said["collected"] = self._clock()
+                self._collector.collect()
+            used = self._used()
+            if exhausted:
+                break
+            step = min(2 * step, MOST_ITEMS)
+        exhausted = exhausted and used > target
+        self._rounds += rounds
+        self._shed += shed
+        self._pressed = used > target and not exhausted
+        if exhausted:
+            self._exhausted += not self._is_exhausted
+            self._say("exhausted", used, limit, target, shed)
+        elif not self._pressed:
+            self._say("relieved", used, limit, target, shed)
+        self._is_exhausted = exhausted
+        return Check(used, limit, target, found.level, shed, rounds, exhausted)
+
+    def _may_collect(self) -> bool:
+        """Nothing went: a collection may help, but not at every look for as long as that lasts."""
+        last = self._said.get("collected")
+        return last is None or self._clock() - last >= self._cooldown
+
+    def _used(self) -> int:
+        return self._ground.measure()[0]
+
+    # ---- telling
+
+    def _say(self, kind: str, used: int, limit: int, target: int, shed: int) -> None:
+        now, last = self._clock(), self._said.get(kind)
+        if last is not None and now - last < self._cooldown:
+            return
+        self._said[kind] = now
+        telemetry.emit(
+            f"memory_{kind}",
+            self.name,
+            used=format_size(used),
+            limit=format_size(limit),
+            target=format_size(target),
+            shed=shed,
+        )
+        if self._on_event is None:
+            return
+        try:
+            self._on_event(BudgetEvent(kind, self.name, used, limit, target, shed))
+        except Exception as error:
+            self._hook_errors += 1
+            telemetry.emit("hook_error", self.name, error=telemetry.describe(error))
+
+    def stats(self) -> BudgetStats:
+        """Return the figures of the last check and the sums over all of them."""
+        last, gc = self._last, self._collector.stats()
+        return BudgetStats(
+            kind="budget",
+            name=self.name,
+            items=len(self._holders),
+            bytes=last.used,
+            max_bytes=last.limit,
+            hook_errors=self._hook_errors,
+            target=last.target,
+            level=last.level,
+            action=self._action,
+            checks=self._checks,
+            episodes=self._episodes,
+            rounds=self._rounds,
+            shed=self._shed,
+            exhausted=self._exhausted,
+            errors=self._errors,
+            collections=gc.collections,
+            reclaimed=gc.reclaimed,
+            pause=gc.pause,
+        )
+
+    def __repr__(self) -> str:
+        return f"<MemoryBudget {self.name!r}: {format_size(self._last.limit)}>"
+
+    # ---- ticking
+
+    def _want_tick(self) -> None:
+        if self._every is not None and not self._ticking:
+            self._ticking = True
+            sweeper.want(self._tick, self._every)
+
+    def _tick(self) -> float | None:
+        self._ticking = False
+        if not self._holders and self._on_event is None:
+            return None
+        self._ticking = True
+        self.check()
+        return min(self._every or 1.0, 0.05) if self._pressed else self._every
+
+    def _after_fork(self) -> None:
+        self._guard.reset()
+        self._start()
+
+
+def _go_on_in_child() -> None:
+    """Nobody calls a budget, so nobody else would start its ticks in a forked worker."""
+    for budget in telemetry.holders():
+        if isinstance(budget, MemoryBudget) and (budget._holders or budget._on_event):
+            budget._want_tick()
+
+
+if hasattr(os, "register_at_fork"):
+    # after `_time`, which is imported above, has made the child's ticker
+    os.register_at_fork(after_in_child=_go_on_in_child)

@@ -1,0 +1,72 @@
+"""Lines that memory must not pass: sizes, or shares of what there is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from floodline._units import Size, parse_size
+from floodline.errors import ConfigError
+from floodline.memory import _cgroup
+from floodline.memory._probes import Probe, machine_memory, rss
+
+_SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
+
+
+@dataclass(slots=True, frozen=True)
+class Line:
+    """A size in bytes, or a share of the memory there is."""
+
+    size: int = 0
+    share: float = 0.0
+
+    def at(self, total: int) -> int:
+        """Return the bytes, where `total` is the memory there is."""
+        return self.size or int(total * self.share)
+
+    def scaled(self, factor: float) -> Line:
+        """Return a line that much lower or higher."""
+        return Line(int(self.size * factor), self.share * factor)
+
+
+def parse_line(value: Size, what: str) -> Line:
+    """Read `"80%"` as a share and everything else as a size; `what` names the setting in errors."""
+    found = _SHARE.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return Line(size=parse_size(value, what))
+    share = float(found[1]) / 100
+    if not 0 < share <= 1:
+        raise ConfigError(f"{what}={value!r} must be above 0% and at most 100%")
+    return Line(share=share)
+
+
+@dataclass(slots=True, frozen=True)
+class Ground:
+    """What memory is used, and how much there is of it.
+
+    Shares are of the lowest cgroup limit, and then all that is charged to that cgroup counts,
+    because the kernel counts so before it kills. Without such a limit they are of the machine's
+    memory, and then, as for sizes, the resident memory of this process counts.
+    """
+
+    shares: bool
+    probe: Probe | None
+    total: Probe | None
+    root: Path = _cgroup.ROOT
+
+    def measure(self) -> tuple[int, int]:
+        """Return the bytes in use and the bytes there are (0 if no line asks for them)."""
+        if not self.shares:
+            return self._used(), 0
+        if self.total is not None:
+            return self._used(), int(self.total() or 0)
+        found = _cgroup.binding(self.root)
+        if found is None:
+            return self._used(), machine_memory()
+        if self.probe is None and found.usage is not None:
+            return found.usage, found.limit
+        return self._used(), found.limit
+
+    def _used(self) -> int:
+        return int((self.probe or rss)() or 0)

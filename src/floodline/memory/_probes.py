@@ -1,0 +1,142 @@
+"""What can be measured of this process: each probe is a callable that answers one number.
+
+Standard library only, because the probe inside a watched process imports this; psutil is asked
+where there is no /proc, and only when something is read.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from floodline.errors import ConfigError
+from floodline.memory import _cgroup, _portable
+from floodline.memory._statm import statm
+
+
+class Probe(Protocol):
+    """Answers a number of this moment, or None where the platform cannot tell."""
+
+    def __call__(self) -> float | None:
+        """Measure now."""
+        ...
+
+
+def rss() -> int:
+    """Return the resident bytes of this process; on Linux one system call on a kept file."""
+    return statm.read()[1] if statm.exists else _portable.rss()
+
+
+def vsz() -> int:
+    """Return the bytes of address space of this process."""
+    return statm.read()[0] if statm.exists else _portable.vsz()
+
+
+def allocated_blocks() -> int:
+    """Return how many blocks Python's own allocator has handed out."""
+    return sys.getallocatedblocks()
+
+
+def gc_pending() -> int:
+    """Return how many new objects and young collections the collector has counted since its last.
+
+    It counts on while automatic collection is off.
+    """
+    return sum(gc.get_count())
+
+
+def gc_collections() -> int:
+    """Return how often the collector has run, in all generations, since the start."""
+    return sum(generation["collections"] for generation in gc.get_stats())
+
+
+def threads(task: str = "/proc/self/task") -> int:
+    """Return the threads of the process, those of C libraries too where /proc shows them."""
+    try:
+        return len(list(Path(task).iterdir()))
+    except OSError:
+        return threading.active_count()
+
+
+def open_files(folders: Iterable[str] = ("/proc/self/fd", "/dev/fd")) -> int | None:
+    """Return the open file descriptors (on Windows: handles)."""
+    for folder in folders:
+        try:
+            return len(list(Path(folder).iterdir())) - 1  # without the one that lists
+        except OSError:
+            continue
+    return _portable.open_files()
+
+
+def asyncio_tasks() -> int | None:
+    """Return the asyncio tasks that exist in all event loops, done ones too while referenced.
+
+    0 if nobody has imported asyncio; None where Python does not tell it across loops (3.14).
+    """
+    tasks = sys.modules.get("asyncio.tasks")
+    if tasks is None:
+        return 0
+    known = [getattr(tasks, name, None) for name in ("_all_tasks", "_scheduled_tasks")]
+    eager = getattr(tasks, "_eager_tasks", ())
+    found = next((tasks for tasks in known if tasks is not None), None)
+    return None if found is None else len(found) + len(eager)
+
+
+def machine_memory() -> int:
+    """Return the bytes of memory of the machine."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return _portable.machine_memory()
+
+
+def cgroup_usage() -> int | None:
+    """Return the working set of the cgroup whose limit binds this process; None without one."""
+    found = _cgroup.binding()
+    return None if found is None else found.usage
+
+
+def cgroup_limit() -> int | None:
+    """Return the lowest memory limit above this process; None if nothing limits it."""
+    found = _cgroup.binding()
+    return None if found is None else found.limit
+
+
+def psi_some(root: Path = _cgroup.ROOT) -> float | None:
+    """Return in how many percent of the last 10 s some task waited for memory."""
+    return _cgroup.stall("some", root)
+
+
+def psi_full(root: Path = _cgroup.ROOT) -> float | None:
+    """Return in how many percent of the last 10 s all tasks waited for memory."""
+    return _cgroup.stall("full", root)
+
+
+PROBES: Mapping[str, Probe] = {
+    "rss": rss,
+    "vsz": vsz,
+    "allocated_blocks": allocated_blocks,
+    "gc_pending": gc_pending,
+    "gc_collections": gc_collections,
+    "threads": threads,
+    "open_files": open_files,
+    "asyncio_tasks": asyncio_tasks,
+    "machine_memory": machine_memory,
+    "cgroup_usage": cgroup_usage,
+    "cgroup_limit": cgroup_limit,
+    "psi_some": psi_some,
+    "psi_full": psi_full,
+}
+
+
+def measure(*names: str) -> dict[str, float | None]:
+    """Return what the named probes answer now, else all of them; None where one cannot tell."""
+    for name in names:
+        if name not in PROBES:
+            raise ConfigError(f"{name!r} is no probe; choose of {', '.join(PROBES)}")
+    return {name: PROBES[name]() for name in names or PROBES}

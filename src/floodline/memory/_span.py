@@ -1,0 +1,208 @@
+"""One run of a stage, and which of them is running in this thread or task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from floodline.errors import ConfigError
+from floodline.memory._tracing import Lines
+
+if TYPE_CHECKING:
+    from floodline.memory._tracker import MemoryTracker
+
+_current: ContextVar[Span | None] = ContextVar("floodline_memory_span", default=None)
+
+
+@dataclass(slots=True, frozen=True)
+class StageRun:
+    """What listeners get when a span has ended; sizes are bytes."""
+
+    name: str
+    growth: int
+    own: int
+    peak: int
+    seconds: float
+    failed: bool
+    overlapped: bool
+
+
+class Span:
+    """One run of a stage: `with tracker.stage("load") as span:`. Its figures stand when it ended.
+
+    `growth` is resident memory at the end less that at the start. `ran` leaves out the time in
+    which a tracked coroutine or generator around it was suspended; `own` is `ran` less the nested
+    spans. `peak` is the highest seen at its edges, in nested spans and by `sample()` meanwhile.
+    `overlapped` tells that other spans, neither around nor inside it, ran at the same time: then
+    `growth` is theirs too.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_given",
+        "_inner",
+        "_nested",
+        "_number",
+        "_outer",
+        "_resumed",
+        "_resumer",
+        "_start",
+        "_tracker",
+        "before",
+        "began",
+        "closed",
+        "descendants",
+        "failed",
+        "growth",
+        "name",
+        "overlapped",
+        "peak",
+        "ran",
+        "seconds",
+    )
+
+    def __init__(self, tracker: MemoryTracker, name: str) -> None:
+        self._tracker, self.name = tracker, name
+        self.began: float | None = None
+        self.before: Lines | None = None
+        self._resumed: int | None = None
+        self._outer: Span | None = None
+        self._inner: Span | None = None
+        self._resumer: Span | None = None
+        self.closed = self.failed = self.overlapped = False
+        self.growth = self.ran = self.peak = self.descendants = 0
+        self._start = self._nested = self._given = self._number = 0
+        self.seconds = 0.0
+
+    @property
+    def own(self) -> int:
+        """Growth while it ran itself and no span inside it did."""
+        return self.ran - self._nested
+
+    @property
+    def attributable(self) -> int:
+        """The growth that can be laid to its charge: all of it, unless others ran meanwhile."""
+        return self.ran if self.overlapped else self.growth
+
+    def __enter__(self) -> Span:
+        self.begin()
+        self._resumed = self._start
+        _current.set(self)
+        return self
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        self.leave()
+        self.end(failed=error is not None)
+
+    def leave(self) -> None:
+        """Stop to be what runs here; not if it ends in another context, or out of turn."""
+        if _current.get() is self:
+            _current.set(self._outer)
+
+    def begin(self) -> None:
+        """Start to count; what runs from now on is not yet inside."""
+        if self.began is not None:
+            raise ConfigError(f"this run of {self.name!r} has begun already; call stage() again")
+        outer = _current.get()
+        while outer is not None and outer.closed:
+            outer = outer._outer
+        self._outer = outer
+        self._start = self.peak = self._tracker._begun(self)
+        self.began = self._tracker._clock()
+
+    def end(self, *, failed: bool) -> None:
+        """Stop to count, and tell the tracker."""
+        if self.closed or self.began is None:
+            return
+        self.closed, self.failed = True, failed
+        size = self._tracker._read()
+        self.seconds = self._tracker._clock() - self.began
+        if self._resumed is not None:
+            self._settle(size)
+        self.growth = size - self._start
+        self.peak = max(self.peak, size)
+        self._tracker._ended(self, size)
+        while self._outer is not None and self._outer.closed:
+            self._outer = self._outer._outer  # a chain of tasks must not keep its whole past
+
+    def resume(self) -> None:
+        """A tracked coroutine or generator goes on, and what was open inside it."""
+        self._resumer = _current.get()
+        _current.set(self._inner or self)
+        for span in self._chain():
+            span._resumed = span._tracker._read()
+
+    def suspend(self) -> None:
+        """A tracked coroutine or generator waits: what grows now is not its doing."""
+        inner = _current.get()
+        self._inner = inner if inner is not None and self in inner._line() else None
+        for span in self._chain():
+            if span._resumed is not None:
+                span._settle(span._tracker._read())
+        _current.set(self._resumer)
+        self._resumer = None
+
+    def _chain(self) -> Iterator[Span]:
+        """Yield what is open, from the innermost span out to this one."""
+        for span in (self._inner or self)._line():
+            if not span.closed:
+                yield span
+            if span is self:
+                return
+
+    def _line(self) -> Iterator[Span]:
+        span: Span | None = self
+        while span is not None:
+            yield span
+            span = span._outer
+
+    def _settle(self, size: int) -> None:
+        assert self._resumed is not None
+        grown = size - self._resumed
+        self._resumed = None
+        self.ran += grown
+        self.peak = max(self.peak, size)
+        around = next(self.around(), None)
+        if around is not None and around._resumed is not None:
+            self._given += grown
+
+    def around(self) -> Iterator[Span]:
+        """Yield the open spans of the same tracker around this one, the nearest first."""
+        for span in self._line():
+            if span is not self and span._tracker is self._tracker and not span.closed:
+                yield span
+
+    def open_among(self, opened: int, open_now: int) -> None:
+        """Be number `opened`, with `open_now` others open; the tracker holds its lock."""
+        ancestors = 0
+        for span in self.around():
+            ancestors += 1
+            span.descendants += 1
+        self._number = opened
+        self.overlapped = open_now > ancestors
+
+    def close_among(self, opened: int) -> StageRun:
+        """End when `opened` were opened in all; the tracker holds its lock."""
+        if opened - self._number > self.descendants:
+            self.overlapped = True
+        around = next(self.around(), None)
+        if around is not None:
+            around._nested += self._given
+            around.peak = max(around.peak, self.peak)
+        return StageRun(
+            self.name,
+            self.growth,
+            self.own,
+            self.peak,
+            self.seconds,
+            self.failed,
+            self.overlapped,
+        )
