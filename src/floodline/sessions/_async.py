@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from asyncio import current_task
+from asyncio import _get_running_loop
+from contextlib import suppress
 from functools import cached_property, partial
 from types import TracebackType
 
 from floodline import telemetry
 from floodline._units import Duration, parse_duration
 from floodline.sessions._base import S, SessionsBase, checked_id
-from floodline.sessions._core import interrupted
+from floodline.sessions._core import interrupted, who
 from floodline.sessions._entry import HELD, OPEN, Entry
 from floodline.sessions._leaving import exit_hold, see_out
 from floodline.sessions._loop import LoopDriver
@@ -47,7 +48,7 @@ class AsyncUse(UseBase[S]):
         loop = asyncio.get_running_loop()
         if driver.loop is not loop:
             driver.move_to(loop)
-        self.who = current_task()
+        self.who = who()
         self.frame = sys._getframe(1)
         try:
             with guard.lock:
@@ -102,8 +103,20 @@ class AsyncUse(UseBase[S]):
 
     def wake(self) -> None:
         """Let the waiting task go on."""
-        if self._future is not None and not self._future.done():
-            self._future.set_result(True)
+        future = self._future
+        if future is None or future.done():
+            return
+        loop = future.get_loop()
+        if loop is _get_running_loop():
+            future.set_result(True)
+            return
+        with suppress(RuntimeError):  # a closed loop: nobody waits
+            loop.call_soon_threadsafe(_wake, future)
+
+
+def _wake(future: asyncio.Future[bool]) -> None:
+    if not future.done():
+        future.set_result(True)
 
 
 class AsyncSessions(SessionsBase[S]):
@@ -207,7 +220,8 @@ class AsyncSessions(SessionsBase[S]):
 
     async def _exit(self, hold: AsyncUse[S], error: BaseException | None) -> None:
         core, driver = self._core, self._driver
-        if isinstance(error, GeneratorExit) or core.guard.is_guest():
+        alone = _get_running_loop() is None  # as in a forked child
+        if alone or isinstance(error, GeneratorExit) or core.guard.is_guest():
             self._exit_late(hold, error)  # nothing may be awaited here
             return
         try:

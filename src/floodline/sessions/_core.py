@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, TypeVar
+from weakref import ref
 
 from floodline import telemetry
 from floodline._guard import Guard
@@ -224,9 +225,13 @@ class Core:
 
 
 def who() -> object:
-    """Return who runs now: the task, or the number of the thread."""
+    """Return who runs now: the task, or the number of the thread.
+
+    The task only weakly, so that one which nobody else knows is collected, and lets go.
+    """
     loop = _get_running_loop()
-    return get_ident() if loop is None else current_task(loop) or get_ident()
+    task = None if loop is None else current_task(loop)
+    return get_ident() if task is None else ref(task)
 
 
 def interrupted() -> ReentrantUse:

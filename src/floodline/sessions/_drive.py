@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from floodline.sessions._core import Flow, Request
@@ -65,9 +67,10 @@ async def run_async(
     while (request := pump.step()) is not None:
         try:
             pump.answer = await perform(request)
-        except GeneratorExit as error:
-            pump.failed(error)
-            _run_on(pump, perform_blocking)
+        except GeneratorExit:
+            pump.failed(CancelledError())  # the same would be deaf to what inner generators want
+            with suppress(CancelledError):
+                _run_on(pump, perform_blocking)
             raise
         except BaseException as error:
             pump.failed(error)

@@ -97,7 +97,7 @@ class Hold:
         self.shared = shared
         self.create = create
         self.entry: Entry | None = None
-        self.who: object = None  # the task, or the number of the thread
+        self.who: object = None  # see `who` in _core
         self.outcome = WAIT
         self.error: BaseException | None = None
         self.victim: Entry | None = None  # whose seat it will get

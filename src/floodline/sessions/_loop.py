@@ -26,6 +26,7 @@ from floodline.sessions._core import (
     SeeOut,
     StoreCall,
     UserCall,
+    who,
 )
 from floodline.sessions._drive import run, run_async
 from floodline.sessions._entry import WAIT, Hold
@@ -116,8 +117,8 @@ class LoopDriver:
 
     async def wait_for(self, *tasks: asyncio.Task[T]) -> T:
         """Wait for tasks of ours; a caller that is cancelled leaves them alone."""
-        helpers, me = self._core.table.waiting.helpers, asyncio.current_task()
-        helpers[me] = tasks
+        helpers, me = self._core.table.waiting.helpers, who()
+        helpers[me] = [weakref.ref(task) for task in tasks]
         try:
             for task in tasks:
                 result = await asyncio.shield(task)

@@ -6,6 +6,7 @@ import threading
 import traceback
 from hashlib import blake2b
 from typing import Any
+from weakref import ref
 
 from floodline import telemetry
 from floodline._units import format_duration
@@ -120,7 +121,7 @@ def name_of(who: object) -> str:
     for thread in threading.enumerate():
         if thread.ident == who:
             return f"thread {thread.name!r}"
-    return str(who)
+    return str(who() if isinstance(who, ref) else who)
 
 
 def where_taken(hold: Hold) -> str:
