@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from asyncio import _get_running_loop
-from contextlib import suppress
 from functools import cached_property, partial
 from types import TracebackType
 
@@ -16,7 +15,7 @@ from floodline.sessions._core import interrupted, who
 from floodline.sessions._entry import HELD, OPEN, Entry
 from floodline.sessions._leaving import exit_hold, see_out
 from floodline.sessions._loop import LoopDriver
-from floodline.sessions._opening import bring_in, needs_bringing_in, wait_turn
+from floodline.sessions._opening import abandon, bring_in, needs_bringing_in, wait_turn
 from floodline.sessions._policy import NEVER
 from floodline.sessions._upkeep import close, retry_unsaved, shed, sweep, upkeep
 from floodline.sessions._use import UseBase, checkpoint
@@ -110,8 +109,15 @@ class AsyncUse(UseBase[S]):
         if loop is _get_running_loop():
             future.set_result(True)
             return
-        with suppress(RuntimeError):  # a closed loop: nobody waits
+        try:
             loop.call_soon_threadsafe(_wake, future)
+        except RuntimeError:  # the loop was closed: nobody waits any more
+            self._future = None
+            self._sessions._core.guard.late.append(self._pass_on)
+
+    def _pass_on(self) -> None:
+        sessions = self._sessions
+        sessions._driver.spawn_or_run(abandon(sessions._core, self))
 
 
 def _wake(future: asyncio.Future[bool]) -> None:

@@ -79,9 +79,7 @@ def _wait(core: Core, hold: Hold, until: float) -> Flow[None]:
     try:
         woken = yield Await(hold, until)
     except BaseException:  # cancelled, interrupted, or not allowed to wait here
-        yield from see_out(core, core.locked(_abandon, core.table, hold, core.clock()))
-        if hold.outcome == OPEN:
-            yield from give_open_up(core, hold)
+        yield from abandon(core, hold)
         raise
     if hold.error is not None:
         raise hold.error
@@ -89,6 +87,13 @@ def _wait(core: Core, hold: Hold, until: float) -> Flow[None]:
         error = busy_error(core, hold)
         if core.locked(core.table.give_up, hold):
             raise error
+
+
+def abandon(core: Core, hold: Hold) -> Flow[None]:
+    """End the waiting of a caller that is no more, whatever it was given meanwhile."""
+    yield from see_out(core, core.locked(_abandon, core.table, hold, core.clock()))
+    if hold.outcome == OPEN and hold.entry is not None:
+        yield from give_open_up(core, hold)
 
 
 def _abandon(table: Table, hold: Hold, now: float) -> Entry | None:
