@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from floodline import telemetry
-from floodline.bounded import Batch, BoundedLog, BoundedMap
+from floodline.bounded import Batch, BoundedLog, BoundedMap, _enrol
 from floodline.errors import ConfigError, TooLarge, Unweighable
 
 
@@ -114,13 +114,16 @@ def test_bad_values_fail_at_construction_and_are_named(case, options):
 
 
 @forgetting
-@pytest.mark.parametrize("options", [{"max_age": 0}, {"max_age": "soon"}, {"hook": 3}])
-def test_bad_times_and_hooks_fail_at_construction(case, options):
+@pytest.mark.parametrize("options", [{"max_age": 0}, {"max_age": "soon"}])
+def test_bad_times_fail_at_construction(case, options):
     with pytest.raises(ConfigError):
-        if "hook" in options:
-            (BoundedLog if case.kind == "log" else BoundedMap)(5, on_evict=options["hook"])
-        else:
-            case.make(**options)
+        case.make(**options)
+
+
+@pytest.mark.parametrize("kind", [BoundedMap, BoundedLog])
+def test_a_hook_that_cannot_be_called_fails_at_construction(kind):
+    with pytest.raises(ConfigError, match="on_evict=3"):
+        kind(5, on_evict=3)
 
 
 @forgetting
@@ -361,6 +364,23 @@ def test_a_forked_child_starts_empty_and_finalizes_nothing(case):
     os.close(reader)
     with suppress(AttributeError):
         container._guard.lock.release()
+    assert len(container) == 1
+    if case.kind == "batch":
+        container.close()
+
+
+@every
+def test_what_a_child_inherits_is_kept_from_being_finalized(case, monkeypatch):
+    told = []
+    container = case.make(lambda *exit: told.append(exit), max_items=5)
+    case.put(container, "inherited")
+    monkeypatch.setattr(_enrol, "_enrolled", {1: weakref.ref(container), 2: lambda: None})
+    monkeypatch.setattr(_enrol, "_inherited", [])
+    _enrol._after_fork()
+    assert len(container) == 0
+    assert len(_enrol._inherited) == 1
+    assert told == []
+    case.put(container, "own")
     assert len(container) == 1
     if case.kind == "batch":
         container.close()

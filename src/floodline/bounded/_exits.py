@@ -31,7 +31,7 @@ class Exits:
     def reset(self) -> None:
         """Forget everything, in a forked child."""
         self.errors = 0
-        self._telling: dict[int, Gone] = {}
+        self._telling: dict[int, deque[Any]] = {}
         self._backlog: deque[Any] = deque()
 
     def untold(self) -> list[Any]:
@@ -39,37 +39,40 @@ class Exits:
         return list(self._backlog)
 
     def tell(self, gone: Gone) -> None:
-        """Call the hook for all of `gone`, or leave them to the round that runs on this thread."""
+        """Call the hook for all of `gone`, or leave them to the round that runs on this thread.
+
+        A finalizer may come between any two steps: it adds to the queue, or finds none.
+        """
         if self._hook is None:
             return
         me = get_ident()
         outer = self._telling.get(me)
         if outer is not None:
-            outer += gone
+            outer.extend(gone)
             return
-        queue: Gone = []
-        while self._backlog:
-            queue.append(self._backlog.popleft())
-        queue += gone
-        self._telling[me] = queue
-        try:
-            self._rounds(queue)
-        finally:
-            del self._telling[me]
-            self._backlog += queue
-
-    def _rounds(self, queue: Gone) -> None:
-        for _ in range(ROUNDS):
-            now = deque(queue)
-            queue.clear()
+        queue, self._backlog = self._backlog, deque()
+        queue.extend(gone)
+        more = True
+        while queue and more:
+            self._telling[me] = queue
             try:
-                while now:
-                    self._call(now.popleft())
+                more = self._rounds(queue)
+            except BaseException:
+                self._backlog.extend(queue)
+                raise
             finally:
-                queue[:0] = now  # only if the hook was interrupted
+                del self._telling[me]
+        self._backlog.extend(queue)
+
+    def _rounds(self, queue: deque[Any]) -> bool:
+        """Tell what is in the queue and what comes of it; False if that does not end."""
+        for _ in range(ROUNDS):
+            for _ in range(len(queue)):
+                self._call(queue.popleft())
             if not queue:
-                return
+                return True
         telemetry.emit("hook_loop", self._name, waiting=len(queue), rounds=ROUNDS)
+        return False
 
     def _call(self, exit: Any) -> None:
         assert self._hook is not None

@@ -234,7 +234,7 @@ class BoundedMap(MutableMapping[K, V]):
             guard.busy = True
             try:
                 table.put(key, value, weight, now)
-                gone = table.gone
+                gone = table.gone or None  # an empty list goes on collecting for others
                 if gone:
                     table.gone = []
             finally:

@@ -37,7 +37,7 @@ class Section:
             guard.busy = True
             try:
                 result = work()
-                gone = state.gone
+                gone = state.gone or None  # an empty list goes on collecting for others
                 if gone:
                     state.gone = []
             finally:
