@@ -62,7 +62,7 @@ def _is_gone(pid: int, start: str) -> bool:
     if not psutil.pid_exists(pid):
         return True
     now = _start_of(pid)
-    return now == "" or (now is not None and now != start)
+    return now is not None and now != start
 
 
 def _start_of(pid: int) -> str | None:

@@ -107,7 +107,11 @@ def test_a_lonely_caller_waits_behind_the_thread(store: SQLiteStore) -> None:
 
 
 def test_cancelling_an_await_does_not_undo_the_operation(store: SQLiteStore) -> None:
+    problems: list[Any] = []
+
     async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: problems.append(context))
         with store._writer._running:
             task = asyncio.create_task(store.aio.acquire("chat", "a", "me", lease=15.0))
             await asyncio.sleep(0)
@@ -117,6 +121,7 @@ def test_cancelling_an_await_does_not_undo_the_operation(store: SQLiteStore) -> 
         await store.aio.count("chat")
 
     asyncio.run(main())
+    assert problems == []
     assert store.stats().leases == 1
 
 
@@ -288,6 +293,26 @@ def test_a_call_that_meets_the_close_is_answered(
 
     monkeypatch.setattr(store._writer, "_help", close_and_help)
     assert asyncio.run(store.aio.count("chat")) == 0
+
+
+def test_a_call_that_stands_behind_the_end_is_refused(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asyncio.run(store.aio.count("chat"))
+    writer = store._writer
+
+    def close_meanwhile() -> bool:
+        monkeypatch.undo()
+        writer.close()
+        return False
+
+    async def main() -> None:
+        # asked after the call saw an open store, and before it stands in the queue
+        monkeypatch.setattr(writer, "is_writer_thread", close_meanwhile)
+        with pytest.raises(StoreClosed, match="meanwhile"):
+            await asyncio.wait_for(store.aio.count("chat"), 20)
+
+    asyncio.run(main())
 
 
 def test_a_lonely_call_that_meets_the_close_is_refused(store: SQLiteStore) -> None:
