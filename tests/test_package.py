@@ -8,7 +8,8 @@ import json
 import os
 import subprocess
 import sys
-from importlib import import_module, metadata
+import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ import floodline
 from floodline import errors
 
 SOURCE = Path(floodline.__file__).parent
+ROOT = Path(__file__).parents[1]
 
 PUBLIC = {
     "floodline": [
@@ -187,7 +189,8 @@ def test_dir_shows_the_public_names_before_they_are_loaded():
 
 
 def test_the_version_is_that_of_the_distribution():
-    assert floodline.__version__ == metadata.version("floodline")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert floodline.__version__ == project["version"]
 
 
 def test_the_package_is_typed():
