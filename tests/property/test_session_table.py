@@ -268,7 +268,6 @@ class TableMachine(RuleBasedStateMachine):
         call = self.pick(self.waiters(), number)
         assert self.table.give_up(call)
         self.calls.remove(call)
-        assert not self.table.give_up(Caller("x", "nobody", False, True, 0)) or True
 
     @precondition(lambda self: any(not c.shared for c in self.held()))
     @rule(number=picks, reason=st.sampled_from([Reason.stale, Reason.discarded]))
@@ -279,9 +278,8 @@ class TableMachine(RuleBasedStateMachine):
             return
         pins = entry.pins
         old = self.table.detach(call, reason)
-        assert (old is None) if pins and old is not entry else True
-        if not pins:
-            self.bury(entry)
+        assert old is (None if pins else entry)
+        self.see_out(old)
         call.opening = True
         call.finished = False
         if reason is Reason.discarded:
@@ -416,7 +414,7 @@ class TableMachine(RuleBasedStateMachine):
         if _look.touch(self.table, id, self.now):
             entry = self.table.entries[id]
             if id in self.table.idle:
-                self.rested[key] = self.stamp() if (key := _key(entry)) else 0
+                self.rested[key_of(entry)] = self.stamp()
         else:
             assert _look.find_live(self.table, id, self.now) is None
 
@@ -460,9 +458,11 @@ class TableMachine(RuleBasedStateMachine):
         assert table.bytes == sum(e.weight for e in live)
         assert len(table.waiting) == sum(len(e.waiters or ()) for e in entries)
         if not self.went_back:
-            assert _look.count_live(table, self.now) == len(
-                [e for e in live if not (table.is_free(e) and table.expired(e, self.now))]
-            ) or self.policy.stored  # an unsaved one may have expired
+            assert (
+                _look.count_live(table, self.now)
+                == len([e for e in live if not (table.is_free(e) and table.expired(e, self.now))])
+                or self.policy.stored
+            )  # an unsaved one may have expired
 
     @invariant()
     def nobody_is_forgotten(self) -> None:
@@ -530,14 +530,15 @@ class TableMachine(RuleBasedStateMachine):
         assert len(table.waiting) == 0
         assert not table.seats.room
         assert (table.seats.taken, table.seats.parking, table.live, table.bytes) == (0, 0, 0, 0)
-        assert not (table.idle or table.unsaved or table.by_age or table.lingering)
+        for order in (table.idle, table.unsaved, table.by_age, table.lingering):
+            assert not order
         assert all(times == 1 for _, times in self.residences.values())
         assert sum(table.left_by.values()) == len(self.residences)
         table.next_leaver(self.now)
         assert table.next_check == NEVER
 
 
-def _key(entry: Entry) -> int:
+def key_of(entry: Entry) -> int:
     return id(entry)
 
 
