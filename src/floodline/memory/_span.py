@@ -43,6 +43,7 @@ class Span:
     __slots__ = (
         "__weakref__",
         "_given",
+        "_high",
         "_inner",
         "_nested",
         "_number",
@@ -75,6 +76,7 @@ class Span:
         self.closed = self.failed = self.overlapped = False
         self.growth = self.ran = self.peak = self.descendants = 0
         self._start = self._nested = self._given = self._number = 0
+        self._high = 0  # seen by itself; `peak` is written by others too, under the lock
         self.seconds = 0.0
 
     @property
@@ -115,7 +117,7 @@ class Span:
         while outer is not None and outer.closed:
             outer = outer._outer
         self._outer = outer
-        self._start = self.peak = self._tracker._begun(self)
+        self._start = self._high = self._tracker._begun(self)
         self.began = self._tracker._clock()
 
     def end(self, *, failed: bool) -> None:
@@ -128,10 +130,12 @@ class Span:
         if self._resumed is not None:
             self._settle(size)
         self.growth = size - self._start
-        self.peak = max(self.peak, size)
+        if size > self._high:
+            self._high = size
         self._tracker._ended(self, size)
-        while self._outer is not None and self._outer.closed:
-            self._outer = self._outer._outer  # a chain of tasks must not keep its whole past
+        outer = self._outer
+        while outer is not None and outer.closed:
+            self._outer = outer = outer._outer  # a chain of tasks must not keep its whole past
 
     def resume(self) -> None:
         """A tracked coroutine or generator goes on, and what was open inside it."""
@@ -169,23 +173,27 @@ class Span:
         grown = size - self._resumed
         self._resumed = None
         self.ran += grown
-        self.peak = max(self.peak, size)
-        around = next(self.around(), None)
+        if size > self._high:
+            self._high = size
+        around = self._around()
         if around is not None and around._resumed is not None:
             self._given += grown
 
-    def around(self) -> Iterator[Span]:
-        """Yield the open spans of the same tracker around this one, the nearest first."""
-        for span in self._line():
-            if span is not self and span._tracker is self._tracker and not span.closed:
-                yield span
+    def _around(self) -> Span | None:
+        """Return the nearest open span of the same tracker around this one."""
+        span = self._outer
+        while span is not None and (span.closed or span._tracker is not self._tracker):
+            span = span._outer
+        return span
 
     def open_among(self, opened: int, open_now: int) -> None:
         """Be number `opened`, with `open_now` others open; the tracker holds its lock."""
         ancestors = 0
-        for span in self.around():
+        around = self._around()
+        while around is not None:
             ancestors += 1
-            span.descendants += 1
+            around.descendants += 1
+            around = around._around()
         self._number = opened
         self.overlapped = open_now > ancestors
 
@@ -193,7 +201,9 @@ class Span:
         """End when `opened` were opened in all; the tracker holds its lock."""
         if opened - self._number > self.descendants:
             self.overlapped = True
-        around = next(self.around(), None)
+        if self._high > self.peak:
+            self.peak = self._high
+        around = self._around()
         if around is not None:
             around._nested += self._given
             around.peak = max(around.peak, self.peak)

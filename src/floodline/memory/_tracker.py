@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
+from typing import NamedTuple
 
 from floodline import telemetry
 from floodline._guard import Guard
@@ -29,8 +30,7 @@ MAX_TRACED = 16  # spans at a time that keep a picture of all allocations
 _numbers = itertools.count(1)
 
 
-@dataclass(slots=True, frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """The resident bytes of the process at a time, and the stage that began or ended then."""
 
     at: float
@@ -204,14 +204,38 @@ class MemoryTracker:
             tracing.acquire()
             self._picture(span)
         size = self._read()
-        self._guard.run(partial(self._open_span, span, size))
+        guard = self._guard
+        with guard.lock:  # as in `Guard.run`: the calls between would cost a tenth more
+            if guard.busy:
+                guard.late.append(partial(guard.run, partial(self._open_span, span, size)))
+            else:
+                guard.busy = True
+                try:
+                    self._open_span(span, size)
+                finally:
+                    guard.busy = False
+        if guard.late:
+            guard.run_late()
         self._samples.append(Sample(self._clock(), size, span.name))
-        self._want_tick()
+        if self._interval is not None:
+            self._want_tick()
         return size
 
     def _ended(self, span: Span, size: int) -> None:
         lines = self._lines(span) if self._trace else {}
-        self._guard.run(partial(self._close_span, span, size, lines))
+        guard = self._guard
+        with guard.lock:
+            if guard.busy:
+                close = partial(self._close_span, span, size, lines)
+                guard.late.append(partial(guard.run, close))
+            else:
+                guard.busy = True
+                try:
+                    self._close_span(span, size, lines)
+                finally:
+                    guard.busy = False
+        if guard.late:
+            guard.run_late()
         self._samples.append(Sample(self._clock(), size, span.name))
 
     def _open_span(self, span: Span, size: int) -> None:
@@ -223,7 +247,8 @@ class MemoryTracker:
     def _close_span(self, span: Span, size: int, lines: dict[tuple[str, int], int]) -> None:
         self._seen(size)
         self._open.discard(span)
-        self._pictured.discard(span)
+        if self._trace:
+            self._pictured.discard(span)
         run = span.close_among(self._opened)
         name = run.name
         if name not in self._tallies and len(self._tallies) >= self._max_stages:
@@ -250,12 +275,14 @@ class MemoryTracker:
         if self._first is None:
             self._first = size
         self._last = size
-        self._peak = max(self._peak, size)
+        if size > self._peak:
+            self._peak = size
 
     def _seen_by_all(self, size: int) -> None:
         self._seen(size)
-        for span in self._open:
-            span.peak = max(span.peak, size)
+        if self._open:
+            for span in self._open:
+                span.peak = max(span.peak, size)
 
     def _forget(self) -> None:
         self._tallies = {}
