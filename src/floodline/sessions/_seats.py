@@ -26,7 +26,10 @@ class Seats:
     def ask(self, hold: Hold, *, evictable: bool) -> bool:
         """Seat an opener, or queue it; True if the caller must send somebody off for it."""
         assert hold.entry is not None
-        if hold.entry.seated or (hold.victim is not None and hold.victim.seat_for is hold):
+        if hold.entry.seated:
+            return False
+        if hold.victim is not None and hold.victim.seat_for is hold:
+            hold.outcome = WAIT  # a seat is on its way
             return False
         if (not self.room or self.room[0] is hold) and not self.crowded():
             if self.taken < self.limit:
