@@ -112,7 +112,9 @@ class BoundedMap(MutableMapping[K, V]):
 
     def _start(self) -> None:
         self._misses = 0
-        self._table: Table[K, V] = Table(self._limits, self._weak)
+        self._table: Table[K, V] = Table(
+            self._limits, weak=self._weak, weighed=self._scale is not None, hooked=self._hooked
+        )
         if self._table.leftovers is not None:
             self._table.forget = partial(_forget, self._guard, self._table.leftovers)
 
@@ -233,7 +235,7 @@ class BoundedMap(MutableMapping[K, V]):
                 return
             guard.busy = True
             try:
-                table.put(key, value, weight, now)
+                victim = table.put(key, value, weight, now)
                 gone = table.gone or None  # an empty list goes on collecting for others
                 if gone:
                     table.gone = []
@@ -241,6 +243,7 @@ class BoundedMap(MutableMapping[K, V]):
                 guard.busy = False
         finally:
             lock.release()
+        del victim
         if gone and self._hooked:
             self._exits.tell(gone)
         if guard.late:
@@ -410,7 +413,7 @@ class BoundedMap(MutableMapping[K, V]):
             max_items=bounds.shown(limits.max_items),
             bytes=None if self._scale is None else table.bytes,
             max_bytes=bounds.shown(limits.max_bytes),
-            left=dict(table.left),
+            left=table.left,
             hook_errors=self._exits.errors,
             order=limits.order,
             ttl=bounds.shown_span(limits.ttl),

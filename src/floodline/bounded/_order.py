@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal
 
 from floodline.bounded._entry import Entry, K, V
 
-RUN = 256  # entries in a run: small enough to shift, long enough that there are few runs
+RUN = 128  # entries in a run: small enough to shift, long enough that there are few runs
 
 Key = Literal["filed", "renewed", "place"]
 

@@ -47,38 +47,56 @@ class Table(Generic[K, V]):
     """
 
     __slots__ = (
+        "_crowded",
+        "_hooked",
+        "_left",
         "_limits",
         "_lines",
         "_max_bytes",
         "_max_items",
+        "_span",
         "_stamped",
         "_ttl",
+        "_usual",
         "bytes",
         "entries",
         "forget",
         "gone",
         "idle",
-        "left",
         "leftovers",
         "pinned",
         "ticks",
     )
 
-    def __init__(self, limits: Limits, weak: bool) -> None:
+    def __init__(
+        self, limits: Limits, *, weak: bool = False, weighed: bool = False, hooked: bool = False
+    ) -> None:
         self._limits = limits
         self._max_items, self._max_bytes, self._ttl, self.idle, _ = limits
+        self._span = min(limits.ttl, limits.idle)
         self._lines: Lines[K, V] = Lines(limits.order, limits.ttl, limits.idle)
+        self._hooked = hooked
+        self._usual = self._lines.simple and not weak and not weighed
         self.entries: dict[K, Entry[K, V]] = {}
         self.gone: list[Exit[K, V]] = []
-        self.left: defaultdict[str, int] = defaultdict(int)
+        self._left: defaultdict[str, int] = defaultdict(int)
         self.leftovers: dict[K, Leftover] | None = {} if weak else None
         self.forget: Callable[[Leftover], object] | None = None
-        self.bytes = self.pinned = self.ticks = self._stamped = 0
+        self.bytes = self.pinned = self.ticks = self._stamped = self._crowded = 0
+
+    @property
+    def left(self) -> dict[str, int]:
+        """How many have left, by reason."""
+        left = self._left.copy()
+        if self._crowded:
+            left["count"] += self._crowded
+        return dict(left)
 
     @property
     def hits(self) -> int:
         """How many ticks were hits."""
-        return self.ticks - self._stamped
+        sets = len(self.entries) + sum(self.left.values())  # whatever was set is in or has left
+        return self.ticks - sets - self._stamped
 
     def may_expire(self, now: float) -> bool:
         """Tell whether there may be something for `sweep` to remove."""
@@ -124,76 +142,72 @@ class Table(Generic[K, V]):
 
     # setting
 
-    def put(self, key: K, value: V, weight: int, now: float) -> None:
-        """Set `key`, after making room for it."""
-        lines = self._lines
+    def put(self, key: K, value: V, weight: int, now: float) -> Entry[K, V] | None:
+        """Set `key`, after making room for it.
+
+        The usual way to make room is spelled out: evict who stands first in all lines, untouched.
+        If nobody has to be told of it, it is returned for the caller to free outside the lock.
+        """
+        lines, entries = self._lines, self.entries
         if now >= lines.safe:
             self._expire(now, LAZY)
-        if key in self.entries and (entry := self._living(key, now)) is not None:
-            self._replace(entry, value, weight, now)
-        else:
-            self._insert(key, value, weight, now)
-        self._stamped += 1
-        if lines.seen:
+        if key in entries and (found := self._living(key, now)) is not None:
+            self._replace(found, value, weight, now)
             lines.end()
-
-    def _insert(self, key: K, value: V, weight: int, now: float) -> None:
-        lines, entries = self._lines, self.entries
-        if len(entries) >= self._max_items:
-            self._evict_first(now)
-        if len(entries) >= self._max_items or self.bytes + weight > self._max_bytes:
+            return None
+        victim = None
+        if len(entries) >= self._max_items and self._usual:
+            run, other = lines.first[0], lines.second[0]
+            if (
+                len(run) > 1
+                and len(other) > 1
+                and (first := run[0]) is other[0]
+                and first.stamp == first.filed
+                and first.hold is None
+                and now < lines.safe
+            ):
+                victim = first
+                del run[0]
+                if other is not run:
+                    del other[0]
+                del entries[victim.key]
+                victim.dies = GONE
+                self._crowded += 1
+                if self._hooked:
+                    self.gone.append((victim.key, victim.value, COUNT))
+        if len(entries) >= self._max_items or (weight and self.bytes + weight > self._max_bytes):
             self._make_room(1, weight, now)
-        entry: Entry[K, V] = Entry()
         self.ticks = stamp = self.ticks + 1
+        entry: Entry[K, V] = Entry()
         entry.stamp = entry.filed = entry.renewed = entry.place = stamp
         entry.key = key
         entry.value = value
         entry.weight = weight
         entry.touched = now
-        entry.dies = dies = now + self._ttl
+        entry.dies = now + self._ttl
         entry.hold = None
-        if dies < lines.safe or now + self.idle < lines.safe:
-            lines.watch(entry)
+        until = now + self._span
+        if until < lines.safe:
+            lines.safe = until
         run, other = lines.first[-1], lines.second[-1]
-        if lines.simple and len(run) < RUN and len(other) < RUN:  # as in `Lines.append`, in short
+        if self._usual and len(run) < RUN and len(other) < RUN:  # as in `Lines.append`, in short
             run.append(entry)
             if other is not run:
                 other.append(entry)
         else:
             lines.append(entry, stamp)
+            self.bytes += weight
+            if self.leftovers:
+                self.leftovers.pop(key, None)
         entries[key] = entry
-        self.bytes += weight
-        if self.leftovers:
-            self.leftovers.pop(key, None)
-
-    def _evict_first(self, now: float) -> None:
-        """Evict who stands first in all lines, untouched: the usual case of `_make_room`."""
-        lines = self._lines
-        run, other = lines.first[0], lines.second[0]
-        entry = run[0] if run else None
-        if (
-            entry is None
-            or entry.stamp != entry.filed
-            or entry.hold is not None
-            or entry is not other[0]
-            or len(run) < 2
-            or len(other) < 2
-            or not lines.simple
-            or now >= lines.safe
-            or self.leftovers is not None
-        ):
-            return
-        del run[0]
-        if other is not run:
-            del other[0]
-        del self.entries[entry.key]
-        self.bytes -= entry.weight
-        entry.dies = GONE
-        self.left["count"] += 1
-        self.gone.append((entry.key, entry.value, COUNT))
+        if lines.seen:
+            lines.end()
+        return victim
 
     def _replace(self, entry: Entry[K, V], value: V, weight: int, now: float) -> None:
-        if value is not entry.value:
+        if value is entry.value:
+            self._stamped += 1
+        else:
             hold = entry.hold
             self._let_go(entry, REPLACED)
             if hold is not None and hold.parked:
@@ -298,7 +312,7 @@ class Table(Generic[K, V]):
         self._let_go(entry, reason)
 
     def _let_go(self, entry: Entry[K, V], reason: Reason) -> None:
-        self.left[reason._value_] += 1
+        self._left[reason._value_] += 1
         if entry.hold is None:
             self.gone.append((entry.key, entry.value, reason))
         else:
