@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -252,6 +253,7 @@ def test_a_forked_child_counts_anew_even_if_the_fork_fell_into_a_reading():
     with reader._lock:
         child = os.fork()
         if child == 0:
+            signal.alarm(30)  # a child that hangs must not outlive the test
             found = value(reader.read(), "left", "test", "pool", "idle")
             os._exit(0 if found == 1 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

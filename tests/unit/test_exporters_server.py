@@ -113,3 +113,10 @@ def test_metrics_of_a_registry_of_your_own_are_served_too():
     answer = get(prometheus_app(registry=registry), "/")
     assert "my_orders_total 1.0" in answer.text
     assert "floodline_stats_errors_total" in answer.text
+
+
+def test_an_app_of_its_own_has_our_metrics_only():
+    answer = get(prometheus_app(), "/")
+    names = [f.name for f in text_string_to_metric_families(answer.text)]
+    assert "floodline_stats_errors" in names
+    assert [name for name in names if not name.startswith("floodline_")] == []

@@ -123,6 +123,15 @@ def test_what_other_processes_did_is_seen_when_the_store_is_asked_again(store, c
         assert mine.stats().parked == 2
 
 
+def test_live_sessions_that_have_no_row_yet_take_nothing_from_the_parked(store, clock):
+    with Sessions(dict, store=store, clock=clock, durability="park") as sessions:
+        used(sessions, "a", "b", "c")
+        sessions.park("a")
+        sessions.sweep()
+        stats = sessions.stats()
+    assert (stats.items, stats.store_rows, stats.parked) == (2, 1, 1)
+
+
 def test_rows_that_were_deleted_unused_are_no_longer_parked(clock):
     wall = Clock()
     store = MemoryStore(wall=wall)
