@@ -17,7 +17,6 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -115,7 +114,7 @@ def bare_upserts(directory: Path, seconds: float) -> float:
 def saved_uses(directory: Path, callers: int, seconds: float) -> float:
     """Return saved uses a second: 4 KiB states, leases on, every use saved before it ends."""
     with (
-        closing(SQLiteStore(directory / f"uses{callers}.db")) as store,
+        SQLiteStore(directory / f"uses{callers}.db") as store,
         Sessions(dict, store=store) as sessions,
     ):
 
@@ -139,7 +138,7 @@ def push_through(directory: Path, number: int, cap: int, after: int) -> list[str
     """Push sessions through a cap, then open each again; resident memory must not follow."""
     resident = psutil.Process().memory_info
     with (
-        closing(SQLiteStore(directory / "million.db")) as store,
+        SQLiteStore(directory / "million.db") as store,
         Sessions(dict, store=store, durability="park", max_sessions=cap) as sessions,
     ):
         start = time.perf_counter()

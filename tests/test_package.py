@@ -107,6 +107,7 @@ PUBLIC = {
         "Kept",
         "MemoryStore",
         "Record",
+        "SQLiteArchive",
         "SQLiteStore",
         "Store",
         "StoreStats",

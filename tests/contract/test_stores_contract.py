@@ -632,3 +632,11 @@ def test_one_refused_write_does_not_harm_its_neighbours(made: Any) -> None:
     assert len({id(result) for result in results[0::2]}) == 10
     assert made.count("chat") == 10
     assert made.stats().conflicts == 10
+
+
+@pytest.mark.parametrize("make", [MemoryStore, lambda: None], ids=["memory", "sqlite"])
+def test_leaving_the_with_block_closes_the_store(make, tmp_path):
+    with make() or SQLiteStore(tmp_path / "agent.db") as store:
+        assert store.count("chats") == 0
+    with pytest.raises(StoreClosed):
+        store.count("chats")

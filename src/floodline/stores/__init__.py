@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floodline.stores._archive import SQLiteArchive
 from floodline.stores._calls import Kept
 from floodline.stores._codec import Codec
 from floodline.stores._envelope import seal, unseal
@@ -20,6 +21,7 @@ __all__ = [
     "Kept",
     "MemoryStore",
     "Record",
+    "SQLiteArchive",
     "SQLiteStore",
     "Store",
     "StoreStats",

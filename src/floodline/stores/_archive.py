@@ -46,9 +46,10 @@ INSERT OR IGNORE INTO archive (conversation, seq, digest, at, size, message)
 VALUES (?, ?, ?, ?, ?, ?)
 """
 _PAGE = """
-SELECT seq, message FROM archive WHERE conversation = ?1 AND seq < ?2 AND seq >= (
+SELECT seq, message FROM archive WHERE conversation = :of AND seq < :before AND seq >= (
     SELECT min(seq) FROM (
-        SELECT seq FROM archive WHERE conversation = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3
+        SELECT seq FROM archive WHERE conversation = :of AND seq < :before
+        ORDER BY seq DESC LIMIT :limit
     )
 ) ORDER BY seq, n
 """
@@ -247,7 +248,8 @@ class _Shelf:
     def _page(
         self, connection: sqlite3.Connection, conversation: str, before: int, limit: int
     ) -> list[tuple[int, bytes]]:
-        return connection.execute(_PAGE, (conversation, before, limit)).fetchall()
+        names = {"of": conversation, "before": before, "limit": limit}
+        return connection.execute(_PAGE, names).fetchall()
 
     def _conversations(self, connection: sqlite3.Connection, after: str, limit: int) -> list[str]:
         return [row[0] for row in connection.execute(_IDS, (after, limit))]

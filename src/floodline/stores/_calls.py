@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
 
@@ -119,6 +119,16 @@ class BlockingCalls:
         """Return the copies of records that could not be read, newest first."""
         kept: list[Kept] = self._ask("quarantined", name, limit)
         return kept
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class AwaitedCalls:
