@@ -70,7 +70,8 @@ class Talk:
         if what == "greet":
             return [*shape.says(text), {"unknown": text}]
         if what == "says":
-            return shape.says(text)
+            thought = shape.provider == "responses" and self.draw(st.booleans())
+            return [*(shape.calls(text, [], reasoning=True) if thought else ()), *shape.says(text)]
         self.old += self.open
         self.open = []
         return [shape.user(text)]

@@ -92,7 +92,8 @@ class Conversation(Sequence[Message]):
                 keeper.summariser.forget()
             keeper.summariser = None
             if summarise is not None:
-                keeper.summariser = Summariser(_callable(summarise), self._policy, keeper.clock)
+                policy = self._policy.within(keeper.bounds.max_bytes, keeper.bounds.max_tokens)
+                keeper.summariser = Summariser(_callable(summarise), policy, keeper.clock)
         if count_tokens is not _UNSET:
             keeper.count = _callable(count_tokens)
 

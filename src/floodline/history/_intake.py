@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from floodline._units import format_size
-from floodline.errors import TooLarge
+from floodline.errors import MalformedMessage, TooLarge
 from floodline.history._bounds import Bounds
 from floodline.history._shapes import Kind, Message, Reading, read
 from floodline.history._shorten import shorten, weigh
@@ -43,8 +43,12 @@ def receive(message: object, place: str, bounds: Bounds, count: CountTokens) -> 
                 f"{place} takes {format_size(size)} even with its texts shortened, and max_bytes "
                 f"is {format_size(bounds.max_bytes)}; raise it, or split the message"
             )
-    tokens = count(message) if count is estimate else count_with(count, message)
-    return Incoming(message, reading, size, tokens, original)
+    if count is not estimate:
+        return Incoming(message, reading, size, count_with(count, message), original)
+    try:
+        return Incoming(message, reading, size, estimate(message), original)
+    except (TypeError, ValueError) as error:
+        raise MalformedMessage(f"this is no JSON ({error})", place=place) from error
 
 
 class SeenIds:

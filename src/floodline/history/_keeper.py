@@ -73,8 +73,8 @@ class Keeper:
     def _check_pins(self, incoming: list[Incoming], pin: bool) -> None:
         fixed = [one for one in incoming if pin or one.reading.kind is Kind.system]
         if fixed:
-            sizes = sum(one.size for one in fixed), sum(one.tokens for one in fixed)
-            self.check_fixed(len(fixed), sizes[1], sizes[0])
+            tokens, size = sum(one.tokens for one in fixed), sum(one.size for one in fixed)
+            self.check_fixed(len(fixed), tokens, size)
 
     def check_fixed(self, messages: int, tokens: int, size: int) -> None:
         """Raise `PinsTooLarge` if what is fixed would be above a bound with these in addition."""
@@ -176,6 +176,18 @@ class Keeper:
                 self._deliver_owed()
                 return
         self.cut(self.ledger.plan(self._fits), reason)
+        summary = self.ledger.summary
+        if summary is not None and self._no_room_for(summary):
+            self.ledger.set_summary(None)
+
+    def _no_room_for(self, summary: Entry) -> bool:
+        """Tell whether a summary is above a bound with nothing but what always stays."""
+        stays = [self.ledger.fixed, (1, summary.tokens, summary.size)]
+        opener = self.ledger.opener
+        if opener is not None and not opener.fixed:
+            stays.append(opener.weight())
+        messages, tokens, size = (sum(column) for column in zip(*stays, strict=True))
+        return not self._fits(messages, tokens, size)
 
     def _exceeded(self, times: float = 1) -> str | None:
         ledger = self.ledger
@@ -260,6 +272,8 @@ class Keeper:
                 message = summary_message(self.family, text)
                 size = weigh(message, "$")
                 entry = Entry(message, size, count_with(self.count, message), -1, OURS)
+                if self._no_room_for(entry):
+                    entry, why = None, "there is no room for it beside what must stay"
             except Exception as error:  # text that cannot be stored, or a counter that fails
                 why = telemetry.describe(error)
         if entry is None:

@@ -96,6 +96,7 @@ class Ledger:
         ):
             self._put(run, entry)
             self._await(run, reading)
+            self._loosen(run)
             return run
         atom = Atom(reading.kind, reading.family, self.turn, entry.seq)
         if reading.kind is Kind.user:
@@ -194,11 +195,10 @@ class Ledger:
         left = [0, 0, 0]
         for key in keys & self.loose.keys():
             self._take(plan, self.loose[key], left)
-        missing = keys - self.kept.keys()
-        if self.rest:  # plain trimming may have been faster
-            missing = frozenset(key for key in missing if key >= self.rest[0].key)
-        front, count = _Front(self.rest, plan.passed), len(missing)
-        while count and (atom := front.take_first(lambda atom: atom.key in missing)) is not None:
+        first = self.rest[0].key if self.rest else 0
+        count = sum(key >= first for key in keys)  # plain trimming may have been faster
+        front = _Front(self.rest, plan.passed)
+        while count and (atom := front.take_first(lambda atom: atom.key in keys)) is not None:
             count -= 1
             if self._may_leave(atom):
                 self._take(plan, atom, left)

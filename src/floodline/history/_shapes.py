@@ -86,7 +86,7 @@ def parse_provider(value: str | None) -> str | None:
 def read(message: object, place: str) -> Reading:
     """Understand one message; `MalformedMessage` names what is wrong and where."""
     if not isinstance(message, dict):
-        raise _wrong(place, f"a message must be a dict, not {type(message).__name__}")
+        raise _wrong(place, f"a message must be a dict, {_not(message)}")
     role, type_ = message.get("role"), message.get("type")
     if "parts" in message or role == "model":
         mixed = "content" in message or "tool_calls" in message
@@ -249,6 +249,8 @@ def _text(value: Message, name: str, place: str, what: str) -> str:
 def _not(value: object) -> str:
     if value is None:
         return "and is missing"
+    if hasattr(value, "model_dump"):
+        return f"not {type(value).__name__}; append its model_dump()"
     return "and is empty" if value in ("", [], {}) else f"not {type(value).__name__}"
 
 

@@ -11,7 +11,7 @@ import contextlib
 import inspect
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from floodline._time import Clock
@@ -44,6 +44,15 @@ class SummaryPolicy:
     timeout: float
     failures: int
     retry_after: float
+
+    def within(self, max_bytes: int | None, max_tokens: int | None) -> SummaryPolicy:
+        """Return a policy whose summaries take at most about a quarter of these bounds."""
+        limits = [self.max_bytes]
+        if max_bytes is not None:
+            limits.append(max(1, max_bytes // 4))
+        if max_tokens is not None:
+            limits.append(max_tokens)  # at four bytes a token
+        return replace(self, max_bytes=min(limits))
 
     def as_list(self) -> list[float]:
         """Return the numbers in the order of the fields."""

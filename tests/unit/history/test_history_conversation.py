@@ -14,6 +14,7 @@ import floodline
 from floodline import history
 from floodline.errors import ConfigError, PinsTooLarge, TooLarge
 from floodline.history import Conversation, check
+from floodline.stores import Codec
 from floodline.telemetry import holders, recent
 from history_messages import SHAPES, Anthropic, Gemini, OpenAI, Responses
 
@@ -153,6 +154,20 @@ def test_a_pinned_message_stays_with_its_call_and_the_user_who_asked():
     assert conversation.stats().fixed == 0
 
 
+def test_what_need_not_stay_any_longer_can_still_be_pinned():
+    conversation = Conversation([openai.user("task")], max_messages=6)
+    for i in range(4):
+        conversation.extend(openai.calls(f"{i}", [f"c{i}"]) + openai.results("1", [f"c{i}"]))
+    conversation.append(user("next"), pin=True)
+    conversation.pin(0)
+    for i in range(9):
+        conversation.append(user(str(i)))
+    assert texts(conversation)[:2] == ["task", "next"]
+    conversation.unpin(0)
+    conversation.append(user("last"))
+    assert texts(conversation)[0] == "next"
+
+
 def test_pins_alone_above_a_bound_are_an_error_and_nothing_is_pinned():
     conversation = Conversation([user("1"), said("2"), said("3"), said("4")], max_messages=4)
     conversation.pin(conversation[0])
@@ -243,6 +258,29 @@ def test_reasoning_that_was_kept_above_the_bound_leaves_too():
     conversation.extend(responses.calls("hm", [], reasoning=True))
     conversation.append(responses.user("well?"))
     assert conversation.messages == [responses.user("well?")]
+
+
+@pytest.mark.parametrize(
+    "follower",
+    [
+        {"type": "message", "role": "assistant", "content": "done"},
+        {"role": "assistant", "content": "done"},
+        {"type": "web_search_call", "id": "ws"},
+        {"type": "an_item_of_next_year"},
+    ],
+)
+def test_reasoning_stays_and_leaves_with_what_follows_it(follower):
+    reasoning = responses.calls("hm", [], reasoning=True)
+    conversation = Conversation([responses.user("go"), *reasoning, follower], max_messages=4)
+    assert conversation.window() == conversation.messages
+    conversation.extend(responses.says("1"))
+    assert reasoning[0] in conversation
+    conversation.extend(responses.says("2"))
+    assert conversation.messages == [
+        responses.user("go"),
+        *responses.says("1"),
+        *responses.says("2"),
+    ]
 
 
 def test_a_result_is_kept_beside_its_call_wherever_it_was_appended():
@@ -360,6 +398,15 @@ def test_it_comes_back_equal_from_plain_data():
     assert conversation != conversation.messages
     with pytest.raises(ValueError, match="format 2"):
         Conversation.__floodline_load__({**data, "format": 2})
+
+
+def test_it_passes_through_the_session_codec():
+    conversation = Conversation([gemini.user("hi"), *gemini.calls("hm", ["a"])])
+    conversation.append({"role": "user", "parts": [{"inlineData": {"data": b"raw"}}]})
+    codec = Codec(Conversation)
+    payload = codec.encode(conversation)
+    codec.check(conversation, payload)
+    assert codec.decode(payload) == conversation
 
 
 def test_a_loaded_run_of_reasoning_and_calls_goes_on_as_one_step():

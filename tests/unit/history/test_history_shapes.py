@@ -207,6 +207,21 @@ def test_what_cannot_be_stored_is_refused_with_its_place():
         Conversation([{"role": "user", "content": "\ud800"}])
 
 
+def test_objects_of_an_sdk_are_refused_with_what_to_do():
+    class TextBlock:
+        def model_dump(self): ...
+
+    with pytest.raises(MalformedMessage, match=r"not TextBlock; append its model_dump\(\)"):
+        Conversation([blocks(TextBlock())])
+    with pytest.raises(MalformedMessage, match=r"not TextBlock; append its model_dump\(\)"):
+        Conversation([TextBlock()])
+
+
+def test_what_is_no_json_is_refused():
+    with pytest.raises(MalformedMessage, match=r"no JSON .*: \$\[0\]$"):
+        Conversation([{"role": "user", "content": "x", "meta": {(1, 2): 3}}])
+
+
 def test_what_nests_for_ever_is_refused():
     ring: list = []
     ring.append(ring)

@@ -387,8 +387,29 @@ def test_a_turn_that_was_the_last_when_the_summary_began_keeps_its_user():
     conversation.append(openai.user("next task"))
     assert conversation[1]["content"] == "the task"
     assert check(conversation) == []
+    conversation.configure(summarise=None)
     say(conversation, openai, range(6))
     assert check(conversation) == []
+    assert "the task" not in [m["content"] for m in conversation]
+    assert len(conversation) <= 5
+
+
+def test_a_summary_that_comes_a_turn_later_leaves_nothing_behind_for_ever():
+    summarise = Summary()
+    summarise.go.clear()
+    conversation = Conversation([openai.user("the task")], max_messages=5, summarise=summarise)
+    for i in range(3):
+        conversation.extend(openai.calls(f"step {i}", [f"c{i}"]))
+        conversation.extend(openai.results("1", [f"c{i}"]))
+    conversation.append(openai.user("next task"))
+    summarise.go.set()
+    finish(conversation)
+    conversation.extend(openai.says("well"))
+    assert [m["content"] for m in conversation[1:3]] == ["the task", "step 2"]
+    conversation.configure(summarise=None)
+    say(conversation, openai, range(6))
+    assert "the task" not in [m["content"] for m in conversation]
+    assert len(conversation) <= 5
 
 
 def test_if_nothing_may_leave_nothing_is_summarised():
@@ -398,6 +419,46 @@ def test_if_nothing_may_leave_nothing_is_summarised():
     conversation.extend(openai.results("1", ["b"]))
     assert summarise.asked == []
     assert len(conversation) == 3
+
+
+def test_a_summary_takes_at_most_a_quarter_of_the_bounds():
+    told = []
+
+    def summarise(messages, max_bytes):
+        told.append(max_bytes)
+        return "x" * max_bytes
+
+    for limits, most in (
+        ({}, 8192),
+        ({"max_bytes": 2000}, 500),
+        ({"max_tokens": 300, "max_bytes": None}, 300),
+    ):
+        conversation = Conversation(max_messages=4, summarise=summarise, **limits)
+        say(conversation, openai, range(3))
+        finish(conversation)
+        conversation.append(openai.user("next"))
+        assert told[-1] == most
+        assert conversation.stats().summaries == 1
+
+
+def test_a_summary_for_which_there_is_no_room_is_refused_or_goes():
+    conversation = Conversation(max_messages=1, summarise=Summary())
+    for i in range(4):
+        conversation.append(openai.user(f"{i}"))
+        finish(conversation)
+    assert conversation.summary is None
+    assert "no room" in recent()[-1].fields["why"]
+    conversation = Conversation(max_messages=3, summarise=Summary())
+    for i in range(6):
+        conversation.append(openai.user(f"{i}"))
+        finish(conversation)
+    assert conversation.summary is not None
+    conversation.append(openai.system("a"))
+    conversation.configure(summarise=None)
+    assert conversation.summary is not None
+    conversation.append(openai.system("b"))
+    assert conversation.summary is None
+    assert [m["content"] for m in conversation] == ["5", "a", "b"]
 
 
 def test_a_summary_made_for_gemini_is_sent_to_others_in_their_shape():
