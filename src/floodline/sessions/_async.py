@@ -10,6 +10,7 @@ from types import TracebackType
 
 from floodline import telemetry
 from floodline._units import Duration, parse_duration
+from floodline.errors import WouldBlockLoop
 from floodline.sessions._base import S, SessionsBase, checked_id
 from floodline.sessions._core import interrupted, who
 from floodline.sessions._entry import HELD, OPEN, Entry
@@ -180,6 +181,26 @@ class AsyncSessions(SessionsBase[S]):
     async def shed(self, limit: int) -> int:
         """Park at most `limit` unused sessions, longest unused first, for lack of memory."""
         return await self._driver.join(shed(self._core, limit, Reason.pressure))
+
+    def shed_threadsafe(self, limit: int, *, timeout: Duration = "10 s") -> int:
+        """Have the event loop shed, and wait for it, from another thread; 0 if none is running.
+
+        `TimeoutError` if it takes longer; it goes on nevertheless.
+        """
+        loop, patience = self._driver.loop, parse_duration(timeout, "timeout")
+        if loop is None or not loop.is_running():
+            return 0
+        if loop is _get_running_loop():
+            raise WouldBlockLoop(
+                "shedding would wait for the event loop that runs on this thread; "
+                "await shed(limit) there, or acheck() of the budget"
+            )
+        shedding = self.shed(limit)
+        try:
+            return asyncio.run_coroutine_threadsafe(shedding, loop).result(patience)
+        except RuntimeError:  # the loop was closed meanwhile
+            shedding.close()
+            return 0
 
     async def shutdown(self, *, grace: Duration = "10 s") -> int:
         """Park everything and refuse new uses; returns how many were still held after `grace`.
