@@ -12,7 +12,8 @@ from floodline.history._archive import Outbox
 from floodline.history._atoms import AS_APPENDED, CHANGED, OURS, Atom, Entry
 from floodline.history._bounds import Bounds, Counters
 from floodline.history._intake import Incoming, SeenIds, id_of, receive
-from floodline.history._ledger import Ledger, Plan
+from floodline.history._ledger import Ledger
+from floodline.history._plan import Plan
 from floodline.history._replies import pick, summary_message
 from floodline.history._shapes import Kind, Message, read
 from floodline.history._shorten import weigh

@@ -13,56 +13,14 @@ from itertools import chain
 from typing import Any
 
 from floodline.history._atoms import OURS, Atom, Entry
+from floodline.history._plan import Front, Plan
 from floodline.history._replies import NEVER_ANSWERED, results_for
 from floodline.history._shapes import RESPONSES, Kind, Message, Reading
 
 Fits = Callable[[int, int, int], bool]
 Measure = Callable[[Message], tuple[int, int]]
 
-_NONE_YET: deque[Atom] = deque(maxlen=0)  # an empty deque costs 700 bytes; most tables are young
-
-
-class Plan:
-    """What would leave, and all that the queue was `passed` for it; nothing has left yet."""
-
-    __slots__ = ("passed", "victims")
-
-    def __init__(self) -> None:
-        self.passed: list[Atom] = []
-        self.victims: dict[int, Atom] = {}
-
-    def entries(self) -> list[Entry]:
-        """Return what would leave, oldest first."""
-        found = [entry for atom in self.victims.values() for entry in atom.entries]
-        found.sort(key=lambda entry: entry.seq)
-        return found
-
-
-class _Front:
-    """Reads a queue from its front, and notes in `passed` what was read."""
-
-    __slots__ = ("_ahead", "_passed", "_queue")
-
-    def __init__(self, queue: deque[Atom], passed: list[Atom]) -> None:
-        self._queue, self._passed = iter(queue), passed
-        self._ahead = next(self._queue, None)
-
-    def _step(self, atom: Atom) -> Atom:
-        self._passed.append(atom)
-        self._ahead = next(self._queue, None)
-        return atom
-
-    def take_first(self, wanted: Callable[[Atom], bool]) -> Atom | None:
-        """Read on to the first atom that is wanted."""
-        while (atom := self._ahead) is not None:
-            if wanted(self._step(atom)):
-                return atom
-        return None
-
-    def take_turn(self, turn: int) -> Atom | None:
-        """Read the next atom if it is of this turn."""
-        atom = self._ahead
-        return self._step(atom) if atom is not None and atom.turn == turn else None
+_NONE_YET: deque[Atom] = deque(maxlen=0)  # an empty deque costs 700 bytes; most conversations are young
 
 
 class Ledger:
@@ -174,7 +132,7 @@ class Ledger:
         plan = Plan()
         left = [self.messages, self.tokens, self.size]
         waiting = deque(self.loose.values()) if self.loose else _NONE_YET
-        front = _Front(self.rest, plan.passed)
+        front = Front(self.rest, plan.passed)
         while not fits(*left):
             atom = waiting.popleft() if waiting else front.take_first(self._may_leave)
             if atom is None:
@@ -197,7 +155,7 @@ class Ledger:
             self._take(plan, self.loose[key], left)
         first = self.rest[0].key if self.rest else 0
         count = sum(key >= first for key in keys)  # plain trimming may have been faster
-        front = _Front(self.rest, plan.passed)
+        front = Front(self.rest, plan.passed)
         while count and (atom := front.take_first(lambda atom: atom.key in keys)) is not None:
             count -= 1
             if self._may_leave(atom):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from floodline.history._atoms import Atom, Entry
 from floodline.history._check import accepts
-from floodline.history._ledger import Ledger, Plan
+from floodline.history._ledger import Ledger
+from floodline.history._plan import Plan
 from floodline.history._replies import (
     STILL_RUNNING,
     SUMMARY_HEADING,

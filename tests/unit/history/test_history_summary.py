@@ -412,6 +412,35 @@ def test_a_summary_that_comes_a_turn_later_leaves_nothing_behind_for_ever():
     assert len(conversation) <= 5
 
 
+def test_what_was_pinned_and_unpinned_meanwhile_leaves_with_its_summary():
+    summarise = Summary()
+    summarise.go.clear()
+    conversation = Conversation(max_messages=4, summarise=summarise)
+    for i in range(5):
+        conversation.append(openai.user(f"{i}"))
+    conversation.pin(openai.user("0"))
+    for i in range(5, 9):
+        conversation.append(openai.user(f"{i}"))
+    assert [m["content"] for m in conversation] == ["0", "6", "7", "8"]
+    conversation.unpin(0)
+    summarise.go.set()
+    finish(conversation)
+    conversation.append(openai.user("9"))
+    assert [m["content"] for m in conversation[1:]] == ["6", "7", "8", "9"]
+    with pytest.raises(ValueError, match="the summary"):
+        conversation.pin(0)
+
+
+def test_a_summary_may_be_all_that_is_left():
+    conversation = Conversation(max_messages=2, summarise=Summary())
+    for i in range(3):
+        conversation.extend(openai.says(f"{i}"))
+    finish(conversation)
+    conversation._keeper.apply_summary()
+    conversation._keeper.cut(conversation._keeper.ledger.plan(lambda *_: False), "count")
+    assert conversation.messages == [conversation.summary]
+
+
 def test_if_nothing_may_leave_nothing_is_summarised():
     summarise = Summary()
     conversation = Conversation([openai.user("task")], max_messages=2, summarise=summarise)
