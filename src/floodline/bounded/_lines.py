@@ -51,12 +51,11 @@ class Lines(Generic[K, V]):
         line = {"lru": self._touch, "oldest": self._age, "fifo": self._place}[order]
         assert line is not None
         self._line: Order[K, V] = line
-        orders = [
-            o for o in (self._touch, self._age, self._place) if o is not None and o is not line
-        ]
+        # for shortcuts, which exist for one or two lines
+        others = [o for o in (self._touch, self._age, self._place) if o not in (None, line)]
+        self.simple = len(others) < 2
         self.first = line.runs
-        self.second = orders[0].runs if orders else self.first
-        self.simple = len(orders) < 2
+        self.second = others[0].runs if others and others[0] is not None else None
         self.seen: list[Entry[K, V]] = []
         self.budget = LAZY
         self.safe = INFINITE  # nothing can expire before this time

@@ -235,7 +235,7 @@ class BoundedMap(MutableMapping[K, V]):
                 return
             guard.busy = True
             try:
-                victim = table.put(key, value, weight, now)
+                _victim = table.put(key, value, weight, now)  # freed when the lock is
                 gone = table.gone or None  # an empty list goes on collecting for others
                 if gone:
                     table.gone = []
@@ -243,7 +243,6 @@ class BoundedMap(MutableMapping[K, V]):
                 guard.busy = False
         finally:
             lock.release()
-        del victim
         if gone and self._hooked:
             self._exits.tell(gone)
         if guard.late:

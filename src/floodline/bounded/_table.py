@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Final, Generic, NamedTuple
 
-from floodline.bounded._bounds import GONE
+from floodline.bounded._bounds import GONE, INFINITE
 from floodline.bounded._entry import Entry, Exit, Hold, K, V
 from floodline.bounded._lines import LAZY, Lines
 from floodline.bounded._order import RUN
@@ -156,26 +156,25 @@ class Table(Generic[K, V]):
             lines.end()
             return None
         victim = None
-        if len(entries) >= self._max_items and self._usual:
-            run, other = lines.first[0], lines.second[0]
-            if (
-                len(run) > 1
-                and len(other) > 1
-                and (first := run[0]) is other[0]
-                and first.stamp == first.filed
-                and first.hold is None
-                and now < lines.safe
-            ):
-                victim = first
-                del run[0]
-                if other is not run:
+        line, second = lines.first, lines.second
+        if self._usual and len(entries) == self._max_items and now < lines.safe:
+            run = line[0]
+            if len(run) > 1 and (first := run[0]).stamp == first.filed and first.hold is None:
+                if second is None:
+                    victim = first
+                elif (other := second[0])[0] is first and len(other) > 1:
+                    victim = first
                     del other[0]
+            if victim is not None:
+                del run[0]
                 del entries[victim.key]
                 victim.dies = GONE
                 self._crowded += 1
                 if self._hooked:
                     self.gone.append((victim.key, victim.value, COUNT))
-        if len(entries) >= self._max_items or (weight and self.bytes + weight > self._max_bytes):
+        if victim is None and (
+            len(entries) >= self._max_items or (weight and self.bytes + weight > self._max_bytes)
+        ):
             self._make_room(1, weight, now)
         self.ticks = stamp = self.ticks + 1
         entry: Entry[K, V] = Entry()
@@ -186,13 +185,13 @@ class Table(Generic[K, V]):
         entry.touched = now
         entry.dies = now + self._ttl
         entry.hold = None
-        until = now + self._span
-        if until < lines.safe:
-            lines.safe = until
-        run, other = lines.first[-1], lines.second[-1]
+        if lines.safe == INFINITE:  # otherwise somebody expires before this one
+            lines.safe = now + self._span
+        run = line[-1]
+        other = run if second is None else second[-1]
         if self._usual and len(run) < RUN and len(other) < RUN:  # as in `Lines.append`, in short
             run.append(entry)
-            if other is not run:
+            if second is not None:
                 other.append(entry)
         else:
             lines.append(entry, stamp)
