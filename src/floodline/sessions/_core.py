@@ -10,6 +10,7 @@ import inspect
 import itertools
 from _thread import get_ident
 from asyncio import _get_running_loop, current_task
+from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -144,6 +145,7 @@ class Core:
         self.retry_at = 0.0
         self.retry_delay = 0.0
         self.tidying: set[int] = set()  # threads that see out what is due
+        self.after_store: deque[Callable[[], object]] = deque()  # put off by finalizers
 
     def locked(self, function: Callable[..., T], *args: Any) -> T:
         """Call a method of the table as one critical section."""

@@ -235,12 +235,29 @@ class Sessions(SessionsBase[S]):
 
     def _put_off(self, operation: Any) -> bool:
         """Leave an operation for later if this thread interrupted us, or works for the store."""
-        guard, in_store = self._core.guard, self._is_writer_thread
-        if guard.is_guest() or (in_store is not None and in_store()):
-            guard.late.append(operation)
-            self._soon()
-            return True
-        return False
+        core = self._core
+        if core.guard.is_guest():
+            core.guard.late.append(operation)
+        elif self._in_store():
+            core.after_store.append(operation)
+        else:
+            return False
+        self._soon()
+        return True
+
+    def _in_store(self) -> bool:
+        asks = self._is_writer_thread
+        return asks is not None and bool(asks())
+
+    def _run_put_off(self) -> None:
+        """Do what could not be done inside the store; each is a whole operation."""
+        waiting = self._core.after_store
+        while waiting and not self._in_store():
+            try:
+                operation = waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            operation()
 
     def _park(self, id: str, reason: Reason) -> None:
         checked_id(id)
@@ -285,6 +302,8 @@ class Sessions(SessionsBase[S]):
             if not self._renewing and request.method == "acquire":
                 self._renewing = True
                 renewer.want(self._renew_tick, self._core.policy.lease / 3)
+            if self._core.after_store:
+                self._run_put_off()
             return answer
         match request:
             case UserCall(function, args):
@@ -326,6 +345,7 @@ class Sessions(SessionsBase[S]):
 
     def _tick(self) -> float | None:
         self._core.guard.run_late()
+        self._run_put_off()
         self._run(upkeep(self._core))
         self._ticking = False
         table, policy = self._core.table, self._core.policy
