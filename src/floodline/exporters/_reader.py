@@ -12,12 +12,13 @@ import re
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any
 
 from floodline import telemetry
-from floodline.exporters._metrics import HOLDERS, METRICS, STATS_ERRORS, Metric
-from floodline.telemetry import Holder, Reason, Stats
+from floodline.exporters._metrics import GROUP, HOLDERS, METRICS, STATS_ERRORS, Metric
+from floodline.telemetry import Holder, Reason
 
 MAX_NAMES = 200
 UNNAMED, OTHER = "unnamed", "other"
@@ -148,22 +149,28 @@ def _ask(holder: Holder) -> _Figures | None:
         return None
 
 
-def _figures(stats: Stats) -> _Figures:
+def _figures(stats: Any) -> _Figures:
     figures = _Figures((str(stats.kind), str(stats.name)), {HOLDERS.stem: 1})
-    for metric in METRICS:
-        if metric.of in ("", stats.kind) and hasattr(stats, metric.field):
-            _take(figures, metric, getattr(stats, metric.field))
+    record: Any = type(stats)
+    for metric in _metrics_of(record, figures.group[0]):
+        _take(figures, metric, getattr(stats, metric.field))
     return figures
 
 
-def _take(figures: _Figures, metric: Metric, value: float | Mapping[str, float] | None) -> None:
-    if isinstance(value, Mapping):
+@lru_cache(maxsize=64)  # asked for each holder at each reading; there are few kinds of them
+def _metrics_of(record: Any, kind: str) -> tuple[Metric, ...]:
+    known = {each.name for each in fields(record)}
+    return tuple(m for m in METRICS if m.of in ("", kind) and m.field in known)
+
+
+def _take(figures: _Figures, metric: Metric, value: Any) -> None:
+    if metric.labels != GROUP:
         for label, number in value.items():
             # the words of a reason are ours: whatever else is in there, it may be an id
             series = (metric.stem, str(label) if label in _REASONS else OTHER)
             figures.counters[series] = figures.counters.get(series, 0) + float(number)
     elif metric.type == "counter":
-        figures.counters[metric.stem, ""] = float(value or 0)
+        figures.counters[metric.stem, ""] = float(value)
     else:
         figures.gauges[metric.stem] = None if value is None else float(value)
 
