@@ -99,6 +99,11 @@ PUBLIC = {
         "SessionsStats",
         "Use",
     ],
+    "floodline.stages": [
+        "AutoSummarizingConversationStage",
+        "MemoryBoundedStage",
+        "StageResult",
+    ],
     "floodline.stores": [
         "AsyncStore",
         "Codec",

@@ -7,6 +7,7 @@ FloodlineError
 ├── BatchFull (BufferError)              the sink fails and the batch is at its hard limit
 ├── BatchClosed (ValueError)             used after `close()`
 ├── CreationCycle (RuntimeError)         a factory waits for the value that it is making
+├── StageTooLarge (MemoryError)          a stage grew above its hard limit
 ├── SessionError
 │   ├── SessionNotFound (KeyError)       neither live nor stored, and `create=False`
 │   ├── SessionClosed                    closed meanwhile, or a short time ago
@@ -60,6 +61,10 @@ class BatchClosed(FloodlineError, ValueError):
 
 class CreationCycle(FloodlineError, RuntimeError):
     """A factory asked, directly or over others, for the value that it is making."""
+
+
+class StageTooLarge(FloodlineError, MemoryError):
+    """A stage grew by more memory than its hard limit allows."""
 
 
 class SessionError(FloodlineError):

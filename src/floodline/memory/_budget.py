@@ -21,7 +21,7 @@ from floodline.telemetry import Stats
 
 ACTIONS = ("shed", "alert")
 BACK = 15 / 16  # the target below a limit, if none is given: 75% for 80%
-MOST_ROUNDS = 50  # of one check; more is done by the next
+MOST_ROUNDS = 12  # of one check, each with a full collection; more is done by the next
 MOST_ITEMS = 4096  # of one round; slices double while they do not suffice
 _numbers = itertools.count(1)
 

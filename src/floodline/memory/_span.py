@@ -85,6 +85,11 @@ class Span:
         return self.ran - self._nested
 
     @property
+    def peak_growth(self) -> int:
+        """The highest size seen so far less that at the start."""
+        return max(self.peak, self._high) - self._start
+
+    @property
     def attributable(self) -> int:
         """The growth that can be laid to its charge: all of it, unless others ran meanwhile."""
         return self.ran if self.overlapped else self.growth
@@ -125,7 +130,7 @@ class Span:
         if self.closed or self.began is None:
             return
         self.closed, self.failed = True, failed
-        size = self._tracker._read()
+        size = self._tracker.read()
         self.seconds = self._tracker._clock() - self.began
         if self._resumed is not None:
             self._settle(size)
@@ -142,7 +147,7 @@ class Span:
         self._resumer = _current.get()
         _current.set(self._inner or self)
         for span in self._chain():
-            span._resumed = span._tracker._read()
+            span._resumed = span._tracker.read()
 
     def suspend(self) -> None:
         """A tracked coroutine or generator waits: what grows now is not its doing."""
@@ -150,7 +155,7 @@ class Span:
         self._inner = inner if inner is not None and self in inner._line() else None
         for span in self._chain():
             if span._resumed is not None:
-                span._settle(span._tracker._read())
+                span._settle(span._tracker.read())
         _current.set(self._resumer)
         self._resumer = None
 

@@ -102,9 +102,13 @@ class MemoryTracker:
         """Return one run of a stage, to be entered with `with`."""
         return Span(self, _checked(name))
 
+    def read(self) -> int:
+        """Return the bytes of this moment, and keep nothing."""
+        return int(self._probe() or 0)
+
     def sample(self) -> Sample:
         """Measure now; the spans that are open see it too."""
-        size = self._read()
+        size = self.read()
         sample = Sample(self._clock(), size)
         self._guard.run(partial(self._seen_by_all, size))
         self._samples.append(sample)
@@ -196,14 +200,11 @@ class MemoryTracker:
 
     # ---- spans
 
-    def _read(self) -> int:
-        return int(self._probe() or 0)
-
     def _begun(self, span: Span) -> int:
         if self._trace:
             tracing.acquire()
             self._picture(span)
-        size = self._read()
+        size = self.read()
         guard = self._guard
         with guard.lock:  # as in `Guard.run`: the calls between would cost a tenth more
             if guard.busy:

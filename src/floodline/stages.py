@@ -1,0 +1,195 @@
+"""Stages of a pipeline that watch their memory, for any runner that calls functions.
+
+A stage is a callable that takes a context and returns something, plain or as a coroutine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from floodline._units import Duration, Size, format_size, parse_duration, parse_size
+from floodline.errors import ConfigError, StageTooLarge
+from floodline.history import Conversation, extractive_summary
+from floodline.memory import Collection, GCController, MemoryTracker, Probe, Span
+
+__all__ = ["AutoSummarizingConversationStage", "MemoryBoundedStage", "StageResult"]
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, frozen=True)
+class StageResult(Generic[T]):
+    """What a stage returned, and what memory did meanwhile; sizes are bytes.
+
+    `growth` is after the collection, if there was one; `peak` is the highest resident size seen,
+    `peak_growth` that less the size at the start.
+    """
+
+    value: T
+    stage: str
+    growth: int
+    peak: int
+    peak_growth: int
+    seconds: float
+    collected: Collection | None
+
+
+class MemoryBoundedStage:
+    """Wraps a stage: samples memory while it runs, and collects if it grew by `threshold`.
+
+    `stage(context)` returns a `StageResult`, or a coroutine of one if the wrapped stage is async.
+    Grown by more than `hard_limit`, an async stage is cancelled and a plain one, which cannot be
+    interrupted, is let to its end; both then raise `StageTooLarge`.
+    """
+
+    def __init__(
+        self,
+        stage: Callable[..., Any],
+        *,
+        name: str | None = None,
+        threshold: Size | None = "64 MiB",
+        hard_limit: Size | None = None,
+        every: Duration = 0.05,
+        tracker: MemoryTracker | None = None,
+        collector: GCController | None = None,
+        probe: Probe | None = None,
+    ) -> None:
+        if not callable(stage):
+            raise ConfigError(f"stage={stage!r} cannot be called; give a function")
+        self._stage = stage
+        self.name = str(name or getattr(stage, "__qualname__", type(stage).__qualname__))
+        self._threshold = None if threshold is None else parse_size(threshold, "threshold")
+        self._hard_limit = None if hard_limit is None else parse_size(hard_limit, "hard_limit")
+        self._every = parse_duration(every, "every")
+        self.tracker = tracker or MemoryTracker(
+            interval=self._every, probe=probe, name=f"{self.name}.memory"
+        )
+        self._collector = collector or GCController(
+            trim=True, probe=self.tracker.read, name=f"{self.name}.gc"
+        )
+        call = getattr(stage, "__call__", None)  # noqa: B004  # an object's may be async
+        self._is_async = inspect.iscoroutinefunction(stage) or inspect.iscoroutinefunction(call)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the stage; the same arguments, and a `StageResult` around what it returns."""
+        if self._is_async:
+            return self._run_async(*args, **kwargs)
+        with self.tracker.stage(self.name) as span:
+            value = self._stage(*args, **kwargs)
+        return self._result(span, value)
+
+    async def _run_async(self, *args: Any, **kwargs: Any) -> StageResult[Any]:
+        with self.tracker.stage(self.name) as span:
+            task = asyncio.ensure_future(self._stage(*args, **kwargs))
+            try:
+                await self._watch(task, span)
+            finally:
+                await _end(task)
+            if task.cancelled():
+                self._collect_after(span)
+                self._refuse_above(span)
+            value = task.result()
+        return self._result(span, value)
+
+    async def _watch(self, task: asyncio.Future[Any], span: Span) -> None:
+        while not task.done():
+            await asyncio.wait((task,), timeout=self._every)
+            self.tracker.sample()
+            if self._is_above(span):
+                return
+
+    def _is_above(self, span: Span) -> bool:
+        return self._hard_limit is not None and span.peak_growth > self._hard_limit
+
+    def _refuse_above(self, span: Span) -> None:
+        if self._is_above(span):
+            raise StageTooLarge(
+                f"stage {self.name!r} grew by {format_size(span.peak_growth)}, above hard_limit"
+                f"={format_size(self._hard_limit or 0)}; let it hold less, or raise the limit"
+            )
+
+    def _collect_after(self, span: Span) -> Collection | None:
+        if self._threshold is None or span.peak_growth <= self._threshold:
+            return None
+        return self._collector.collect()
+
+    def _result(self, span: Span, value: T) -> StageResult[T]:
+        collected = self._collect_after(span)
+        self._refuse_above(span)
+        growth = span.growth - (0 if collected is None else collected.reclaimed)
+        return StageResult(
+            value, self.name, growth, span.peak, span.peak_growth, span.seconds, collected
+        )
+
+
+async def _end(task: asyncio.Future[Any]) -> None:
+    """Cancel what still runs, and wait until it has cleaned up."""
+    if not task.done():
+        task.cancel()
+        await asyncio.wait((task,))
+
+
+class AutoSummarizingConversationStage:
+    """Takes a turn of a conversation that summarises what it cannot keep.
+
+    `await stage(context)` appends the messages under `context["messages"]` (one or a list, a str
+    is a user's) to `context["conversation"]`, else to its own, then calls `respond(window)`, if
+    there is one, and appends what it returns. The context is returned with `conversation`,
+    `window` (what to send, valid for the provider) and `reply`. What is cut goes into a rolling
+    summary by `summarise`, made aside and applied at the next turn.
+    """
+
+    def __init__(
+        self,
+        respond: Callable[..., Any] | None = None,
+        *,
+        summarise: Callable[..., Any] = extractive_summary,
+        window_tokens: int | None = None,
+        conversation: Conversation | None = None,
+        **bounds: Any,
+    ) -> None:
+        for what, value in (("respond", respond), ("summarise", summarise)):
+            if value is not None and not callable(value):
+                raise ConfigError(f"{what}={value!r} cannot be called; give a function")
+        if conversation is not None and bounds:
+            raise ConfigError(
+                f"{', '.join(bounds)} and conversation= together cannot work; "
+                "give the bounds to the Conversation"
+            )
+        self._respond, self._summarise = respond, summarise
+        self._window_tokens = window_tokens
+        self.conversation = Conversation(**bounds) if conversation is None else conversation
+
+    async def __call__(self, context: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        """Take one turn; the context is changed and returned."""
+        conversation = self._conversation_of(context)
+        conversation.extend(_messages(context.pop("messages", ())))
+        window = conversation.window(self._window_tokens)
+        context.update(conversation=conversation, window=window)
+        if self._respond is not None:
+            reply = self._respond(window)
+            reply = await reply if inspect.isawaitable(reply) else reply
+            conversation.extend(_messages(reply, role="assistant"))
+            context["reply"] = reply
+        return context
+
+    def _conversation_of(self, context: Mapping[str, Any]) -> Conversation:
+        given = context.get("conversation")
+        conversation = self.conversation if given is None else given
+        if not isinstance(conversation, Conversation):
+            raise ConfigError(f"conversation={given!r} of the context must be a Conversation")
+        if conversation._keeper.summariser is None:  # a store keeps no functions
+            conversation.configure(summarise=self._summarise)
+        return conversation
+
+
+def _messages(given: Any, role: str = "user") -> list[dict[str, Any]]:
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [{"role": role, "content": given}]
+    return [given] if isinstance(given, Mapping) else list(given)  # type: ignore[list-item]  # a dict
