@@ -5,14 +5,19 @@ from __future__ import annotations
 from floodline import telemetry
 from floodline.errors import SessionBusy
 from floodline.sessions._core import Core, Flow, Pause, StoreCall
-from floodline.sessions._entry import Entry
+from floodline.sessions._entry import Entry, Hold
 from floodline.stores import Grant
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.25
 
 
-def acquire(core: Core, entry: Entry, *, known: int | None, until: float) -> Flow[Grant]:
-    """Take the lease of an entry, waiting for an owner elsewhere as for a local one."""
+def acquire(
+    core: Core, entry: Entry, *, known: int | None, until: float, hold: Hold | None = None
+) -> Flow[Grant]:
+    """Take the lease of an entry, waiting for an owner elsewhere as for a local one.
+
+    If it is for `hold`, that may be cancelled meanwhile.
+    """
     pause, policy, now = FIRST_PAUSE, core.policy, core.clock()
     while True:
         answer = yield StoreCall(
@@ -32,8 +37,8 @@ def acquire(core: Core, entry: Entry, *, known: int | None, until: float) -> Flo
             )
         pause = min(pause, left)
         yield Pause(pause)
-        if entry.holder is not None and entry.holder.error is not None:
-            raise entry.holder.error  # the caller was cancelled
+        if hold is not None and hold.error is not None:
+            raise hold.error
         now += pause  # an injected clock may stand still
         pause = min(pause * 2, LONGEST_PAUSE)
 

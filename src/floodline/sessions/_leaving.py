@@ -42,9 +42,11 @@ def leave(core: Core, entry: Entry) -> Flow[BaseException | None]:
     try:
         yield from bury(core, entry, reason)
     finally:
-        while not core.locked(core.left, entry, reason, row_gone):
-            yield from _delete_late(core, entry)
-            row_gone = True
+        if not core.locked(core.left, entry, reason, row_gone):
+            try:
+                yield from _delete_late(core, entry)
+            finally:
+                core.locked(core.left, entry, reason, True)
     return problem
 
 
@@ -208,6 +210,8 @@ def give_open_up(core: Core, hold: Hold, error: BaseException | None = None) -> 
     """Tell the table that an open came to nothing; what was closed meanwhile is deleted first."""
     entry, row_gone = hold.entry, not core.policy.stored
     assert entry is not None
-    while not core.locked(core.table.open_failed, hold, error, row_gone):
-        yield from _delete_late(core, entry)
-        row_gone = True
+    if not core.locked(core.table.open_failed, hold, error, row_gone):
+        try:
+            yield from _delete_late(core, entry)
+        finally:
+            core.locked(core.table.open_failed, hold, error, True)

@@ -148,7 +148,7 @@ def _open(core: Core, hold: Hold, room_until: float, busy_until: float) -> Flow[
         elif hold.shared:
             yield from _fill(core, hold, (yield StoreCall("load", (core.policy.name, hold.id))))
         else:
-            grant = yield from acquire(core, entry, known=None, until=busy_until)
+            grant = yield from acquire(core, entry, known=None, until=busy_until, hold=hold)
             yield from _fill(core, hold, grant)
     except BaseException as error:
         yield from _fail(core, hold, error)
@@ -199,7 +199,7 @@ def take_lease(core: Core, hold: Hold, until: float) -> Flow[None]:
     if not core.policy.stored or hold.shared or entry.fence:
         return
     try:
-        grant = yield from acquire(core, entry, known=entry.version, until=until)
+        grant = yield from acquire(core, entry, known=entry.version, until=until, hold=hold)
         if grant.version == entry.version or (yield from own_write(core, entry)) == grant.version:
             return
         if entry.dirty:
@@ -229,7 +229,7 @@ def _reload(core: Core, hold: Hold, grant: Grant, until: float) -> Flow[None]:
     try:
         yield from part_with(core, hold.id, old, Reason.stale)
         if grant.version and grant.envelope is None:
-            grant = yield from acquire(core, hold.entry, known=None, until=until)
+            grant = yield from acquire(core, hold.entry, known=None, until=until, hold=hold)
         yield from _fill(core, hold, grant)
     except BaseException as error:
         yield from _fail(core, hold, error)
