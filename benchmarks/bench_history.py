@@ -77,7 +77,7 @@ def append_cost() -> list[Row]:
                 if conversation.stats().appended >= size:
                     break
             works.append(_appends(conversation))
-        small, middle, large = best(works, number=BATCH, repeats=15)
+        small, middle, large = best(works, number=BATCH, repeats=40)
         rows.append(at_most(f"append, {name}: 10k / 1k messages", middle, small, 1.5))
         rows.append(at_most(f"append, {name}: 100k / 1k messages", large, small, 1.5))
     return rows
