@@ -20,12 +20,26 @@ from floodline.errors import ConfigError
 from floodline.exporters import METRICS, PrometheusCollector, instrument_otel, metrics_text
 from floodline.exporters import _reader as reader_module
 from floodline.exporters._reader import Reader
+from floodline.memory import BudgetStats, GCController, GCStats, MemoryTracker, TrackerStats
 from floodline.sessions import ScopeStats, SessionsStats
 from floodline.stores import MemoryStore
 from floodline.telemetry import Reason, Stats
 
 PAGE = Path(__file__).parents[2] / "docs" / "exporters.md"
-SETTINGS = {"order", "ttl", "idle", "max_age", "max_wait"}  # say what was wanted, not what is
+TOLD_ELSEWHERE = {
+    "budget": {
+        *("collections", "reclaimed", "pause"),  # by its own collector
+        "level",  # by bytes and the lines
+    }
+}
+SETTINGS = {
+    "order",
+    "ttl",
+    "idle",
+    "max_age",
+    "max_wait",
+    "action",
+}  # say what was wanted, not what is
 
 
 class Holder:
@@ -62,6 +76,7 @@ def test_metric_names_are_unique_and_follow_the_conventions():
         assert re.fullmatch(r"floodline_[a-z]+(_[a-z]+)*", metric.prometheus)
         assert metric.prometheus.endswith("_total") == (metric.type == "counter")
         assert ("bytes" in metric.stem) == (metric.unit == "By")
+        assert ("seconds" in metric.stem) == (metric.unit == "s")
         assert metric.help.endswith(".")
 
 
@@ -73,15 +88,22 @@ def test_metric_names_are_unique_and_follow_the_conventions():
         ("map", MapStats),
         ("log", LogStats),
         ("batch", BatchStats),
+        ("budget", BudgetStats),
+        ("gc", GCStats),
+        ("tracker", TrackerStats),
     ],
 )
 def test_every_figure_of_a_record_is_a_metric(kind, record):
-    told = {metric.field for metric in METRICS if metric.of in ("", kind)}
-    assert {field.name for field in fields(record)} - told - SETTINGS == {"kind", "name"}
+    told = {metric.field for metric in METRICS if metric.of in ("", kind)} | SETTINGS
+    told |= TOLD_ELSEWHERE.get(kind, set())
+    assert {field.name for field in fields(record)} - told == {"kind", "name"}
 
 
 def test_every_field_of_the_table_exists():
-    records = (SessionsStats, ScopeStats, MapStats, LogStats, BatchStats)
+    records = (
+        *(SessionsStats, ScopeStats, MapStats, LogStats, BatchStats),
+        *(BudgetStats, GCStats, TrackerStats),
+    )
     known = {field.name for record in records for field in fields(record)}
     assert {metric.field for metric in METRICS} - known == {""}
 
@@ -214,6 +236,22 @@ def test_containers_without_a_name_are_summed_under_one():
     assert value(reading, "holders", "map", "unnamed") == 5
     assert value(reading, "items", "map", "unnamed") == 1
     assert len(reading["items"]) == 1
+
+
+def test_of_what_measures_the_whole_process_the_largest_is_told_and_counts_are_summed():
+    pair = [Holder("main", "gc", items=1, bytes=size, hook_errors=1) for size in (7, 9, 8)]
+    reading = Reader().read()
+    assert value(reading, "bytes", "gc", "main") == 9
+    assert value(reading, "holders", "gc", "main") == len(pair)
+    assert value(reading, "hook_errors", "gc", "main") == 3
+
+
+def test_what_trackers_and_collectors_own_has_no_name_of_its_own_either():
+    kept = [MemoryTracker(), GCController()]
+    reading = Reader().read()
+    assert len(kept) <= len(reading["items"])
+    assert {labels[1] for labels, _ in reading["items"]} == {"unnamed"}
+    assert value(reading, "gc_collections", "gc", "unnamed") == 0
 
 
 def test_the_number_of_names_is_bounded(monkeypatch):

@@ -42,8 +42,8 @@ def _gauge(stem: str, help: str, of: str = "", field: str = "", unit: str = "1")
     return Metric(stem, "gauge", field or stem, help, of, unit=unit)
 
 
-def _counter(stem: str, help: str, of: str = "", field: str = "") -> Metric:
-    return Metric(stem, "counter", field or stem, help, of)
+def _counter(stem: str, help: str, of: str = "", field: str = "", unit: str = "1") -> Metric:
+    return Metric(stem, "counter", field or stem, help, of, unit=unit)
 
 
 HOLDERS = Metric("holders", "gauge", "", "Holders of this kind and name, summed in each figure.")
@@ -100,6 +100,28 @@ METRICS: tuple[Metric, ...] = (
     _counter("batch_flushed", "Items that the sink has taken.", "batch", "flushed"),
     _counter("batch_flushes", "Calls of the sink that succeeded.", "batch", "flushes"),
     _counter("batch_failed", "Calls of the sink that failed; nothing was lost.", "batch", "failed"),
+    # memory budgets
+    _gauge("budget_target_bytes", "Where shedding ends.", "budget", "target", "By"),
+    _counter("budget_checks", "Times that memory was looked at.", "budget", "checks"),
+    _counter("budget_episodes", "Times that memory passed the line.", "budget", "episodes"),
+    _counter("budget_rounds", "Rounds of shedding.", "budget", "rounds"),
+    _counter("budget_shed", "Items that holders were made to shed.", "budget", "shed"),
+    _counter("budget_exhausted", "Times that nothing more could go.", "budget", "exhausted"),
+    _counter("budget_errors", "Holders that failed to shed.", "budget", "errors"),
+    # forced collections
+    _counter("gc_collections", "Forced collections.", "gc", "collections"),
+    _counter("gc_objects", "Unreachable objects that they found.", "gc", "objects"),
+    _counter("gc_reclaimed_bytes", "Bytes that they gave back.", "gc", "reclaimed", "By"),
+    _counter("gc_pause_seconds", "How long they took.", "gc", "pause", "s"),
+    _gauge("gc_longest_pause_seconds", "The longest of them.", "gc", "longest_pause", "s"),
+    _counter("gc_trims", "Times that malloc was trimmed.", "gc", "trims"),
+    _gauge("gc_paused", "1 while automatic collection is paused.", "gc", "paused"),
+    # memory trackers
+    _gauge("tracker_stages", "Names of stages.", "tracker", "stages"),
+    _gauge("tracker_open", "Stages under way.", "tracker", "open"),
+    _gauge("tracker_peak_bytes", "The most resident memory seen.", "tracker", "peak", "By"),
+    _gauge("tracker_growth_bytes", "The last size less the first.", "tracker", "growth", "By"),
+    _counter("tracker_samples", "Samples taken.", "tracker", "samples"),
     # the exporters themselves
     HOLDERS,
     STATS_ERRORS,

@@ -7,11 +7,13 @@ counted after the last reading before its end is lost; that is less than a false
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import threading
 import weakref
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
@@ -28,6 +30,8 @@ Series = tuple[str, str]  # the stem of a metric, and the value of its last labe
 Reading = dict[str, list[tuple[tuple[str, ...], float]]]
 
 _REASONS = frozenset(map(str, Reason))
+_NUMBERED = re.compile(r"(map|log|batch|budget|gc|tracker)-\d+(\..*)?")
+_OF_THE_PROCESS = frozenset({"budget", "gc", "tracker"})  # they tell of the same memory
 
 
 @dataclass(slots=True)
@@ -53,7 +57,7 @@ class Reader:
 
     It grows with the holders that are alive and with `MAX_NAMES`. What has no name of its own is
     summed under `unnamed`, what comes after so many names under `other`. A sum of which one part
-    is unknown or unlimited is not told.
+    is unknown or unlimited is not told. Of what measures the whole process, the largest is told.
     """
 
     def __init__(self) -> None:
@@ -84,7 +88,8 @@ class Reader:
                 continue
             seen = self._note(holder, figures)
             known.setdefault(seen.group, set()).update(figures.counters)
-            _add(gauges.setdefault(seen.group, {HOLDERS.stem: 0}), figures.gauges)
+            join = max if seen.group[0] in _OF_THE_PROCESS else operator.add
+            _add(gauges.setdefault(seen.group, {}), figures.gauges, join)
         self._bury({id(holder) for holder, _ in told})
         return self._samples(gauges, self._totals(known))
 
@@ -102,7 +107,7 @@ class Reader:
 
     def _group(self, group: Group) -> Group:
         kind, name = group
-        if re.fullmatch(rf"{re.escape(kind)}-\d+", name):
+        if _NUMBERED.fullmatch(name):
             group = (kind, UNNAMED)
         if group not in self._names:
             if len(self._names) >= MAX_NAMES:
@@ -150,7 +155,7 @@ def _ask(holder: Holder) -> _Figures | None:
 
 
 def _figures(stats: Any) -> _Figures:
-    figures = _Figures((str(stats.kind), str(stats.name)), {HOLDERS.stem: 1})
+    figures = _Figures((str(stats.kind), str(stats.name)))
     record: Any = type(stats)
     for metric in _metrics_of(record, figures.group[0]):
         _take(figures, metric, getattr(stats, metric.field))
@@ -175,7 +180,14 @@ def _take(figures: _Figures, metric: Metric, value: Any) -> None:
         figures.gauges[metric.stem] = None if value is None else float(value)
 
 
-def _add(sums: dict[str, float | None], more: dict[str, float | None]) -> None:
+def _add(
+    sums: dict[str, float | None],
+    more: dict[str, float | None],
+    join: Callable[[float, float], float],
+) -> None:
+    sums[HOLDERS.stem] = (sums.get(HOLDERS.stem) or 0) + 1
     for stem, value in more.items():
-        present = sums.get(stem, 0)
-        sums[stem] = None if value is None or present is None else present + value
+        if stem in sums:
+            present = sums[stem]
+            value = None if present is None or value is None else join(present, value)
+        sums[stem] = value
