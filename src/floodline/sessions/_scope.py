@@ -20,6 +20,7 @@ from floodline.telemetry import Reason, Stats
 
 V = TypeVar("V")
 OnLeave = Callable[[str, V, Reason], object]
+_inherited: list[object] = []
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -45,10 +46,15 @@ class SessionScope:
         self._hooks: dict[str, OnLeave[Any] | None] = {}
         self._left: Counter[str] = Counter()
         self._hook_errors = 0
-        self._after_fork()
+        self._start_empty()
         telemetry.register(self)
 
     def _after_fork(self) -> None:
+        # not freed: that would run the `__del__` of what belongs to the parent
+        _inherited.append((self._values, self._guard))
+        self._start_empty()
+
+    def _start_empty(self) -> None:
         self._guard = Guard()
         self._values: dict[str, dict[str, Any]] = {}
         self._open: set[str] = set()
