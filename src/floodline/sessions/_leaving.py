@@ -188,12 +188,14 @@ def discard(core: Core, hold: Hold) -> Flow[None]:
     """Let the held object go unsaved; whoever comes next loads the last saved version."""
     assert hold.entry is not None
     hold.discarded = False
-    yield from give_lease_back(core, hold.entry)
-    old = core.locked(core.detach, hold, Reason.discarded)
     try:
-        yield from part_with(core, hold.id, old, Reason.discarded)
+        yield from give_lease_back(core, hold.entry)
     finally:
-        yield from give_open_up(core, hold)
+        old = core.locked(core.detach, hold, Reason.discarded)
+        try:
+            yield from part_with(core, hold.id, old, Reason.discarded)
+        finally:
+            yield from give_open_up(core, hold)
 
 
 def part_with(core: Core, id: str, old: Entry | None, reason: Reason) -> Flow[None]:

@@ -11,7 +11,8 @@ import inspect
 import time
 import weakref
 from asyncio import _get_running_loop
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -32,12 +33,25 @@ from floodline.sessions._drive import run, run_async
 from floodline.sessions._entry import WAIT, Hold
 from floodline.sessions._leases import renew
 from floodline.sessions._leaving import release
+from floodline.sessions._opening import let_go
 from floodline.sessions._policy import NEVER
 from floodline.sessions._upkeep import retry_unsaved, shed, upkeep
 from floodline.telemetry import Reason
 
 T = TypeVar("T")
 Perform = Callable[[Request], Awaitable[Any]]
+
+
+@dataclass(slots=True, frozen=True)
+class Work:
+    """What a task does, and what must be done if it was cancelled before its first step."""
+
+    flow: Flow[Any]
+    instead: Flow[Any]
+
+    def was_not_begun(self) -> bool:
+        """Tell whether nothing of the flow has run."""
+        return inspect.getgeneratorstate(self.flow) == inspect.GEN_CREATED
 
 
 class LoopDriver:
@@ -55,7 +69,7 @@ class LoopDriver:
         """Begin without loop, tasks and timers, at construction and in a forked child."""
         self.loop: asyncio.AbstractEventLoop | None = None
         self.closes_store = False
-        self._tasks: dict[asyncio.Task[Any], Flow[Any] | None] = {}
+        self._tasks: dict[asyncio.Task[Any], Work | None] = {}
         self._tick_timer: asyncio.TimerHandle | None = None
         self._renew_timer: asyncio.TimerHandle | None = None
 
@@ -74,7 +88,7 @@ class LoopDriver:
         self.start_empty()
         self.loop = loop
         if table.entries:
-            self.want_tick()
+            self.want_tick(0.0 if table.unsaved else None)
 
     def here(self) -> asyncio.AbstractEventLoop:
         """Return the running loop, to which we belong from now on."""
@@ -86,11 +100,12 @@ class LoopDriver:
     def end_orphans(self) -> None:
         """Finish by blocking what a loop has left behind that runs no more."""
         orphans, self._tasks = self._tasks, {}
-        for task, flow in orphans.items():
+        for task, work in orphans.items():
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # as gather() does
             try:
                 task.get_coro().close()
-                if flow is not None and inspect.getgeneratorstate(flow) == inspect.GEN_CREATED:
-                    self.run(flow)
+                if work is not None and work.was_not_begun():
+                    self.run(work.instead)
             except Exception as error:
                 self._core.hook_failed("event loop", "*", error)
 
@@ -110,10 +125,13 @@ class LoopDriver:
         *,
         after: asyncio.Task[Any] | None = None,
         perform: Perform | None = None,
+        instead: Flow[Any] | None = None,
     ) -> asyncio.Task[T]:
         """Run a flow as a task for a caller that will `wait_for` it."""
-        self.here()
-        return self._spawn(flow, self._chain(flow, after, perform))
+        loop = self.here()
+        task = loop.create_task(self._chain(flow, after, perform))
+        self._note(task, Work(flow, instead or flow))
+        return task
 
     async def wait_for(self, *tasks: asyncio.Task[T]) -> T:
         """Wait for tasks of ours; a caller that is cancelled leaves them alone."""
@@ -142,7 +160,7 @@ class LoopDriver:
 
     async def enter(self, hold: Hold, flow: Flow[None]) -> None:
         """Run an opening flow; a caller that is cancelled leaves, and the hold is let go."""
-        task = self.start(flow)
+        task = self.start(flow, instead=let_go(self._core, hold))
         try:
             await self.wait_for(task)
         except (asyncio.CancelledError, GeneratorExit):
@@ -172,9 +190,9 @@ class LoopDriver:
         """Run a flow by blocking; coroutines that it meets cannot run, and are counted."""
         return run(flow, self._perform_blocking)
 
-    def _spawn(self, flow: Flow[T], run: Coroutine[Any, Any, T] | None = None) -> asyncio.Task[T]:
-        task = self.here().create_task(run or self.flow(flow))
-        self._note(task, flow)
+    def _spawn(self, flow: Flow[T]) -> asyncio.Task[T]:
+        task = self.here().create_task(self.flow(flow))
+        self._note(task, Work(flow, flow))
         return task
 
     async def _chain(
@@ -184,14 +202,16 @@ class LoopDriver:
             await asyncio.wait([before])
         return await self.flow(flow, perform)
 
-    def _note(self, task: asyncio.Task[Any], flow: Flow[Any] | None = None) -> None:
-        self._tasks[task] = flow
+    def _note(self, task: asyncio.Task[Any], work: Work | None = None) -> None:
+        self._tasks[task] = work
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.pop(task, None)
+        work = self._tasks.pop(task, None)
         if not task.cancelled():
             task.exception()  # whoever waits for it gets it; if nobody does, it was reported
+        elif work is not None and work.was_not_begun():
+            self.spawn_or_run(work.instead)
         if self.closes_store and not self._tasks and not self._core.table.entries:
             self.closes_store = False
             self._note(self.here().create_task(self.call_store("close")))

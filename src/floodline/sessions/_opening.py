@@ -96,6 +96,14 @@ def abandon(core: Core, hold: Hold) -> Flow[None]:
         yield from give_open_up(core, hold)
 
 
+def let_go(core: Core, hold: Hold) -> Flow[None]:
+    """Give up a session, or the opening of one, before anything was done with it."""
+    if hold.outcome == HELD:
+        yield from release(core, hold, stamp=False)
+    elif hold.entry is not None:
+        yield from give_open_up(core, hold)
+
+
 def _abandon(table: Table, hold: Hold, now: float) -> Entry | None:
     """Leave the queue, or pass on what was given in the same moment."""
     if table.give_up(hold) or hold.error is not None:
