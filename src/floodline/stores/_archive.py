@@ -10,16 +10,16 @@ import time
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from floodline._time import Clock
 from floodline._units import Duration, Size, parse_choice, parse_count, parse_duration, parse_size
-from floodline.errors import CodecError, ConfigError, StoreUnavailable
+from floodline.errors import CodecError, StoreUnavailable
 from floodline.stores._faults import breaks_connection, translate
 from floodline.stores._schema import connect
 from floodline.stores._sqlite import _checked, _writers
+from floodline.stores._urls import sqlite_path
 from floodline.stores._writer import Call, Writer
 from floodline.telemetry import Stats
 
@@ -295,12 +295,7 @@ class _Shelf:
 
 def _path_of(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path)
-    if not text.startswith("sqlite:"):
-        return text
-    parts = urlsplit(text)
-    if parts.netloc or parts.query or parts.fragment:
-        raise ConfigError(f"archive URL {text!r} names no file; give sqlite:///relative.db")
-    return unquote(parts.path[1:])
+    return sqlite_path(text) if text.startswith("sqlite:") else text
 
 
 def _packed(message: Message, seq: int) -> tuple[bytes, bytes]:

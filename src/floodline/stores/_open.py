@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from floodline.errors import ConfigError
 from floodline.stores._memory import MemoryStore
 from floodline.stores._sqlite import SQLiteStore
+from floodline.stores._urls import SQLITE, sqlite_path
 
-_KNOWN = "sqlite:///relative.db, sqlite:////absolute/path.db or memory://"
+_KNOWN = f"{SQLITE} or memory://"
 
 
 def open_store(url: str) -> MemoryStore | SQLiteStore:
@@ -19,8 +20,5 @@ def open_store(url: str) -> MemoryStore | SQLiteStore:
     if parts.scheme == "memory" and not parts.netloc and not parts.path:
         return MemoryStore()
     if parts.scheme == "sqlite":
-        path = unquote(parts.path[1:])
-        if parts.netloc or not path or parts.query or parts.fragment:
-            raise ConfigError(f"store URL {url!r} names no file; give {_KNOWN}")
-        return SQLiteStore(path)
+        return SQLiteStore(sqlite_path(url, _KNOWN))
     raise ConfigError(f"store URL {url!r} has an unknown form; give {_KNOWN}")
