@@ -1,7 +1,7 @@
 """Measure ours beside a peer's: interleaved, best of several repeats, printed as ratios.
 
-The machine may be busy with other things, so each repeat measures both sides one after the other
-and the best of each counts.
+The machine may be busy with other things, so each of many short repeats measures both sides, one
+after the other, and the best of each counts.
 """
 
 from __future__ import annotations
@@ -30,17 +30,22 @@ class Row:
         return None if not self.peer else self.ours / self.peer
 
 
-def best(works: Sequence[Work], *, number: int = 1, repeats: int = 9) -> list[float]:
-    """Return the best seconds of each work for one operation; each call does `number` of them."""
+def best(works: Sequence[Work], *, number: int = 1, repeats: int = 200) -> list[float]:
+    """Return the best seconds of each work for one operation; each call does `number` of them.
+
+    Many short repeats: some of them fall into a moment in which nobody else wants the processor.
+    """
     times = [float("inf")] * len(works)
-    for _ in range(repeats):
-        for at, work in enumerate(works):
-            gc.collect()
-            gc.disable()
-            start = time.perf_counter()
-            work()
-            times[at] = min(times[at], time.perf_counter() - start)
-            gc.enable()
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(repeats):
+            for at, work in enumerate(works):
+                start = time.perf_counter()
+                work()
+                times[at] = min(times[at], time.perf_counter() - start)
+    finally:
+        gc.enable()
     return [seconds / number for seconds in times]
 
 

@@ -145,16 +145,8 @@ class Lines(Generic[K, V]):
         out: list[Entry[K, V]] = []
         if now < self.safe:
             return out
-        while (aged := self._head_of_age()) is not None and now >= aged.dies and len(out) < limit:
-            self.remove(aged)
-            out.append(aged)
-        idled = None
-        if self._idle != INFINITE:
-            while (idled := self._head_of_idle()) is not None:
-                if now < idled.touched + self._idle or len(out) == limit:
-                    break
-                self.remove(idled)
-                out.append(idled)
+        aged = self._pop_aged(now, limit, out)
+        idled = None if self._idle == INFINITE else self._pop_idle(now, limit, out)
         self.safe = INFINITE
         for entry in (aged, idled):
             if entry is not None:
@@ -163,24 +155,38 @@ class Lines(Generic[K, V]):
             self.safe = GONE  # others behind it may have expired
         return out
 
-    def _head_of_age(self) -> Entry[K, V] | None:
-        entry = None if self._age is None else self._age.head()
-        while entry is not None and entry.hold is not None:
-            self._park(entry)
-            entry = self._age.head()  # type: ignore[union-attr]  # an entry came out of it
-        return entry
-
-    def _head_of_idle(self) -> Entry[K, V] | None:
-        order = self._touch
-        assert order is not None
-        while (entry := order.head()) is not None:
+    def _pop_aged(self, now: float, limit: int, out: list[Entry[K, V]]) -> Entry[K, V] | None:
+        """Take out those that are too old; return who is first after them."""
+        if self._age is None:
+            return None
+        runs = self._age.runs
+        while run := runs[0]:
+            entry = run[0]
             if entry.hold is not None:
                 self._park(entry)
-            elif entry.stamp == entry.filed or self.budget == 0:
-                break
+            elif now < entry.dies or len(out) == limit:
+                return entry
             else:
-                self._refile(entry, order)
-        return entry
+                self.remove(entry)
+                out.append(entry)
+        return None
+
+    def _pop_idle(self, now: float, limit: int, out: list[Entry[K, V]]) -> Entry[K, V] | None:
+        """Take out those that nobody has touched; return who is first after them."""
+        assert self._touch is not None
+        runs = self._touch.runs
+        while run := runs[0]:
+            entry = run[0]
+            if entry.hold is not None:
+                self._park(entry)
+            elif entry.stamp != entry.filed and self.budget:
+                self._refile(entry, self._touch)
+            elif now < entry.touched + self._idle or len(out) == limit:
+                return entry
+            else:
+                self.remove(entry)
+                out.append(entry)
+        return None
 
     def _oldest_seen(self) -> Entry[K, V] | None:
         inside = [entry for entry in self.seen if entry.dies != GONE]

@@ -282,8 +282,17 @@ class Table(Generic[K, V]):
 
     def _expire(self, now: float, limit: int) -> int:
         expired = self._lines.pop_expired(now, limit)
+        idle = self.idle
         for entry in expired:
-            self._drop(entry, self._why(entry))
+            reason = IDLE if entry.touched + idle < entry.dies else AGE
+            if self.leftovers is not None:
+                self._drop(entry, reason)
+                continue
+            del self.entries[entry.key]  # as in `_drop`, in short
+            self.bytes -= entry.weight
+            entry.dies = GONE
+            self._left[reason._value_] += 1
+            self.gone.append((entry.key, entry.value, reason))
         return len(expired)
 
     def _make_room(self, items: int, weight: int, now: float) -> None:
