@@ -68,9 +68,10 @@ def kill_once(path: Path, acknowledged: dict[str, int], chance: random.Random) -
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(chance.randrange(1, 80))]
     process.kill()
-    out, err = process.communicate(timeout=100)
+    lines += process.stdout.read().splitlines()  # what `communicate` would not see is buffered here
+    _, err = process.communicate(timeout=100)
     assert err == b"", err.decode()
-    for line in (*lines, *out.splitlines()):
+    for line in lines:
         one, number = line.split()
         acknowledged[one.decode()] = max(int(number), acknowledged.get(one.decode(), 0))
 
