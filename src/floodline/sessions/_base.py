@@ -16,7 +16,7 @@ from floodline.errors import ConfigError, SessionNotFound
 from floodline.sessions import _look
 from floodline.sessions._core import Core, Hooks, wants_id
 from floodline.sessions._entry import Entry
-from floodline.sessions._policy import Durability, OnError, WhenFull, read_policy
+from floodline.sessions._policy import Durability, OnError, WhenFull, check_parts, read_policy
 from floodline.sessions._scope import SessionScope
 from floodline.settings import default, resolve
 from floodline.stores import Codec, infer_state_type, new_owner, open_store
@@ -125,6 +125,12 @@ class SessionsBase(Generic[S]):
         given = settings.pop("store")
         policy = read_policy(
             settings | {"name": name}, stored=given is not None, weighed=weigh is not None
+        )
+        check_parts(
+            callables={"weigh": weigh, "on_open": on_open, "on_leave": on_leave, "clock": clock},
+            store=None if isinstance(given, str) else given,
+            scope=scope,
+            pressure=pressure,
         )
         make = _checked_factory(factory)
         self.name = name

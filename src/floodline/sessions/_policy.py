@@ -71,6 +71,26 @@ def read_policy(values: dict[str, Any], *, stored: bool, weighed: bool) -> Polic
     return policy
 
 
+def check_parts(*, callables: dict[str, Any], store: Any, scope: Any, pressure: Any) -> None:
+    """Refuse parts that could not work at construction rather than at their first call."""
+    for key, value in callables.items():
+        if value is not None and not callable(value):
+            raise ConfigError(f"{key}={value!r} cannot be called; give a function or None")
+    for key, value, methods, want in (
+        (
+            "store",
+            store,
+            ("acquire", "save", "load", "delete"),
+            'a store or a URL such as "sqlite:///agent.db"',
+        ),
+        ("scope", scope, ("map", "leave"), "a SessionScope"),
+        ("pressure", pressure, ("attach",), "a MemoryBudget"),
+    ):
+        # asked one by one: a proxy that answers by __getattr__ is as good as a class
+        if value is not None and not all(hasattr(value, method) for method in methods):
+            raise ConfigError(f"{key}={value!r} cannot be used; give {want}, or None")
+
+
 def _refuse_what_cannot_work(policy: Policy, weighed: bool) -> None:
     if policy.on_error == "discard" and not policy.stored:
         raise ConfigError(
