@@ -19,6 +19,12 @@ def overdue(table: Table, now: float) -> dict[str, Entry]:
             break
         if table.is_free(entry):
             found[entry.id] = entry
+    for key, due in table.lingering.items():
+        if due > now:
+            break
+        entry = table.entries[key]
+        if table.is_free(entry) and not entry.failed:
+            found[key] = entry
     return found
 
 

@@ -78,6 +78,8 @@ class Table:
 
     def expired(self, entry: Entry, now: float) -> Reason | None:
         """Say why a free entry may not be used any more."""
+        if self.lingering and self.lingering.get(entry.id, NEVER) <= now:
+            return Reason.completed
         if now - entry.used_at >= self.max_idle:
             return Reason.idle
         if now - entry.opened_at >= self.max_age:
