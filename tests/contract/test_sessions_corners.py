@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from floodline import AsyncSessions, Reason, Sessions
-from floodline.errors import ConfigError
+from floodline.errors import ConfigError, UnreadableRecord
 
 
 class Clock:
@@ -47,7 +50,7 @@ def test_a_session_that_has_lingered_is_not_shown_though_no_sweeper_ran() -> Non
 
 def test_a_use_after_the_linger_finds_the_session_parked() -> None:
     clock, left = Clock(), []
-    hooks: Any = {"on_leave": lambda id, state, reason: left.append((dict(state), reason))}
+    hooks: Any = {"on_leave": lambda _id, state, reason: left.append((dict(state), reason))}
     with Sessions(dict, linger=5, clock=clock, sweep_every=None, **hooks) as sessions:
         with sessions.use("a") as state:
             state["n"] = 1
@@ -56,3 +59,18 @@ def test_a_use_after_the_linger_finds_the_session_parked() -> None:
         with sessions.use("a") as state:
             assert state == {}
             assert left == [({"n": 1}, Reason.completed)]
+
+
+@pytest.mark.parametrize("damage", ["'text'", "envelope || 'x'", "7", "x''"])
+def test_a_record_of_another_sql_type_is_quarantined_like_any_damaged_one(
+    tmp_path: Path, damage: str
+) -> None:
+    file = tmp_path / "agent.db"
+    with Sessions(dict, store=f"sqlite:///{file}") as sessions, sessions.use("a") as state:
+        state["n"] = 1
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"UPDATE sessions SET envelope = {damage}")
+    with Sessions(dict, store=f"sqlite:///{file}") as sessions:
+        with pytest.raises(UnreadableRecord), sessions.use("a"):
+            pass
+        assert sessions.stats().quarantined == 1

@@ -23,7 +23,7 @@ INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, id) DO UPDATE SE
 WHERE owner IN (excluded.owner, ?) OR NOT (since <= excluded.since AND excluded.since < until)
 """
 _GRANT = """
-SELECT version, CASE version WHEN ? THEN NULL ELSE envelope END
+SELECT version, CASE version WHEN ? THEN NULL ELSE CAST(envelope AS BLOB) END
 FROM sessions WHERE name = ? AND id = ?
 """
 _RENEW = """
