@@ -7,7 +7,7 @@ from hashlib import blake2b
 from floodline.errors import CodecError, SaveFailed, SessionConflict
 from floodline.sessions._core import Core, Flow, StoreCall
 from floodline.sessions._entry import Entry
-from floodline.sessions._leases import acquire, own_write
+from floodline.sessions._leases import acquire, give_lease_back, own_write
 from floodline.stores import seal
 
 
@@ -23,9 +23,10 @@ def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
             core.codec.check(entry.state, payload)
             entry.checked = True
         digest = blake2b(payload, digest_size=16).digest()
-        if entry.write_id is not None and (yield from own_write(core, entry)) is not None:
-            # that write may have ended the lease
+        if entry.write_id is not None:
+            # a write of which nothing was heard may have ended the lease
             yield from acquire(core, entry, known=entry.version, until=core.clock())
+            yield from own_write(core, entry)
         if digest == entry.digest and entry.version:
             yield from _keep(core, entry, release)
         else:
@@ -46,9 +47,8 @@ def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
 
 def _keep(core: Core, entry: Entry, release: bool) -> Flow[None]:
     core.counters.unchanged += 1
-    if release and entry.fence:
-        yield StoreCall("release", (core.policy.name, entry.id, entry.fence))
-        core.locked(core.lease_ended, entry)
+    if release:
+        yield from give_lease_back(core, entry)
 
 
 def _write(core: Core, entry: Entry, payload: bytes, digest: bytes, release: bool) -> Flow[None]:
