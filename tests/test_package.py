@@ -91,7 +91,6 @@ PUBLIC = {
     "floodline.sessions": [
         "AsyncSessions",
         "AsyncUse",
-        "Pressure",
         "ScopeStats",
         "SessionMap",
         "SessionScope",

@@ -75,7 +75,7 @@ class Event:
 Subscriber = Callable[[Event], object]
 
 _holders: dict[int, weakref.ref[Holder]] = {}
-_subscribers: dict[int, Subscriber] = {}
+_subscribers: dict[object, Subscriber] = {}
 _recent: deque[Event] = deque(maxlen=1000)
 _logged: dict[tuple[str, str], float] = {}
 _log = logging.getLogger("floodline")
@@ -105,7 +105,7 @@ def holders() -> list[Holder]:
 
 def subscribe(subscriber: Subscriber) -> Callable[[], None]:
     """Call `subscriber(event)` for each event from now on; the answer ends that."""
-    key = id(subscriber)
+    key = object()  # the same callable may subscribe twice
     _subscribers[key] = subscriber
 
     def end() -> None:

@@ -28,8 +28,11 @@ NO_LIMIT = sys.maxsize
 class Sheds(Protocol):
     """What a source of pressure sees of a container."""
 
-    def shed(self, limit: int) -> int:
-        """Give up to `limit` items away, in the container's own order; return how many went."""
+    def shed(self, limit: int) -> Any:
+        """Give up to `limit` items away, in the container's own order; return how many went.
+
+        A holder on an event loop returns a coroutine, which must run there.
+        """
         ...
 
 

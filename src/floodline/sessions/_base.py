@@ -7,11 +7,12 @@ import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from floodline import telemetry
 from floodline._time import Clock, monotonic
 from floodline._units import Duration, Size
+from floodline.bounded import Pressure
 from floodline.errors import ConfigError, SessionNotFound
 from floodline.sessions import _look
 from floodline.sessions._core import Core, Hooks, wants_id
@@ -23,14 +24,6 @@ from floodline.stores import Codec, infer_state_type, new_owner, open_store
 from floodline.telemetry import Reason, Stats
 
 S = TypeVar("S")
-
-
-class Pressure(Protocol):
-    """Whatever tells holders to shed when memory gets short."""
-
-    def attach(self, holder: Any) -> None:
-        """Remember the holder, weakly; its `shed(limit)` will be called."""
-        ...
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -218,6 +211,10 @@ class SessionsBase(Generic[S]):
         telemetry.unregister(self)
         if left:
             telemetry.emit("shutdown_incomplete", self.name, sessions=left)
+
+    def shed(self, limit: int) -> Any:
+        """Park at most `limit` unused sessions, longest unused first, for lack of memory."""
+        raise NotImplementedError
 
     def _at_exit(self) -> None:
         """Save what is left when the interpreter ends."""
