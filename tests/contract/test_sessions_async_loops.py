@@ -484,7 +484,7 @@ def test_s15_at_exit_unsaved_sessions_and_those_of_a_pending_task_are_saved(
                 async with sessions.use("a") as state: state["n"] = 1
             except Exception as error: print(type(error).__name__)
             task = asyncio.create_task(hang())
-            while 'b' not in sessions: await asyncio.sleep(0)
+            while not sessions.peek('b'): await asyncio.sleep(0)
             store.down = False
         asyncio.run(main())
         """

@@ -438,6 +438,8 @@ def test_many_tasks_cancelled_at_random_turns_leave_everything_balanced(
         await world.sessions.shutdown()
         assert_balanced(world.sessions)
         assert world.store.inner.stats().conflicts == 0
+        if durability == "park":  # nothing is acknowledged before it leaves memory
+            world.acknowledged.clear()
         async with AsyncSessions(dict, store=world.store) as fresh:
             for key, count in world.acknowledged.items():
                 async with fresh.use(key) as state:
