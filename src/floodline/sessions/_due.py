@@ -61,6 +61,8 @@ def _idle_or_over(table: Table, now: float) -> tuple[Entry, Reason] | None:
 
 def soonest(table: Table, now: float) -> float:
     """Say when the next entry can become due, going by the heads of the queues."""
+    if table.ownerless:  # one has died since
+        return -NEVER
     first = NEVER
     for due in table.lingering.values():
         first = due

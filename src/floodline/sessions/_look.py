@@ -17,7 +17,7 @@ def overdue(table: Table, now: float) -> dict[str, Entry]:
     for entry in table.by_age.values():
         if now - entry.opened_at < table.max_age:
             break
-        if table.is_free(entry):
+        if table.is_free(entry) and not entry.failed:
             found[entry.id] = entry
     for key, due in table.lingering.items():
         if due > now:

@@ -118,9 +118,8 @@ class Table:
     def seat(self, hold: Hold, now: float) -> Entry | None:
         """Find a seat for an opener; `hold.entry.seated` tells whether it has one.
 
-        The answer is an entry that the caller must see out. If nothing of it can be lost the seat
-        has changed hands already, else it does so when that entry has been saved. Without a seat
-        the opener is queued, and woken to ask again.
+        The answer is an entry that the caller must see out: its seat changes hands as soon as
+        nothing of it can be lost. Without a seat the opener is queued, and woken to ask again.
         """
         if not self.seats.ask(hold, evictable=bool(self.idle)):
             return None
@@ -201,9 +200,8 @@ class Table:
         """Take a waiter that lost patience out of its queue; False if it was served meanwhile."""
         if hold.outcome != WAIT or hold.error is not None:
             return False
-        entry = hold.entry
-        if entry is not None and entry.waiters and hold in entry.waiters:
-            self.waiting.remove(entry, hold)
+        if hold.entry is not None and hold in (hold.entry.waiters or ()):
+            self.waiting.remove(hold.entry, hold)
         return True
 
     def release(self, hold: Hold, now: float, stamp: bool = True) -> Entry | None:
@@ -272,12 +270,11 @@ class Table:
         if entry is None or entry.phase == PARKING or entry.leave is Reason.closed:
             return None
         entry.leave = reason
-        if not self.is_free(entry):
-            return None
-        if reason is Reason.completed and self.policy.linger:
+        if self.is_free(entry) and (reason is not Reason.completed or not self.policy.linger):
+            return self._begin_leave(entry, reason)
+        if self.is_free(entry):
             self._linger(entry, now)
-            return None
-        return self._begin_leave(entry, reason)
+        return None
 
     def close(self, id: str, now: float, claim: Hold | None = None) -> Entry | None:
         """As `park`, for good: waiters are refused, the tombstone is set.
@@ -289,8 +286,7 @@ class Table:
         entry = self.entries.get(id)
         if entry is None:
             if claim is not None:
-                self.entries[id] = Entry(id)
-                self._promote(self.entries[id], claim)
+                self._promote(self.entries.setdefault(id, Entry(id)), claim)
             return None
         self.waiting.refuse_all(entry, SessionClosed(f"session {id!r} was closed while waited for"))
         free = self.is_free(entry)
@@ -320,8 +316,6 @@ class Table:
         due = next_due(self, now)
         if due is None:
             self.next_check = soonest(self, now)
-            if self.ownerless:  # one has died since
-                self.next_check = -NEVER
             return None
         return self._begin_leave(*due)
 
