@@ -147,12 +147,11 @@ class Lines(Generic[K, V]):
             return out
         aged = self._pop_aged(now, limit, out)
         idled = None if self._idle == INFINITE else self._pop_idle(now, limit, out)
-        self.safe = INFINITE
-        for entry in (aged, idled):
-            if entry is not None:
-                self.watch(entry)
-        if idled is not None and idled.stamp != idled.filed:
-            self.safe = GONE  # others behind it may have expired
+        self.safe = INFINITE if aged is None else aged.dies
+        if idled is not None:
+            # one that was touched again hides others, which may have expired
+            until = idled.touched + self._idle if idled.stamp == idled.filed else GONE
+            self.safe = min(self.safe, until)
         return out
 
     def _pop_aged(self, now: float, limit: int, out: list[Entry[K, V]]) -> Entry[K, V] | None:

@@ -10,17 +10,19 @@ from typing import Any, Final, TypeVar, cast, overload
 
 from floodline._guard import Guard
 from floodline._time import Clock
-from floodline._units import Duration, Size, parse_choice
+from floodline._units import Duration, Size
 from floodline.bounded import _bounds as bounds
 from floodline.bounded._enrol import enrol, name_of
 from floodline.bounded._entry import Entry, Hold, K, V
 from floodline.bounded._exits import Exits
 from floodline.bounded._flight import Flights
+from floodline.bounded._leftover import forget
+from floodline.bounded._limits import read_limits
 from floodline.bounded._lines import LAZY
 from floodline.bounded._pin import Pin
 from floodline.bounded._section import Section
-from floodline.bounded._stats import MapStats
-from floodline.bounded._table import MISSING, Leftover, Limits, Table
+from floodline.bounded._stats import MapStats, map_stats
+from floodline.bounded._table import MISSING, Table
 from floodline.bounded._views import Items, Values
 from floodline.errors import ConfigError
 from floodline.telemetry import Reason
@@ -28,7 +30,6 @@ from floodline.telemetry import Reason
 D = TypeVar("D")
 R = TypeVar("R")
 
-ORDERS = ("lru", "fifo", "oldest")
 SLICE: Final = 1024  # entries that a sweep works on before it lets others in
 
 
@@ -59,7 +60,6 @@ class BoundedMap(MutableMapping[K, V]):
         "_scale",
         "_section",
         "_table",
-        "_timed",
         "_weak",
         "name",
     )
@@ -79,27 +79,17 @@ class BoundedMap(MutableMapping[K, V]):
         name: str | None = None,
         clock: Clock | None = None,
     ) -> None:
-        bounds.need_one("BoundedMap", max_items=max_items, max_bytes=max_bytes, ttl=ttl, idle=idle)
+        self._limits = read_limits(max_items, max_bytes, ttl, idle, order)
         bounds.callable_or_none(on_evict, "on_evict")
         if weak and on_evict is not None:
             raise ConfigError(
-                "weak=True together with on_evict cannot work, because an evicted value may come "
-                "back; give one of them"
+                "weak=True cannot work with on_evict, as the evicted may come back; give only one"
             )
         self.name = name_of("map", name)
-        self._limits = Limits(
-            bounds.count(max_items, "max_items"),
-            bounds.size(max_bytes, "max_bytes"),
-            bounds.span(ttl, "ttl"),
-            bounds.span(idle, "idle"),
-            parse_choice(order, "order", ORDERS),
-        )
-        self._timed = ttl is not None or idle is not None
         # without a bound on time it stands still, which costs a read less than asking whether
-        self._clock: Clock = bounds.forward(clock) if self._timed else repeat(0.0).__next__
+        self._clock: Clock = bounds.forward(clock) if self._limits.timed else repeat(0.0).__next__
         self._scale = bounds.scale(self.name, weigh, self._limits.max_bytes)
-        self._weak = weak
-        self._plain = not weak and self._scale is None
+        self._weak, self._plain = weak, not weak and self._scale is None
         self._guard = Guard()
         self._hooked = on_evict is not None
         self._exits = Exits(on_evict, self.name)
@@ -116,26 +106,25 @@ class BoundedMap(MutableMapping[K, V]):
             self._limits, weak=self._weak, weighed=self._scale is not None, hooked=self._hooked
         )
         if self._table.leftovers is not None:
-            self._table.forget = partial(_forget, self._guard, self._table.leftovers)
+            self._table.forget = partial(forget, self._guard, self._table.leftovers)
 
     def _start_anew(self) -> object:
         inherited = (self._table, self._exits.untold())
-        self._guard.reset()
-        self._exits.reset()
-        self._flights.reset()
+        for part in (self._guard, self._exits, self._flights):
+            part.reset()
         self._start()
         return inherited
 
     # reading: no lock, a hit only stamps its entry
 
     @overload
-    def get(self, key: K, default: None = None, /) -> V | None: ...
+    def get(self, key: K, default: None = None) -> V | None: ...
     @overload
-    def get(self, key: K, default: V, /) -> V: ...
+    def get(self, key: K, default: V) -> V: ...
     @overload
-    def get(self, key: K, default: D, /) -> V | D: ...
+    def get(self, key: K, default: D) -> V | D: ...
 
-    def get(self, key: K, default: Any = None, /) -> Any:
+    def get(self, key: K, default: Any = None) -> Any:
         """Return the value of `key` and touch it, or return `default`."""
         table = self._table
         entry = table.entries.get(key)
@@ -202,7 +191,7 @@ class BoundedMap(MutableMapping[K, V]):
         return (entry.key for entry in self._living())
 
     def __reversed__(self) -> Iterator[K]:
-        return (entry.key for entry in reversed(list(self._living())))
+        return reversed(list(self))
 
     def _living(self) -> Iterator[Entry[K, V]]:
         for entry in list(self._table.entries.values()):
@@ -262,13 +251,13 @@ class BoundedMap(MutableMapping[K, V]):
             raise KeyError(key)
 
     @overload
-    def pop(self, key: K, /) -> V: ...
+    def pop(self, key: K) -> V: ...
     @overload
-    def pop(self, key: K, /, default: V) -> V: ...
+    def pop(self, key: K, default: V) -> V: ...
     @overload
-    def pop(self, key: K, /, default: D) -> V | D: ...
+    def pop(self, key: K, default: D) -> V | D: ...
 
-    def pop(self, key: K, /, default: Any = MISSING) -> Any:
+    def pop(self, key: K, default: Any = MISSING) -> Any:
         """Remove `key` and return its value, or `default`, or raise `KeyError`."""
         value = self._take(key)
         if value is not MISSING:
@@ -291,7 +280,7 @@ class BoundedMap(MutableMapping[K, V]):
         now = self._clock()
         self._locked(partial(self._table.clear, now), partial(self._later, self.clear))
 
-    def setdefault(self, key: K, default: V = None, /) -> V:  # type: ignore[assignment]  # as dict does
+    def setdefault(self, key: K, default: V = None) -> V:  # type: ignore[assignment]  # as dict does
         """Return the value of `key`, which is set to `default` if it is absent, in one step."""
         value = self.get(key, MISSING)
         if value is not MISSING:
@@ -378,14 +367,15 @@ class BoundedMap(MutableMapping[K, V]):
         if limit is None:
             return self._expire()
         now = self._clock()
-        return self._locked(partial(self._table.sweep, now, limit, SLICE), _nothing)
+        return self._locked(partial(self._table.sweep, now, limit, SLICE), lambda: 0)
 
     def _expire(self) -> int:
-        removed = 0
-        if self._timed:
-            now = self._clock()
-            while self._table.may_expire(now) and not self._guard.is_guest():
-                removed += self._locked(partial(self._table.sweep, now, SLICE, SLICE), _nothing)
+        removed, now = 0, self._clock()
+        # as many slices as could be needed: others may touch faster than this one sweeps
+        for _ in range(2 + 2 * len(self._table.entries) // SLICE):
+            if not self._table.may_expire(now):
+                break
+            removed += self._locked(partial(self._table.sweep, now, SLICE, SLICE), lambda: 0)
         return removed
 
     def shed(self, limit: int) -> int:
@@ -393,7 +383,7 @@ class BoundedMap(MutableMapping[K, V]):
         now, shed = self._clock(), 0
         while shed < limit:
             size = min(limit - shed, LAZY)
-            went = self._locked(partial(self._shed_some, size, now), _nothing)
+            went = self._locked(partial(self._shed_some, size, now), lambda: 0)
             shed += went
             if went < size:
                 break
@@ -404,37 +394,7 @@ class BoundedMap(MutableMapping[K, V]):
 
     def stats(self) -> MapStats:
         """Return the figures of this moment; what has expired leaves first."""
-        items, limits, table = len(self), self._limits, self._table
-        return MapStats(
-            kind="map",
-            name=self.name,
-            items=items,
-            max_items=bounds.shown(limits.max_items),
-            bytes=None if self._scale is None else table.bytes,
-            max_bytes=bounds.shown(limits.max_bytes),
-            left=table.left,
-            hook_errors=self._exits.errors,
-            order=limits.order,
-            ttl=bounds.shown_span(limits.ttl),
-            idle=bounds.shown_span(limits.idle),
-            hits=table.hits,
-            misses=self._misses,
-            pinned=table.pinned,
-            leftovers=len(table.leftovers or ()),
-            creating=len(self._flights),
-        )
+        return map_stats(self, len(self))
 
     def __repr__(self) -> str:
         return f"<BoundedMap {self.name!r}: {len(self._table.entries)} items>"
-
-
-def _nothing() -> int:
-    return 0
-
-
-def _forget(guard: Guard, leftovers: dict[Any, Leftover], leftover: Leftover) -> None:
-    def section() -> None:
-        if leftovers.get(leftover.key) is leftover:
-            del leftovers[leftover.key]
-
-    guard.soon(partial(guard.run, section))

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from floodline.bounded import _bounds as bounds
 from floodline.telemetry import Stats
+
+if TYPE_CHECKING:
+    from floodline.bounded._map import BoundedMap
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -38,3 +43,26 @@ class BatchStats(Stats):
     flushed: int
     flushes: int
     failed: int
+
+
+def map_stats(map: BoundedMap[Any, Any], items: int) -> MapStats:
+    """Put the figures of a map together."""
+    limits, table = map._limits, map._table
+    return MapStats(
+        kind="map",
+        name=map.name,
+        items=items,
+        max_items=bounds.shown(limits.max_items),
+        bytes=None if map._scale is None else table.bytes,
+        max_bytes=bounds.shown(limits.max_bytes),
+        left=table.left,
+        hook_errors=map._exits.errors,
+        order=limits.order,
+        ttl=bounds.shown_span(limits.ttl),
+        idle=bounds.shown_span(limits.idle),
+        hits=table.hits,
+        misses=map._misses,
+        pinned=table.pinned,
+        leftovers=len(table.leftovers or ()),
+        creating=len(map._flights),
+    )

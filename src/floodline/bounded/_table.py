@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, Final, Generic, NamedTuple
+from typing import Any, Final, Generic
 
 from floodline.bounded._bounds import GONE, INFINITE
 from floodline.bounded._entry import Entry, Exit, Hold, K, V
+from floodline.bounded._leftover import Leftover
+from floodline.bounded._limits import Limits
 from floodline.bounded._lines import LAZY, Lines
 from floodline.bounded._order import RUN
 from floodline.telemetry import Reason
@@ -18,25 +19,6 @@ MISSING: Final[Any] = object()
 # names of this module: before 3.12 an enum looks its members up anew each time
 AGE, IDLE, COUNT, BYTES = Reason.age, Reason.idle, Reason.count, Reason.bytes
 CLOSED, REPLACED = Reason.closed, Reason.replaced
-
-
-class Leftover(weakref.ref[Any]):
-    """A value that was evicted but may be held by somebody, with what it takes to bring it back."""
-
-    __slots__ = ("key", "weight")
-
-    key: Any
-    weight: int
-
-
-class Limits(NamedTuple):
-    """The bounds of a map; those that were not given are never reached."""
-
-    max_items: int
-    max_bytes: int
-    ttl: float
-    idle: float
-    order: str
 
 
 class Table(Generic[K, V]):

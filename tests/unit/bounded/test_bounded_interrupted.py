@@ -408,6 +408,7 @@ def test_threads_hammer_one_map_with_everything_it_can_do():
         thread.start()
     for thread in threads:
         thread.join(30)
+        assert not thread.is_alive()
     assert errors == []
     stats = m.stats()
     assert stats.pinned == 0

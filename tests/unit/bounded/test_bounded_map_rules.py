@@ -207,6 +207,20 @@ def test_sweep_finds_the_expired_behind_thousands_that_were_touched():
     assert len(m) == 4000
 
 
+def test_a_thread_that_was_late_between_clock_and_stamp_does_not_hang_the_sweep():
+    clock = Clock()
+    m = BoundedMap(idle=10, ttl=100, clock=clock)
+    m["late"], m["other"] = 1, 2
+    m.get("late")
+    clock.now = 8.0
+    m._table.entries["other"].touched = 8.0  # it was, but its stamp is the older one
+    clock.now = 11.0
+    assert len(m) == 2
+    assert "late" not in m
+    clock.now = 18.0
+    assert len(m) == 0
+
+
 def test_a_set_among_many_expired_removes_only_some_of_them():
     clock = Clock()
     m = BoundedMap(1000, ttl=10, clock=clock)
