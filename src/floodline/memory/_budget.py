@@ -163,7 +163,8 @@ class MemoryBudget:
         when it would have to wait for that loop: `await acheck()` there.
         """
         claimed: list[bool] = []
-        self._guard.run(partial(self._claim, claimed))
+        if not self._guard.is_guest():  # else this thread is about to claim it
+            self._guard.run(partial(self._claim, claimed))
         if claimed != [True]:
             return self._last
         try:

@@ -205,18 +205,7 @@ class MemoryTracker:
             tracing.acquire()
             self._picture(span)
         size = self.read()
-        guard = self._guard
-        with guard.lock:  # as in `Guard.run`: the calls between would cost a tenth more
-            if guard.busy:
-                guard.late.append(partial(guard.run, partial(self._open_span, span, size)))
-            else:
-                guard.busy = True
-                try:
-                    self._open_span(span, size)
-                finally:
-                    guard.busy = False
-        if guard.late:
-            guard.run_late()
+        self._guard.run(partial(self._open_span, span, size))
         self._samples.append(Sample(self._clock(), size, span.name))
         if self._interval is not None:
             self._want_tick()
@@ -224,19 +213,7 @@ class MemoryTracker:
 
     def _ended(self, span: Span, size: int) -> None:
         lines = self._lines(span) if self._trace else {}
-        guard = self._guard
-        with guard.lock:
-            if guard.busy:
-                close = partial(self._close_span, span, size, lines)
-                guard.late.append(partial(guard.run, close))
-            else:
-                guard.busy = True
-                try:
-                    self._close_span(span, size, lines)
-                finally:
-                    guard.busy = False
-        if guard.late:
-            guard.run_late()
+        self._guard.run(partial(self._close_span, span, size, lines))
         self._samples.append(Sample(self._clock(), size, span.name))
 
     def _open_span(self, span: Span, size: int) -> None:
@@ -293,7 +270,8 @@ class MemoryTracker:
     # ---- tracing
 
     def _picture(self, span: Span) -> None:
-        self._guard.run(partial(self._claim_picture, span))
+        if not self._guard.is_guest():  # else it would be claimed when it is too late
+            self._guard.run(partial(self._claim_picture, span))
         if span.before is not None:
             span.before = allocated()
 

@@ -398,6 +398,31 @@ def test_spans_in_finalizers_at_every_allocation_neither_block_nor_get_lost():
     assert tracker.stages["finalizer"].count == 200
 
 
+def test_spans_that_strike_at_every_line_of_another_neither_block_nor_get_lost():
+    tracker, _, _ = make(max_samples=10)
+    guests = []
+
+    def strike(frame, event, _arg):  # as a finalizer or a signal handler would
+        if "floodline" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            with tracker.stage("guest"):
+                tracker.sample()
+            guests.append(True)
+        return strike
+
+    before = sys.gettrace()
+    sys.settrace(strike)
+    try:
+        for _ in range(3):
+            with tracker.stage("main"):
+                tracker.sample()
+    finally:
+        sys.settrace(before)
+    assert tracker.stages["main"].count == 3
+    assert tracker.stages["guest"].count == len(guests) > 300
+
+
 # ---- reports
 
 
