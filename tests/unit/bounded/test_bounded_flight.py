@@ -229,12 +229,13 @@ def test_a_failing_coroutine_wakes_all_and_is_not_kept():
 
 
 def test_cancelling_the_first_caller_neither_cancels_nor_hangs_the_others():
-    m = BoundedMap(5)
+    m, calls = BoundedMap(5), []
 
     async def main():
         go = asyncio.Event()
 
         async def factory():
+            calls.append(1)
             await go.wait()
             return "made"
 
@@ -247,6 +248,7 @@ def test_cancelling_the_first_caller_neither_cancels_nor_hangs_the_others():
         go.set()
         assert await second == "made"
         assert first.cancelled()
+        assert calls == [1]
 
     asyncio.run(main())
 
