@@ -418,8 +418,8 @@ def test_owners_that_die_add_no_timers() -> None:
                 await until(lambda: "a" not in sessions)
                 await add(sessions, f"{number}")
             loop: Any = asyncio.get_running_loop()
-            ticks = [t for t in loop._scheduled if not t.cancelled() and "_tick" in repr(t)]
-            assert len(ticks) <= 1
+            ticks = [t for t in loop._scheduled if not t.cancelled() and "_call_weakly" in repr(t)]
+            assert len(ticks) == 1
 
     run_clean(main)
 

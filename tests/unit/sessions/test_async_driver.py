@@ -197,3 +197,45 @@ def test_a_sweep_can_wait_for_its_own_leavers_only() -> None:
         await sessions.shutdown()
 
     run_clean(main)
+
+
+def test_who_was_cancelled_while_it_waited_for_room_waits_no_more() -> None:
+    async def main() -> None:
+        sessions = AsyncSessions(dict, max_sessions=1)
+        async with sessions.use("a"):
+            task = asyncio.create_task(use_once(sessions, "b"))
+            await turns()
+            assert sessions.stats().waiting == 1
+            task.cancel()
+            await gather_all(task)
+            await turns()
+            assert sessions.stats().waiting == 0
+        assert_balanced(sessions)
+
+    run_clean(main)
+
+
+def test_the_save_at_the_exit_waits_for_a_checkpoint_whose_caller_was_cancelled() -> None:
+    async def main() -> None:
+        store = SlowStore("save")
+        sessions = AsyncSessions(dict, store=store)
+
+        async def body() -> None:
+            async with (hold := sessions.use("a")) as state:
+                state["n"] = 1
+                saving = asyncio.ensure_future(hold.save())
+                await turns()
+                saving.cancel()
+                await gather_all(saving)
+                state["n"] = 2
+
+        task = asyncio.create_task(body())
+        await turns(40)
+        assert not task.done()
+        store.gate.set()
+        await task
+        assert store.inner.stats().conflicts == 0
+        assert await sessions.shutdown() == 0
+        assert store.inner.stats().conflicts == 0
+
+    run_clean(main)
