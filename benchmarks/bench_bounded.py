@@ -103,7 +103,7 @@ def first_eviction() -> list[Row]:
     """Evict once after all 100,000 entries were touched."""
     rows = []
     for name, bounds in {"count": {}, "idle": {"idle": 1800}}.items():
-        worst = float("inf")
+        worst = 0.0
         for _ in range(3):
             cache: BoundedMap[int, int] = BoundedMap(100_000, **bounds)
             for n in range(100_000):
@@ -112,7 +112,7 @@ def first_eviction() -> list[Row]:
                 cache.get(n)
             start = time.perf_counter()
             cache[-1] = -1
-            worst = min(worst, time.perf_counter() - start)
+            worst = max(worst, time.perf_counter() - start)
         rows.append(below(f"first eviction after 100,000 touches, {name}", worst, 0.001))
     return rows
 
