@@ -122,7 +122,7 @@ class MemoryBudget:
         self._holders = Holders()
         self._guard = Guard()
         self._start()
-        self._collector = GCController(trim=True, probe=self._used, name=f"{self.name}.gc")
+        self._collector = GCController(trim=True, probe=self._ground.used, name=f"{self.name}.gc")
         self._last = self._first_look()
         telemetry.register(self)
         if on_event is not None:
@@ -221,7 +221,7 @@ class MemoryBudget:
             if went.items or self._may_collect():
                 self._said["collected"] = self._clock()
                 self._collector.collect()
-            used = self._used()
+            used = self._ground.used()
             if exhausted:
                 break
             step = min(2 * step, MOST_ITEMS)
@@ -241,9 +241,6 @@ class MemoryBudget:
         """Nothing went: a collection may help, but not at every look for as long as that lasts."""
         last = self._said.get("collected")
         return last is None or self._clock() - last >= self._cooldown
-
-    def _used(self) -> int:
-        return self._ground.measure()[0]
 
     # ---- telling
 

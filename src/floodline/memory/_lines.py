@@ -58,15 +58,19 @@ class Ground:
     def measure(self) -> tuple[int, int]:
         """Return the bytes in use and the bytes there are (0 if no line asks for them)."""
         if not self.shares:
-            return self._used(), 0
+            return self._own(), 0
         if self.total is not None:
-            return self._used(), int(self.total() or 0)
+            return self._own(), int(self.total() or 0)
         found = _cgroup.binding(self.root)
         if found is None:
-            return self._used(), machine_memory()
+            return self._own(), machine_memory()
         if self.probe is None and found.usage is not None:
             return found.usage, found.limit
-        return self._used(), found.limit
+        return self._own(), found.limit
 
-    def _used(self) -> int:
+    def used(self) -> int:
+        """Return the bytes in use."""
+        return self.measure()[0]
+
+    def _own(self) -> int:
         return int((self.probe or rss)() or 0)

@@ -374,6 +374,17 @@ def test_a_budget_lives_as_long_as_what_it_bounds():
     assert "short-lived" not in [holder.stats().name for holder in telemetry.holders()]
 
 
+def test_a_budget_that_nobody_keeps_is_freed_without_the_collector():
+    gc.disable()
+    try:
+        budget = MemoryBudget("1 GiB", on_event=print, every=3600)
+        ref = weakref.ref(budget)
+        del budget
+        assert ref() is None
+    finally:
+        gc.enable()
+
+
 def test_a_number_that_belongs_to_another_holder_by_now_is_left_alone():
     budget, memory, _, _ = make()
     holder = Holder(memory, 5)
