@@ -25,23 +25,28 @@ class Incoming(NamedTuple):
     original: Message | None
 
 
-def receive(message: object, place: str, bounds: Bounds, count: CountTokens) -> Incoming:
+def receive(
+    message: object, place: str, bounds: Bounds, count: CountTokens, *, pin: bool = False
+) -> Incoming:
     """Read, measure and count one message, once; raise before anything is changed.
 
     A user's message always stays, so one that cannot be shortened to `max_bytes` is `TooLarge`.
+    System messages and pins are not shortened to `max_bytes`: above it they are an error.
     """
     reading = read(message, place)
     assert isinstance(message, dict)  # `read` has seen to it
     size = weigh(message, place)
-    original, limit = None, bounds.one_message
+    fixed = pin or reading.kind is Kind.system
+    original, limit = None, bounds.max_message_bytes if fixed else bounds.one_message
     if limit is not None and size > limit:
         shorter, size = shorten(message, limit, place)
         if shorter is not message:
             original, message = message, shorter
-        if reading.kind is Kind.user and bounds.max_bytes is not None and size > bounds.max_bytes:
+        most = None if fixed or reading.kind is not Kind.user else bounds.max_bytes
+        if most is not None and size > most:
             raise TooLarge(
                 f"{place} takes {format_size(size)} even with its texts shortened, and max_bytes "
-                f"is {format_size(bounds.max_bytes)}; raise it, or split the message"
+                f"is {format_size(most)}; raise it, or split the message"
             )
     if count is not estimate:
         return Incoming(message, reading, size, count_with(count, message), original)

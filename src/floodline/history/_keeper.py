@@ -48,7 +48,7 @@ class Keeper:
         """Store messages, all or none, and trim; return how many were neither known nor late."""
         self.apply_summary()
         self._push_back()
-        incoming = self._receive(messages)
+        incoming = self._receive(messages, pin)
         self._check_pins(incoming, pin)
         stored = 0
         for one in incoming:
@@ -56,7 +56,7 @@ class Keeper:
         self.settle()
         return stored
 
-    def _receive(self, messages: Iterable[Message]) -> list[Incoming]:
+    def _receive(self, messages: Iterable[Message], pin: bool) -> list[Incoming]:
         """Read and measure everything before anything is stored; known ids fall out here."""
         incoming: list[Incoming] = []
         first = self.ledger.messages
@@ -68,7 +68,8 @@ class Keeper:
                     self.counters.duplicates += 1
                     continue
                 known.add(own)
-            incoming.append(receive(message, f"$[{first + i}]", self.bounds, self.count))
+            place = f"$[{first + i}]"
+            incoming.append(receive(message, place, self.bounds, self.count, pin=pin))
         return incoming
 
     def _check_pins(self, incoming: list[Incoming], pin: bool) -> None:
