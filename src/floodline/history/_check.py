@@ -61,7 +61,7 @@ def check(
 def accepts(family: str, wrote: str | None, kind: Kind) -> bool:
     """Tell whether a provider takes what another `wrote`; opaque messages nobody can judge."""
     if wrote is None:
-        return family != GEMINI or kind is Kind.opaque
+        return family != GEMINI or kind in (Kind.opaque, Kind.system)
     return wrote == family
 
 
