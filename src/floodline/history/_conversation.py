@@ -61,7 +61,8 @@ class Conversation(Sequence[Message]):
         self._policy = _make_policy(
             max_summary_bytes, summary_timeout, summary_failures, summary_retry
         )
-        self._keeper = Keeper(bounds, name, clock or monotonic)
+        _check_archive_id(archive_id)
+        self._keeper = Keeper(bounds, name, _callable(clock or monotonic, "clock"))
         self._archive_id = archive_id
         self._window_tokens = 0
         self.configure(archive=archive, summarise=summarise, count_tokens=count_tokens)
@@ -93,9 +94,11 @@ class Conversation(Sequence[Message]):
             keeper.summariser = None
             if summarise is not None:
                 policy = self._policy.within(keeper.bounds.max_bytes, keeper.bounds.max_tokens)
-                keeper.summariser = Summariser(_callable(summarise), policy, keeper.clock)
+                keeper.summariser = Summariser(
+                    _callable(summarise, "summarise"), policy, keeper.clock
+                )
         if count_tokens is not _UNSET:
-            keeper.count = _callable(count_tokens)
+            keeper.count = _callable(count_tokens, "count_tokens")
 
     def append(self, message: Message, *, pin: bool = False) -> bool:
         """Store one message and trim; tell False if its id was known or its call is closed."""
@@ -353,7 +356,14 @@ def _make_policy(size: Size, timeout: Duration, failures: int, retry: Duration) 
     )
 
 
-def _callable(value: Any) -> Any:
+def _check_archive_id(id: object) -> None:
+    if id is not None and (not isinstance(id, str) or not id):
+        raise ConfigError(f"archive_id={id!r} must be a non-empty string, or None")
+
+
+def _callable(value: Any, what: str) -> Any:
     if not callable(value):
-        raise ConfigError(f"{value!r} cannot be called; give a function that takes messages")
+        takes = {"clock": "returns seconds", "count_tokens": "takes a message"}
+        need = takes.get(what, "takes a list of messages")
+        raise ConfigError(f"{what}={value!r} cannot be called; give a function that {need}")
     return value

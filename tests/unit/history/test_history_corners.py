@@ -1,0 +1,49 @@
+"""Corners of histories that a first user meets."""
+
+import pytest
+
+from floodline import Conversation
+from floodline.errors import ConfigError, PinsTooLarge
+from floodline.history import check
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_a_system_message_above_max_bytes_is_an_error_and_is_not_shortened(role):
+    chat = Conversation(max_bytes=1000)
+    with pytest.raises(PinsTooLarge, match="and the bounds are 50, None, 1000"):
+        chat.append({"role": role, "content": "x" * 5000})
+    assert len(chat) == 0
+
+
+def test_a_pin_above_max_bytes_is_an_error_and_is_not_shortened():
+    chat = Conversation(max_bytes=1000)
+    with pytest.raises(PinsTooLarge):
+        chat.append({"role": "user", "content": "x" * 5000}, pin=True)
+    assert chat.append({"role": "user", "content": "x" * 5000})  # unpinned it is shortened
+    assert chat.bytes <= 1000
+
+
+def test_a_system_message_above_max_message_bytes_is_shortened():
+    chat = Conversation(max_message_bytes=1000)
+    chat.append({"role": "system", "content": "x" * 5000})
+    assert chat.bytes <= 1000
+
+
+def test_a_system_message_of_openai_is_no_problem_among_messages_of_gemini():
+    system = {"role": "system", "content": "be brief"}
+    chat = Conversation([system, {"role": "user", "parts": [{"text": "hello"}]}])
+    assert check(chat.messages, provider="gemini") == []
+    assert chat.window() == chat.messages[1:]
+    assert chat.system() == [system]
+
+
+@pytest.mark.parametrize("name", ["count_tokens", "summarise", "clock"])
+def test_what_cannot_be_called_is_refused_by_name(name):
+    with pytest.raises(ConfigError, match=f"{name}=3 cannot be called; give a function that"):
+        Conversation(**{name: 3})
+
+
+@pytest.mark.parametrize("id", ["", 3])
+def test_an_archive_id_that_is_no_text_is_refused(id):
+    with pytest.raises(ConfigError, match=r"archive_id=.* must be a non-empty string, or None"):
+        Conversation(archive_id=id)
