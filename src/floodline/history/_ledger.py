@@ -20,7 +20,8 @@ from floodline.history._shapes import RESPONSES, Kind, Message, Reading
 Fits = Callable[[int, int, int], bool]
 Measure = Callable[[Message], tuple[int, int]]
 
-_NONE_YET: deque[Atom] = deque(maxlen=0)  # an empty deque costs 700 bytes; most conversations are young
+# shared, because an empty deque costs 700 bytes and most conversations are young
+_NONE_YET: deque[Atom] = deque(maxlen=0)
 
 
 class Ledger:
