@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import runpy
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from floodline.history import check
 from floodline.stages import AutoSummarizingConversationStage, MemoryBoundedStage
 from memory_fakes import MIB, FakeMemory
 
+PATIENCE = 20.0
 EXAMPLE = Path(__file__).parents[2] / "examples" / "pipeline.py"
 
 
@@ -266,10 +268,10 @@ def test_thousands_of_turns_stay_bounded_valid_and_summarised():
 
 
 def test_the_conversation_of_a_session_is_used_and_gets_the_summariser():
-    summaries = []
+    called = threading.Event()
 
     def summarise(messages):
-        summaries.append(len(messages))
+        called.set()
         return "a summary"
 
     stage = AutoSummarizingConversationStage(lambda _: "ok", summarise=summarise)
@@ -283,7 +285,7 @@ def test_the_conversation_of_a_session_is_used_and_gets_the_summariser():
             await asyncio.sleep(0)
 
     asyncio.run(main())
-    assert summaries
+    assert called.wait(PATIENCE)  # it runs in a thread of its own
     assert len(stage.conversation) == 0
     sessions.shutdown()
 
