@@ -20,7 +20,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $(VENV)/.dev $(VENV)/.web
 
 $(VENV)/.web: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) --editable '.[web]'
+	$(PIP) --editable '.[web,prometheus]'
 	@touch $@
 
 $(VENV)/bin/python:

@@ -191,7 +191,8 @@ def listen(port: int) -> socket.socket:
     try:
         return socket.create_server(("127.0.0.1", port))
     except OSError:
-        sys.exit(f"port {port} is taken or not allowed; try --port {port + 1}")
+        other = f"--port {port + 1}, with make: make run PORT={port + 1}"
+        sys.exit(f"port {port} is taken or not allowed; try {other}")
 
 
 def open_database(path: Path) -> SQLiteStore:
