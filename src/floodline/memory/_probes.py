@@ -29,12 +29,12 @@ class Probe(Protocol):
 
 def rss() -> int:
     """Return the resident bytes of this process; on Linux one system call on a kept file."""
-    return statm.read()[1] if statm.exists else _portable.rss()
+    return statm.resident() if statm.exists else _portable.rss()
 
 
 def vsz() -> int:
     """Return the bytes of address space of this process."""
-    return statm.read()[0] if statm.exists else _portable.vsz()
+    return statm.size() if statm.exists else _portable.vsz()
 
 
 def allocated_blocks() -> int:

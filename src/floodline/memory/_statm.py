@@ -22,22 +22,28 @@ class Statm:
         self._file: tuple[int, int] | None = None
         self.exists = hasattr(os, "pread") and os.path.exists(path)  # noqa: PTH110  # no pathlib here
 
-    def read(self) -> tuple[int, int]:
-        """Return the bytes of address space and of resident memory."""
+    def size(self) -> int:
+        """Return the bytes of address space."""
+        return self._field(0)
+
+    def resident(self) -> int:
+        """Return the bytes of resident memory."""
+        return self._field(1)
+
+    def _field(self, at: int) -> int:
         try:
-            size, resident, *rest = os.pread(self._fd, 128, 0).split()
-            if len(rest) == 5:
-                return int(size) * self._page, int(resident) * self._page
+            line = os.pread(self._fd, 128, 0)
+            if line.count(b" ") == 6:
+                return int(line.split(None, 2)[at]) * self._page
         except (OSError, ValueError):
             pass
-        return self._read_anew()
+        self._open()
+        return int(os.pread(self._fd, 128, 0).split()[at]) * self._page
 
-    def _read_anew(self) -> tuple[int, int]:
-        fd = os.open(self._path, os.O_RDONLY)
+    def _open(self) -> None:
+        self._fd = fd = os.open(self._path, os.O_RDONLY)
         status = os.fstat(fd)
-        self._fd, self._file = fd, (status.st_dev, status.st_ino)
-        size, resident, *_ = os.pread(fd, 128, 0).split()
-        return int(size) * self._page, int(resident) * self._page
+        self._file = status.st_dev, status.st_ino
 
     def start_anew(self) -> None:
         """Let go of the file in a forked child, where it still tells of the parent."""

@@ -132,10 +132,10 @@ class TestStatm:
         file = tmp_path / "statm"
         file.write_text("100 10 5 1 0 20 0\n")
         statm = Statm(str(file))
-        assert statm.read() == (100 * PAGE, 10 * PAGE)
+        assert (statm.size(), statm.resident()) == (100 * PAGE, 10 * PAGE)
         fd = statm._fd
         file.write_text("200 20 5 1 0 20 0\n")
-        assert statm.read() == (200 * PAGE, 20 * PAGE)
+        assert (statm.size(), statm.resident()) == (200 * PAGE, 20 * PAGE)
         assert statm._fd == fd
         statm.start_anew()
 
@@ -143,9 +143,9 @@ class TestStatm:
         file = tmp_path / "statm"
         file.write_text("100 10 5 1 0 20 0\n")
         statm = Statm(str(file))
-        statm.read()
+        statm.resident()
         os.close(statm._fd)
-        assert statm.read() == (100 * PAGE, 10 * PAGE)
+        assert (statm.size(), statm.resident()) == (100 * PAGE, 10 * PAGE)
         statm.start_anew()
 
     def test_leaves_its_number_to_whom_it_belongs_by_now(self, tmp_path):
@@ -153,11 +153,11 @@ class TestStatm:
         file.write_text("100 10 5 1 0 20 0\n")
         other.write_text("something else\n")
         statm = Statm(str(file))
-        statm.read()
+        statm.resident()
         number = statm._fd
         with other.open("rb") as stranger:
             os.dup2(stranger.fileno(), number)
-            assert statm.read() == (100 * PAGE, 10 * PAGE)
+            assert (statm.size(), statm.resident()) == (100 * PAGE, 10 * PAGE)
             assert statm._fd != number
             own = statm._fd
             os.dup2(stranger.fileno(), own)
@@ -171,11 +171,11 @@ class TestStatm:
         file.write_text("100 10 5 1 0 20 0\n")
         other.write_text("1 2 3\n")
         statm = Statm(str(file))
-        statm.read()
+        statm.resident()
         number = statm._fd
         with other.open("rb") as stranger:
             os.dup2(stranger.fileno(), number)
-        assert statm.read() == (100 * PAGE, 10 * PAGE)
+        assert (statm.size(), statm.resident()) == (100 * PAGE, 10 * PAGE)
         os.close(number)
         statm.start_anew()
 
