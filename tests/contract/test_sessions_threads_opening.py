@@ -336,33 +336,26 @@ def test_s4_waiting_on_a_thread_with_a_running_loop_is_refused_at_once() -> None
 
 def test_s4_one_on_a_loop_that_finds_no_room_does_not_tell_the_others_so() -> None:
     """[S4], [S7]: that it must not wait there is the opener's own affair."""
-    tried, go = threading.Event(), threading.Event()
+    store, workers = Faulty(), list[Worker]()
 
-    async def on_loop(sessions: Sessions[Any]) -> None:
+    def queue_behind(method: str) -> None:
+        if method == "save" and not workers:
+            workers.append(Worker(use_once, sessions, "b"))
+            waiting(sessions, 1)
+
+    async def on_loop() -> None:
         with pytest.raises(WouldBlockLoop):
             use_once(sessions, "b")
 
-    store = Faulty()
-
-    def pause(method: str) -> None:
-        if method == "save":
-            tried.set()
-            assert go.wait(PATIENCE)
-
     with Sessions(dict, max_sessions=1, store=store, durability="park") as sessions:
         use_once(sessions, "a")
-        with holding(sessions, "a"):
-            pass
-        store.entering = pause
-        evictor = Worker(use_once, sessions, "c")  # saves "a" away
-        assert tried.wait(PATIENCE)
-        looped = Worker(lambda: asyncio.run(on_loop(sessions)))
-        looped.result()
-        plain = Worker(use_once, sessions, "b")
-        until(lambda: "b" in sessions._core.table.entries)
-        go.set()
-        evictor.result()
-        plain.result()
+        store.entering = queue_behind
+        store.fail("save")  # so that "a" cannot make room
+        asyncio.run(on_loop())
+        store.recover()
+        sessions.sweep()
+        workers[0].result()
+        assert_balanced(sessions)
 
 
 # ---- [S5] the two waits
