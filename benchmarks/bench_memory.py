@@ -14,7 +14,7 @@ from floodline import MemoryTracker, track_memory
 from floodline.memory import rss
 from measure import Row, at_least_faster, at_most, below, best, loop, show
 
-NUMBER = 500
+NUMBER = 100
 FEWER = 10  # the slow peers run a tenth as often
 OBJECTS = 10_000
 MEASURE = "measure(-1, backend)"  # as memory_profiler does it, without the waiting around it
@@ -42,7 +42,7 @@ def one_sample() -> list[Row]:
         loop("info().rss", NUMBER, info=process.memory_info),
         loop(MEASURE, NUMBER // FEWER, **PROFILER),
     ]
-    sample, bare, psutil_rss, profiler = best(works, number=NUMBER, repeats=30)
+    sample, bare, psutil_rss, profiler = best(works, number=NUMBER)
     return [
         at_least_faster("rss() / psutil memory_info().rss", bare, psutil_rss, 2),
         at_least_faster("sample() / memory_profiler, one measurement", sample, profiler * FEWER, 5),
@@ -57,7 +57,7 @@ def one_span() -> list[Row]:
         loop("with stage('load'): pass", NUMBER, stage=tracker.stage),
         loop(profiler, NUMBER // FEWER, **PROFILER),
     ]
-    span, peer = best(works, number=NUMBER, repeats=30)
+    span, peer = best(works, number=NUMBER)
     tracemalloc.start()
     kept = allocate()
     (snapshots,) = best([loop("take()\ntake()", 1, take=tracemalloc.take_snapshot)], repeats=5)
@@ -78,7 +78,7 @@ def one_call() -> list[Row]:
         loop("call()", NUMBER, call=tracked),
         loop("call()", 2, call=profiled),
     ]
-    ours, peer = best(works, number=NUMBER, repeats=20)
+    ours, peer = best(works, number=NUMBER)
     return [
         at_least_faster("@track_memory / @memory_profiler.profile", ours, peer * NUMBER / 2, 8),
         below("@track_memory call", ours, 50e-6),
@@ -88,9 +88,9 @@ def one_call() -> list[Row]:
 def one_busy_call() -> list[Row]:
     """Make 10,000 objects: what does measuring it cost?"""
     tracked = track_memory(tracker=MemoryTracker())(allocate)
-    plain, ours = best([allocate, tracked], repeats=100)
+    plain, ours = best([allocate, tracked])
     tracemalloc.start()
-    (traced,) = best([allocate], repeats=30)
+    (traced,) = best([allocate])
     tracemalloc.stop()
     return [
         at_most(f"{OBJECTS:,} objects, @track_memory / not measured", ours, plain, 1.3),

@@ -202,7 +202,7 @@ class Span:
         self._number = opened
         self.overlapped = open_now > ancestors
 
-    def close_among(self, opened: int) -> StageRun:
+    def close_among(self, opened: int) -> None:
         """End when `opened` were opened in all; the tracker holds its lock."""
         if opened - self._number > self.descendants:
             self.overlapped = True
@@ -212,6 +212,9 @@ class Span:
         if around is not None:
             around._nested += self._given
             around.peak = max(around.peak, self.peak)
+
+    def run(self) -> StageRun:
+        """Return the figures as a record, when it has ended."""
         return StageRun(
             self.name,
             self.growth,

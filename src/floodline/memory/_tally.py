@@ -7,7 +7,7 @@ from heapq import nlargest
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from floodline.memory._span import StageRun
+from floodline.memory._span import Span
 from floodline.memory._tracing import AllocationLine
 
 MIB = 1 << 20
@@ -84,7 +84,7 @@ class Tally:
         self.largest: int | None = None
         self.seconds = 0.0
 
-    def add(self, run: StageRun, lines: dict[tuple[str, int], int]) -> None:
+    def add(self, run: Span, lines: dict[tuple[str, int], int]) -> None:
         """Count one run, and the lines that grew in it."""
         self.count += 1
         self.growth += run.growth

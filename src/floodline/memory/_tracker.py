@@ -227,16 +227,16 @@ class MemoryTracker:
         self._open.discard(span)
         if self._trace:
             self._pictured.discard(span)
-        run = span.close_among(self._opened)
-        name = run.name
+        span.close_among(self._opened)
+        name = span.name
         if name not in self._tallies and len(self._tallies) >= self._max_stages:
             name = OTHER
         tally = self._tallies.get(name)
         if tally is None:
             tally = self._tallies[name] = Tally(name, self._top)
-        tally.add(run, lines)
+        tally.add(span, lines)
         if self._listeners:
-            self._guard.late.append(partial(self._tell, run))
+            self._guard.late.append(partial(self._tell, span.run()))
 
     def _tell(self, run: StageRun) -> None:
         for listener in list(self._listeners.values()):

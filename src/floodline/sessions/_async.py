@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from asyncio import _get_running_loop
+from concurrent.futures import Future
 from functools import cached_property, partial
 from types import TracebackType
 
@@ -133,6 +134,7 @@ class AsyncSessions(SessionsBase[S]):
     """
 
     _closers = ("aclose", "close")
+    _shedding: tuple[asyncio.AbstractEventLoop | None, Future[int] | None] = None, None
 
     @cached_property
     def _driver(self) -> LoopDriver:
@@ -182,10 +184,10 @@ class AsyncSessions(SessionsBase[S]):
         """Park at most `limit` unused sessions, longest unused first, for lack of memory."""
         return await self._driver.join(shed(self._core, limit, Reason.pressure))
 
-    def shed_threadsafe(self, limit: int, *, timeout: Duration = "10 s") -> int:
+    def shed_threadsafe(self, limit: int, *, timeout: Duration = "2 s") -> int:
         """Have the event loop shed, and wait for it, from another thread; 0 if none is running.
 
-        `TimeoutError` if it takes longer; it goes on nevertheless.
+        `TimeoutError` if it takes longer; it goes on nevertheless, and the next call waits for it.
         """
         loop, patience = self._driver.loop, parse_duration(timeout, "timeout")
         if loop is None or not loop.is_running():
@@ -195,12 +197,16 @@ class AsyncSessions(SessionsBase[S]):
                 "shedding would wait for the event loop that runs on this thread; "
                 "await shed(limit) there, or acheck() of the budget"
             )
-        shedding = self.shed(limit)
-        try:
-            return asyncio.run_coroutine_threadsafe(shedding, loop).result(patience)
-        except RuntimeError:  # the loop was closed meanwhile
-            shedding.close()
-            return 0
+        on_loop, shedding = self._shedding
+        if on_loop is not loop or shedding is None or shedding.done():
+            flow = self.shed(limit)
+            try:
+                shedding = asyncio.run_coroutine_threadsafe(flow, loop)
+            except RuntimeError:  # the loop was closed meanwhile
+                flow.close()
+                return 0
+            self._shedding = loop, shedding
+        return shedding.result(patience)
 
     async def shutdown(self, *, grace: Duration = "10 s") -> int:
         """Park everything and refuse new uses; returns how many were still held after `grace`.

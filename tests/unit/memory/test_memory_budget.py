@@ -453,22 +453,38 @@ def test_async_sessions_shed_on_their_own_loop():
             memory.size = 1001
             with pytest.raises(WouldBlockLoop, match="acheck"):
                 budget.check()
-            with pytest.raises(TimeoutError):
-                await asyncio.to_thread(lambda: slow(sessions))
-        assert sessions.shed_threadsafe.__self__ is sessions
         return sessions
-
-    def slow(sessions):
-        go = threading.Event()
-        sessions._driver.loop.call_soon_threadsafe(go.wait, PATIENCE)
-        try:
-            return sessions.shed_threadsafe(1, timeout=0.01)
-        finally:
-            go.set()
 
     sessions = asyncio.run(main())
     assert set(threads) == {threading.main_thread()}
     assert sessions.shed_threadsafe(5) == 0  # its loop is over
+
+
+def test_a_loop_that_is_busy_is_asked_once_and_its_answer_is_fetched_later():
+    def ask(sessions):
+        blocked, go_on = threading.Event(), threading.Event()
+
+        def block():
+            blocked.set()
+            go_on.wait(PATIENCE)
+
+        sessions._driver.loop.call_soon_threadsafe(block)
+        assert blocked.wait(PATIENCE)
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                sessions.shed_threadsafe(2, timeout=0.001)
+        go_on.set()
+        return sessions.shed_threadsafe(5, timeout=PATIENCE)
+
+    async def main():
+        async with AsyncSessions(dict) as sessions:
+            for n in range(10):
+                async with sessions.use(f"s{n}"):
+                    pass
+            went = await asyncio.to_thread(ask, sessions)
+            return went, len(sessions)
+
+    assert asyncio.run(main()) == (2, 8)
 
 
 def test_async_sessions_without_a_loop_shed_nothing():
