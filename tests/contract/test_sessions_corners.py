@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from floodline import AsyncSessions, Reason, Sessions
 from floodline.errors import ConfigError, UnreadableRecord
+from floodline.stores import MemoryStore
 
 
 class Clock:
@@ -74,3 +76,8 @@ def test_a_record_of_another_sql_type_is_quarantined_like_any_damaged_one(
         with pytest.raises(UnreadableRecord), sessions.use("a"):
             pass
         assert sessions.stats().quarantined == 1
+
+
+def test_the_figures_of_a_store_are_ready_for_json() -> None:
+    with MemoryStore() as store:
+        assert json.loads(json.dumps(store.stats().as_dict()))["kind"] == "memory"

@@ -10,8 +10,8 @@ fence is the one of the present lease and the version is the one that the writer
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, runtime_checkable
 
 
 @dataclass(slots=True, frozen=True)
@@ -52,6 +52,10 @@ class StoreStats:
     conflicts_dropped: int
     quarantine_dropped: int
     file_bytes: int | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as a plain dict, ready for `json.dumps`."""
+        return asdict(self)
 
 
 @runtime_checkable
