@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from floodline import AsyncSessions, Reason, Sessions
-from floodline.errors import ConfigError, UnreadableRecord
+from floodline import AsyncSessions, Conversation, Reason, Sessions
+from floodline.errors import CodecError, ConfigError, UnreadableRecord
 from floodline.stores import MemoryStore
 
 
@@ -81,3 +81,13 @@ def test_a_record_of_another_sql_type_is_quarantined_like_any_damaged_one(
 def test_the_figures_of_a_store_are_ready_for_json() -> None:
     with MemoryStore() as store:
         assert json.loads(json.dumps(store.stats().as_dict()))["kind"] == "memory"
+
+
+def test_a_factory_that_hides_its_type_is_told_how_to_name_it() -> None:
+    with Sessions(lambda: Conversation(), store=MemoryStore()) as sessions:
+        with (
+            pytest.raises(CodecError, match=r"give state_type=Conversation, .*: \$: Conv"),
+            sessions.use("a"),
+        ):
+            pass
+        sessions.close("a")

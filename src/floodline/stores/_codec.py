@@ -14,6 +14,7 @@ _NEXT_STEP = (
     "use plain data, a dataclass, an attrs class or a msgspec.Struct as state_type, or give the "
     "class __floodline_dump__ and __floodline_load__"
 )
+_PLAIN = (dict, list, tuple, set, frozenset, str, bytes, bytearray, int, float)
 
 
 class Codec:
@@ -80,7 +81,11 @@ class Codec:
             return  # the way of nearly all; to walk takes ten times as long
         difference = find_difference(state, back)
         if difference is not None:
-            raise CodecError(f"the state came back different; {_NEXT_STEP}: {difference}")
+            next_step = _NEXT_STEP
+            if self.state_type is None and not isinstance(state, _PLAIN):
+                kind = type(state).__qualname__
+                next_step = f"give state_type={kind}, or annotate the factory with -> {kind}"
+            raise CodecError(f"the state came back different; {next_step}: {difference}")
         unplain = find_unplain(state) if self.state_type is None else None
         if unplain is not None:
             raise CodecError(f"the state is not plain data; {_NEXT_STEP}: {unplain}")
