@@ -250,7 +250,9 @@ def _fill(core: Core, hold: Hold, found: Grant | Record | None) -> Flow[None]:
     assert entry is not None
     if found is None or found.version == 0:
         if not hold.create:
-            raise SessionNotFound(f"session {hold.id!r} is neither live nor stored")
+            raise SessionNotFound(
+                f"session {hold.id!r} is neither live nor stored; without create=False it is made"
+            )
         entry.state = yield core.make_state(hold.id)
         counters.created += 1
     else:
