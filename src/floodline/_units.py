@@ -46,10 +46,12 @@ def parse_duration(value: Duration, what: str, *, zero: bool = False) -> float:
     return number
 
 
-def parse_count(value: int, what: str) -> int:
+def parse_count(value: int | None, what: str) -> int:
     """Return a whole number of at least 1; `what` names the setting in the error."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ConfigError(f"{what}={value!r} must be a whole number of at least 1, or None")
+        # None comes here only where it is not allowed
+        otherwise = "" if value is None else ", or None"
+        raise ConfigError(f"{what}={value!r} must be a whole number of at least 1{otherwise}")
     if value < 1:
         raise ConfigError(f"{what}={value} is below 1; give a positive number or None")
     return value

@@ -85,6 +85,8 @@ def test_a_count_is_a_whole_number_of_at_least_one():
     for value in (True, 1.0, "1", None):
         with pytest.raises(ConfigError, match="must be a whole number"):
             parse_count(value, "max_items")
+    with pytest.raises(ConfigError, match=r"max_items=None must be a whole number of at least 1$"):
+        parse_count(None, "max_items")
 
 
 def test_a_choice_is_one_of_the_known():
