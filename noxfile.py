@@ -26,7 +26,7 @@ nox.options.sessions = [
     "types",
     "imports",
     "coverage",
-    *(f"tests-{python}" for python in PYTHONS if python != HERE),
+    *(f"brief-{python}" for python in PYTHONS if python != HERE),
 ]
 nox.options.reuse_existing_virtualenvs = True
 
@@ -105,6 +105,14 @@ def coverage(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".[test]")
     _pytest(session, str(Path(session.bin) / "python"), "-m", *PYTEST)
+
+
+@nox.session(python=PYTHONS)
+def brief(session: nox.Session) -> None:
+    """What differs between Pythons, without the long random walks: for `make test`."""
+    session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".[test]")
+    suites = ("tests/unit", "tests/contract", "tests/test_package.py")
+    _pytest(session, str(Path(session.bin) / "python"), "-m", *PYTEST, *suites)
 
 
 @nox.session(venv_backend="none")

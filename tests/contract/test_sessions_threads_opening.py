@@ -576,13 +576,13 @@ def test_s7_who_loses_patience_while_opening_leaves_the_open_to_the_next() -> No
 
 def test_s7_a_hold_longer_than_max_hold_is_reported_once_with_its_stack() -> None:
     clock = StillClock()
-    with Sessions(dict, max_hold=10, clock=clock, name="stuck") as sessions:
+    with Sessions(dict, max_hold=10, clock=clock, name="stuck in threads") as sessions:
         with holding(sessions, "a"), holding(sessions, "b", shared=True):
             clock.advance(11)
             sessions.sweep()
             sessions.sweep()
             assert sessions.stats().stuck == 2
-    events = events_of("stuck_hold", "stuck")
+    events = events_of("stuck_hold", "stuck in threads")
     assert sorted(event.fields["id"] for event in events) == ["a", "b"]
     assert all("in _hold\n" in event.fields["stack"] for event in events)
     assert all(event.fields["seconds"] == 11 for event in events)
