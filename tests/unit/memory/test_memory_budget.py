@@ -556,6 +556,18 @@ def test_only_one_thread_at_a_time_sheds():
     assert budget.stats().shed == 12
 
 
+def test_a_check_that_strikes_inside_another_is_left_to_that():
+    budget, memory, _, _ = make()
+    guard = budget._guard
+    with guard.lock:
+        guard.busy = True
+        assert budget.check().used == 500
+        guard.busy = False
+    guard.run_late()
+    memory.size = 600
+    assert budget.check().used == 600
+
+
 def test_repr_names_the_line():
     assert repr(MemoryBudget("1 GiB", name="b")) == "<MemoryBudget 'b': 1 GiB>"
 

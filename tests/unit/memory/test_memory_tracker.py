@@ -577,6 +577,22 @@ def test_only_some_spans_at_a_time_are_traced():
     assert not tracemalloc.is_tracing()
 
 
+def test_a_span_that_strikes_inside_another_has_no_lines():
+    tracker = MemoryTracker(trace=True)
+    guard, span = tracker._guard, tracker.stage("guest")
+    with tracker:
+        kept = [bytes(1000) for _ in range(100)]
+        with guard.lock:
+            guard.busy = True
+            span.__enter__()
+            guard.busy = False
+        guard.run_late()
+        span.__exit__(None, None, None)
+    assert tracker.stages["guest"].count == 1
+    assert tracker.stages["guest"].lines == ()
+    del kept
+
+
 # ---- sampling in the background
 
 

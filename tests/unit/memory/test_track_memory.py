@@ -252,6 +252,22 @@ def test_a_coroutine_inside_another_is_not_the_own_growth_of_that(tracker, memor
     assert tracker.stages["part"].own == 100
 
 
+def test_what_a_task_grows_while_its_parent_waits_is_not_taken_from_the_parent(tracker, memory):
+    @track_memory(tracker=tracker, name="child")
+    async def child():
+        memory.grow(50)
+
+    @track_memory(tracker=tracker, name="parent")
+    async def parent():
+        memory.grow(1)
+        await asyncio.create_task(child())
+        memory.grow(2)
+
+    asyncio.run(parent())
+    assert figures(tracker, "child") == (1, 50, 50, 0)
+    assert figures(tracker, "parent") == (1, 53, 3, 0)
+
+
 def test_a_coroutine_that_is_dropped_ends_its_stage(tracker):
     @track_memory(tracker=tracker, name="c")
     async def work():
