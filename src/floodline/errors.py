@@ -154,9 +154,12 @@ class MalformedMessage(HistoryError, ValueError):
     """A message that is not as its provider defines it; the message ends in the place."""
 
     def __init__(self, why: str, *, place: str = "$") -> None:
-        super().__init__(f"{why}: {place}")
+        super().__init__(why)  # alone, so that a copy or a pickled one is made from it again
         self.why = why
         self.place = place
+
+    def __str__(self) -> str:
+        return f"{self.why}: {self.place}"
 
 
 class PinsTooLarge(HistoryError, ValueError):

@@ -1,9 +1,11 @@
 """Corners of histories that a first user meets."""
 
+import pickle
+
 import pytest
 
 from floodline import Conversation
-from floodline.errors import ConfigError, PinsTooLarge
+from floodline.errors import ConfigError, MalformedMessage, PinsTooLarge
 from floodline.history import check
 
 
@@ -47,3 +49,9 @@ def test_what_cannot_be_called_is_refused_by_name(name):
 def test_an_archive_id_that_is_no_text_is_refused(id):
     with pytest.raises(ConfigError, match=r"archive_id=.* must be a non-empty string, or None"):
         Conversation(archive_id=id)
+
+
+def test_a_malformed_message_is_told_the_same_by_another_process():
+    error = pickle.loads(pickle.dumps(MalformedMessage("id is missing", place="$[3].id")))
+    assert str(error) == "id is missing: $[3].id"
+    assert (error.why, error.place) == ("id is missing", "$[3].id")
