@@ -64,6 +64,7 @@ class SessionsBase(Generic[S]):
     """Reads the arguments and answers questions; see `Sessions` and `AsyncSessions`."""
 
     _closers: tuple[str, ...]
+    _exit_grace = 2.0
     _ticking = False
     _renewing = False
 
@@ -203,6 +204,7 @@ class SessionsBase(Generic[S]):
         core = getattr(self, "_core", None)
         if core is not None and core.table.entries and not core.table.closing:
             try:
+                self._exit_grace = 0.0  # nobody can hold a session of it any more
                 self._at_exit()
             except Exception as error:
                 core.hook_failed("__del__", "*", error)

@@ -287,7 +287,7 @@ class Sessions(SessionsBase[S]):
             self._close_own_store()
 
     def _at_exit(self) -> None:
-        self.shutdown(grace=2)
+        self.shutdown(grace=self._exit_grace)
 
     def _close_own_store(self) -> None:
         if self._owns_store and not self._core.table.entries:
