@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from floodline.history._shapes import ANTHROPIC, GEMINI, RESPONSES, Message, gemini_part
@@ -80,7 +81,8 @@ def _is_result(part: Message, family: str | None) -> bool:
 def alternate(messages: list[Message], family: str | None) -> list[Message]:
     """Join neighbours of one role into one message, where the provider wants roles to alternate.
 
-    Gemini's responses to calls are joined with each other, but not with text.
+    Gemini's responses to calls are joined with each other, but not with text; Anthropic's come
+    before the text, wherever they stood.
     """
     name = {ANTHROPIC: "content", GEMINI: "parts"}.get(family or "")
     if name is None:
@@ -92,7 +94,18 @@ def alternate(messages: list[Message], family: str | None) -> list[Message]:
             joined[-1] = {**last, name: _blocks(last[name]) + _blocks(message[name])}
         else:
             joined.append(message)
-    return joined
+    return [_results_first(message) for message in joined] if family == ANTHROPIC else joined
+
+
+def _results_first(message: Message) -> Message:
+    blocks = message.get("content")
+    if not isinstance(blocks, list):
+        return message
+    behind = [not (isinstance(block, dict) and _is_result(block, ANTHROPIC)) for block in blocks]
+    if behind == sorted(behind):
+        return message
+    ordered = sorted(zip(behind, blocks, strict=True), key=itemgetter(0))
+    return {**message, "content": [block for _, block in ordered]}
 
 
 def _joinable(last: Message, message: Message, name: str) -> bool:

@@ -55,3 +55,18 @@ def test_a_malformed_message_is_told_the_same_by_another_process():
     error = pickle.loads(pickle.dumps(MalformedMessage("id is missing", place="$[3].id")))
     assert str(error) == "id is missing: $[3].id"
     assert (error.why, error.place) == ("id is missing", "$[3].id")
+
+
+def test_the_window_for_anthropic_has_results_before_text_however_they_came():
+    calls = [{"type": "tool_use", "id": key, "name": "f", "input": {}} for key in "ab"]
+    one, two = ({"type": "tool_result", "tool_use_id": key, "content": "1"} for key in "ab")
+    text = {"type": "text", "text": "and hurry"}
+    chat = Conversation(
+        [{"role": "user", "content": "go"}, {"role": "assistant", "content": calls}]
+    )
+    chat.append({"role": "user", "content": [text, one]})
+    chat.append({"role": "user", "content": [two]})
+    window = chat.window()
+    assert window[-1]["content"] == [one, two, text]
+    assert check(window, provider="anthropic", in_flight=False) == []
+    assert chat[2]["content"] == [text, one]  # what is stored stays as it came
