@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from floodline import telemetry
 from floodline._time import Clock, monotonic
@@ -23,7 +23,14 @@ from floodline.settings import default, resolve
 from floodline.stores import Codec, infer_state_type, new_owner, open_store
 from floodline.telemetry import Reason, Stats
 
-S = TypeVar("S")
+if TYPE_CHECKING:
+    import typing_extensions  # type checkers bring it along; `typing` knows defaults from 3.13 on
+
+    from floodline.history import Conversation
+
+    S = typing_extensions.TypeVar("S", default=Conversation)
+else:
+    S = TypeVar("S")
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
