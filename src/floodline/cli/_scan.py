@@ -1,0 +1,124 @@
+"""`floodline scan`: which container in this source code will grow without limit, and why."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from floodline import __version__
+from floodline.scan import Report, Scan
+from floodline.scan._baseline import against, known, write
+from floodline.scan._finding import LEVELS
+from floodline.scan._reporters import _github, _json, _sarif, _text
+from floodline.scan._scan import at_least
+
+FOUND, SKIPPED = 1, 3
+LEVEL = click.Choice(["high", "medium", "low"])
+
+
+def _codes(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip().upper() for part in (text or "").split(",") if part.strip())
+
+
+@click.command("scan")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), required=True)
+@click.option("--format", "form", type=click.Choice(["text", "json", "sarif", "github"]),
+              default="text", show_default=True, help="How to report.")  # fmt: skip
+@click.option("--confidence", type=LEVEL, default="medium", show_default=True,
+              help="Show findings of at least this confidence.")  # fmt: skip
+@click.option("--fail-on", type=LEVEL, default="high", show_default=True,
+              help="Exit with 1 on a finding of at least this confidence.")  # fmt: skip
+@click.option("--select", help="Only these rules: FLD101,FLD2.")
+@click.option("--ignore", help="Not these rules.")
+@click.option("--baseline", type=click.Path(path_type=Path, dir_okay=False),
+              help="Findings in this file are known and do not count.")  # fmt: skip
+@click.option("--write-baseline", is_flag=True,
+              help="Write the findings to the file of --baseline; it may only shrink.")  # fmt: skip
+@click.option("--statistics", is_flag=True, help="Count the findings of each rule.")
+@click.option("--library", is_flag=True,
+              help="The code is a library: its public classes may live long.")  # fmt: skip
+@click.option("--why-not", metavar="NAME", help="Explain what is known about a container.")
+def command(
+    paths: tuple[Path, ...],
+    form: str,
+    confidence: str,
+    fail_on: str,
+    select: str | None,
+    ignore: str | None,
+    baseline: Path | None,
+    write_baseline: bool,
+    statistics: bool,
+    library: bool,
+    why_not: str | None,
+) -> int:
+    """Find containers in source code that only grow.
+
+    Exit status: 0 nothing found, 1 findings, 2 wrong usage, 3 some files had to be skipped.
+    """
+    if write_baseline and baseline is None:
+        raise click.UsageError("--write-baseline needs --baseline FILE")
+    missing = [str(path) for path in paths if not path.exists()]
+    if missing:
+        raise click.UsageError(f"there is no file or folder {missing[0]!r}")
+    scan = _scan(paths, library=library)
+    if why_not:
+        return _explain(scan, why_not)
+    report = scan.report(select=_codes(select), ignore=_codes(ignore))
+    level = min(confidence, fail_on, key=LEVELS.index)
+    report = report._replace(
+        findings=tuple(f for f in report.findings if at_least(f.confidence, level))
+    )
+    if write_baseline and baseline is not None:
+        count = write(baseline, list(report.findings))
+        click.echo(f"{count} findings written to {baseline}", err=True)
+    if baseline is not None:
+        report = report._replace(findings=tuple(against(list(report.findings), known(baseline))))
+    _show(report, form, fail_on, statistics=statistics)
+    return _status(report, fail_on)
+
+
+def _status(report: Report, fail_on: str) -> int:
+    if any(f.status == "new" and at_least(f.confidence, fail_on) for f in report.findings):
+        return FOUND
+    return SKIPPED if report.skipped else 0
+
+
+def _explain(scan: Scan, name: str) -> int:
+    lines = scan.silence(name)
+    if not lines:
+        raise click.UsageError(f"no container named {name!r} was found in the given paths")
+    click.echo("\n".join(lines))
+    return 0
+
+
+def _scan(paths: tuple[Path, ...], *, library: bool) -> Scan:
+    if not sys.stderr.isatty():
+        return Scan(paths, library=library)
+    console = Console(stderr=True)
+    with console.status("reading files") as status:
+        return Scan(
+            paths,
+            library=library,
+            progress=lambda count: status.update(f"reading files: {count}"),
+        )
+
+
+def _show(report: Report, form: str, fail_on: str, *, statistics: bool) -> None:
+    if form == "text":
+        styled = [(style, text) for style, text in _text.pieces(report, statistics=statistics)]
+        if sys.stdout.isatty():
+            console = Console(highlight=False, soft_wrap=True)
+            console.print(Text.assemble(*((text, style) for style, text in styled)), end="")
+        else:
+            click.echo("".join(text for _, text in styled), nl=False)
+        return
+    if form == "github":
+        rendered = _github.render(report, fail_on)
+    else:
+        rendered = (_json if form == "json" else _sarif).render(report, __version__)
+    if rendered:
+        click.echo(rendered)

@@ -1,0 +1,10 @@
+"""Finds containers that only grow, in source code; imports nothing of the runtime."""
+
+from __future__ import annotations
+
+from floodline.scan._finding import Finding
+from floodline.scan._proof import Proof
+from floodline.scan._rules import RULES, Rule
+from floodline.scan._scan import Report, Scan
+
+__all__ = ["RULES", "Finding", "Proof", "Report", "Rule", "Scan"]

@@ -1,0 +1,173 @@
+"""Reads assignments of Python: what a name or attribute holds from now on."""
+
+from __future__ import annotations
+
+import ast
+
+from floodline.scan._calls import Calls
+from floodline.scan._expressions import at, created, dotted, last_name, stored_value
+from floodline.scan._model import Alias, Container
+from floodline.scan._shape import adds_to_itself
+
+MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
+
+
+class Bindings(Calls):
+    """Notes containers made, replaced and aliased."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counters: dict[str, None] = {}
+        self.globals: dict[str, str] = {}
+        self.attributes: dict[str, str] = {}
+
+    def assign(self, node: ast.Assign, marks: frozenset[str]) -> None:
+        self.expression(node.value, marks, kept=self._kept(node.targets[0]))
+        for target in node.targets:
+            self.bind(target, node.value, marks)
+
+    def annotated(self, node: ast.AnnAssign, marks: frozenset[str]) -> None:
+        if node.value is None:
+            return
+        self.expression(node.value, marks, kept=self._kept(node.target))
+        self.bind(node.target, node.value, marks)
+
+    def _kept(self, target: ast.expr) -> str:
+        if isinstance(target, ast.Subscript):
+            return "item"
+        found = self.scope.reference(target)
+        if found is None or found[0][:2] == "l:":
+            return "local"
+        if self.scope.name.endswith(":"):
+            return f"c:{last_name(target)}"
+        return found[0]
+
+    def bind(self, target: ast.expr, value: ast.expr, marks: frozenset[str]) -> None:
+        if isinstance(target, ast.Subscript):
+            self.store_item(target, value, marks)
+        elif isinstance(target, ast.Name):
+            self._bind_name(target, value, marks)
+        elif isinstance(target, ast.Attribute):
+            found = self.scope.reference(target)
+            if found:
+                self._bind_slot(found[0], target, value, marks)
+        elif isinstance(target, ast.Tuple | ast.List):
+            self._bind_several(target, value, marks)
+
+    def _bind_several(
+        self, target: ast.Tuple | ast.List, value: ast.expr, marks: frozenset[str]
+    ) -> None:
+        values = value.elts if isinstance(value, ast.Tuple | ast.List) else ()
+        for index, part in enumerate(target.elts):
+            if len(values) == len(target.elts):
+                self.bind(part, values[index], marks)
+            elif isinstance(part, ast.Name):
+                self._forget(part.id, self.scope.origin(value))
+                below = self.scope.reference(value)
+                if below:
+                    self.scope.refs[part.id] = (below[0], below[1] + 1)
+
+    def _bind_name(self, target: ast.Name, value: ast.expr, marks: frozenset[str]) -> None:
+        scope = self.scope
+        if scope.name.endswith(":"):
+            self._bind_slot(f"s:{target.id}", target, value, marks)
+            return
+        if not scope.name or target.id in scope.globals:
+            self._bind_slot(f"g:{target.id}", target, value, marks)
+            return
+        kind, fills = created(value)
+        found = None if kind else scope.reference(value)
+        origin = scope.origin(value)
+        self._forget(target.id, origin)
+        if kind:
+            scope.kinds.add(target.id)
+            ref = f"l:{scope.name}:{target.id}"
+            self.containers.append(Container(ref, kind, at(target), scope.name, fills))
+        elif found:
+            scope.refs[target.id] = found
+        if isinstance(value, ast.Call):
+            name = dotted(value.func)
+            if name and name.rpartition(".")[2][:1].isupper():
+                scope.types[target.id] = name
+        scope.stored[target.id] = stored_value(value)
+
+    def _forget(self, name: str, origin: str) -> None:
+        scope = self.scope
+        scope.refs.pop(name, None)
+        scope.types.pop(name, None)
+        scope.origins[name] = origin
+
+    def _bind_slot(
+        self, ref: str, target: ast.expr, value: ast.expr, marks: frozenset[str]
+    ) -> None:
+        scope = self.scope
+        kind, fills = created(value)
+        if isinstance(value, ast.Call) and not kind:
+            name = dotted(value.func)
+            if name and name.rpartition(".")[2].lstrip("_")[:1].isupper():
+                self._note_type(ref, name)
+        elif isinstance(value, ast.Name) and (holder := scope.holder_of(value.id)):
+            known = holder.types.get(value.id) or holder.annotations.get(value.id, "")
+            if known:
+                self._note_type(ref, known)
+                self.keep_local(value.id, ref)
+        making = not scope.name or scope.name.endswith(":")
+        making = making or scope.name.rpartition(".")[2] in MAKERS
+        if kind and not (
+            isinstance(value, ast.ListComp | ast.SetComp | ast.DictComp) and not making
+        ):
+            self.containers.append(Container(ref, kind, at(target), scope.name, fills))
+        elif making and (found := scope.reference(value)) and not found[1] and found[0] != ref:
+            self.aliases.append(Alias(ref, found[0], scope.name))
+        if making and scope.name != "" and not scope.name.endswith(":") and ref[:2] == "s:":
+            return
+        if scope.name and not scope.name.endswith(":") and "none" not in marks:
+            verb = "grow" if adds_to_itself(scope, ref, value) else "replace"
+            self.change(verb, (ref, 0), "=", target, "append", "", value, marks)
+
+    def _note_type(self, ref: str, name: str) -> None:
+        if ref[:2] == "s:":
+            self.attributes.setdefault(ref[2:], name)
+        elif ref[:2] == "g:":
+            self.globals.setdefault(ref[2:], name)
+
+    def store_item(self, target: ast.Subscript, value: ast.expr, marks: frozenset[str]) -> None:
+        found = self.scope.reference(target.value)
+        self.expression(target.value, marks, stored=True)
+        self.expression(target.slice, marks)
+        if found is None:
+            return
+        if isinstance(target.slice, ast.Slice):
+            self.change("shrink", found, "[:]=", target, "const", "", None, marks)
+            return
+        origin = self.scope.origin(target.slice)
+        self.change("grow", found, "[]=", target, origin, ast.unparse(target.slice), value, marks)
+
+    def augmented(self, node: ast.AugAssign, marks: frozenset[str]) -> None:
+        self.expression(node.value, marks)
+        target = node.target
+        if isinstance(target, ast.Subscript):
+            self.store_item(target, node.value, marks)
+            return
+        found = self.scope.reference(target)
+        if found is None:
+            return
+        if isinstance(node.op, ast.Sub | ast.BitAnd):
+            self.change("shrink", found, "-=", target, "const", "", None, marks)
+        elif isinstance(node.value, ast.Constant):
+            self.counters[found[0] if found[0][:2] != "s:" else f"s:{found[0][2:]}"] = None
+        elif isinstance(node.op, ast.Add | ast.BitOr):
+            self.change("grow", found, "+=", target, "append", "", node.value, marks)
+
+    def delete(self, node: ast.Delete, marks: frozenset[str]) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                found = self.scope.reference(target.value)
+                if found:
+                    key = ast.unparse(target.slice)
+                    self.change("shrink", found, "del", target, "const", key, None, marks)
+            elif isinstance(target, ast.Attribute) and (found := self.scope.reference(target)):
+                self.change("replace", found, "del", target, "const", "", None, marks)
+
+    def global_(self, node: ast.Global, _: frozenset[str]) -> None:
+        self.scope.globals.update(node.names)

@@ -1,0 +1,268 @@
+"""Walks the expressions of Python: calls, what they hand on, and what they grow or shrink."""
+
+from __future__ import annotations
+
+import ast
+
+from floodline.scan._expressions import at, dotted, last_name, stored_value
+from floodline.scan._model import Alias, Call, Change, Container, Function, Mark, Pair
+from floodline.scan._scope import Found, Scope
+from floodline.scan._shape import QUIET
+
+APPENDS = {
+    "append", "appendleft", "extend", "extendleft", "insert", "push", "enter_context",
+    "enter_async_context", "push_async_exit", "callback", "push_async_callback",
+}  # fmt: skip
+KEYED = {"add", "setdefault", "update", "__setitem__", "subtract"}
+SHRINKS = {
+    "pop", "popitem", "popleft", "remove", "discard", "clear", "difference_update",
+    "intersection_update", "__delitem__", "pop_all", "aclose", "symmetric_difference_update",
+}  # fmt: skip
+HARMLESS = {
+    "len", "list", "tuple", "set", "dict", "sorted", "sum", "any", "all", "iter", "enumerate",
+    "min", "max", "isinstance", "bool", "frozenset", "map", "filter", "zip", "repr", "str", "join",
+    "dumps", "print", "deepcopy", "copy", "reversed", "id", "type", "get", "hasattr", "getattr",
+    "debug", "info", "warning", "error", "append", "add", "extend", "update", "gather", "wait",
+    "cast", "choice", "sample", "Lock", "next", "format", "items", "keys", "values", "dump",
+}  # fmt: skip
+
+
+class Calls:
+    """Holds the lists of facts and reads expressions into them."""
+
+    def __init__(self) -> None:
+        self.scope = Scope("", "", None)
+        self.containers: list[Container] = []
+        self.changes: list[Change] = []
+        self.calls: list[Call] = []
+        self.aliases: list[Alias] = []
+        self.marks: list[Mark] = []
+        self.functions: list[Function] = []
+        self.pairs: list[Pair] = []
+        self.escapes: list[tuple[str, str]] = []
+        self.slices: list[tuple[str, str, int]] = []
+        self.risks: list[tuple[str, int, str]] = []
+
+    def change(
+        self,
+        verb: str,
+        found: Found,
+        op: str,
+        node: ast.expr,
+        key: str,
+        text: str,
+        value: ast.expr | None,
+        marks: frozenset[str],
+    ) -> None:
+        """Note that something grows or shrinks; what only a local name holds is noted as well."""
+        stored = stored_value(value)
+        if isinstance(value, ast.Name):
+            stored = self.scope.stored.get(value.id, stored)
+        self.changes.append(
+            Change(found[0], found[1], verb, op, key, text, stored, at(node),
+                   self.scope.name, marks)
+        )  # fmt: skip
+
+    def keep_local(self, name: str, kept: str) -> None:
+        """A local instance goes somewhere after all: note its making once more, with the place."""
+        holder = self.scope.holder_of(name)
+        made = holder.types.get(name) if holder else None
+        if made:
+            self.calls.append(Call(self.scope.name, _callee_text(made), 0, "", (), (), kept))
+
+    def expression(
+        self, node: ast.expr, marks: frozenset[str], *, kept: str = "local", stored: bool = False
+    ) -> None:
+        """Read an expression and all below it."""
+        stack: list[tuple[ast.AST, str]] = [(node, kept)]
+        while stack:
+            here, goes = stack.pop()
+            kind = type(here)
+            if kind is ast.Name or kind is ast.Constant:
+                continue
+            if isinstance(here, ast.Call):
+                self.call(here, goes, marks)
+                goes = "argument"
+            elif isinstance(here, ast.Subscript):
+                if type(here.ctx) is ast.Load and not (stored and here is node):
+                    self.lookup(here, marks)
+                goes = "local"
+            elif isinstance(here, ast.Lambda):
+                self.lambda_(here)
+                continue
+            elif isinstance(here, ast.Await | ast.Yield | ast.YieldFrom):
+                self.risks.append((self.scope.name, here.lineno, _risk(here)))
+            elif not isinstance(here, ast.BoolOp | ast.IfExp | ast.NamedExpr):
+                goes = "argument" if kind in (ast.List, ast.Tuple, ast.Dict, ast.Set) else "local"
+            for field in here._fields:
+                below = getattr(here, field, None)
+                if isinstance(below, ast.AST):
+                    if below._fields:
+                        stack.append((below, goes))
+                elif type(below) is list:
+                    stack.extend((item, goes) for item in below if isinstance(item, ast.AST))
+
+    def lambda_(self, node: ast.Lambda) -> None:
+        """A lambda is a function of its own that is handed on where it stands."""
+        outer = self.scope
+        name = lambda_name(outer, node)
+        scope = Scope(name, outer.owner, outer if not outer.name.endswith(":") else None)
+        for index, parameter in enumerate([*node.args.posonlyargs, *node.args.args]):
+            scope.parameters[parameter.arg] = index
+        self.functions.append(
+            Function(name, outer.owner, node.lineno, tuple(scope.parameters), (), (), False)
+        )
+        self.scope = scope
+        self.expression(node.body, frozenset())
+        self.scope = outer
+
+    def lookup(self, node: ast.Subscript, marks: frozenset[str]) -> None:
+        """Reading an item may insert it; reading a slice is a copy of a part."""
+        found = self.scope.reference(node.value)
+        if found is None or found[0][:2] == "l:":
+            return
+        if isinstance(node.slice, ast.Slice):
+            self.slices.append((found[0], self.scope.name, node.lineno))
+        elif not found[1]:
+            origin = self.scope.origin(node.slice)
+            if origin != "const":
+                self.change("lookup", found, "[]", node, origin, "", None, marks)
+
+    def call(self, node: ast.Call, kept: str, marks: frozenset[str]) -> None:
+        """Read one call: as growth, as removal, and as an edge of the call graph."""
+        function = node.func
+        name = last_name(function)
+        if isinstance(function, ast.Attribute):
+            self.method(node, function, marks)
+        elif name in ("heappush", "insort") and node.args:
+            self._grown_by_function(node, marks)
+        if name in ("heappush", "insort", "heappop") and isinstance(function, ast.Attribute):
+            self._grown_by_function(node, marks)
+        if name not in QUIET and name not in HARMLESS:
+            self.risks.append((self.scope.name, node.lineno, "call"))
+        if name == "addHandler" and self.scope.name:
+            guarded = "guarded" if marks & {"branch", "absent", "none"} else ""
+            self.marks.append(Mark("handler", dotted(function), at(node), self.scope.name, guarded))
+        callee = self.callee(function)
+        if callee:
+            repeats = "while" if "while" in marks else "for" if "for" in marks else ""
+            arguments = tuple(self.argument(item, name) for item in node.args)
+            keywords = tuple(
+                f"{k.arg}={self.argument(k.value, name)}" for k in node.keywords if k.arg
+            )
+            self.calls.append(
+                Call(self.scope.name, callee, node.lineno, repeats, arguments, keywords, kept)
+            )
+
+    def _grown_by_function(self, node: ast.Call, marks: frozenset[str]) -> None:
+        found = self.scope.reference(node.args[0]) if node.args else None
+        if found:
+            verb = "shrink" if last_name(node.func) == "heappop" else "grow"
+            self.change(verb, found, last_name(node.func), node, "append", "", None, marks)
+
+    def method(self, node: ast.Call, function: ast.Attribute, marks: frozenset[str]) -> None:
+        name = function.attr
+        if name not in APPENDS and name not in KEYED and name not in SHRINKS:
+            return
+        found = self.scope.reference(function.value)
+        if found is None:
+            return
+        first = node.args[0] if node.args else None
+        text = ast.unparse(first) if first is not None else ""
+        if name in SHRINKS:
+            self.change("shrink", found, name, node, "const", text, first, marks)
+            return
+        value = node.args[-1] if node.args else None
+        if name in APPENDS:
+            if name != "update" and isinstance(first, ast.List | ast.Tuple) and not first.elts:
+                return
+            self.change("grow", found, name, node, "append", text, value, marks)
+            return
+        origin = self.scope.origin(first)
+        if name == "update":
+            origin = self._origin_of_update(first)
+        self.change("grow", found, name, node, origin, text, value, marks)
+
+    def _origin_of_update(self, first: ast.expr | None) -> str:
+        if first is None:
+            return "const"
+        if isinstance(first, ast.Dict):
+            origins = [self.scope.origin(key) for key in first.keys if key is not None]
+            return next((o for o in origins if o != "const"), "const")
+        return self.scope.origin(first)
+
+    def callee(self, node: ast.expr) -> str:
+        if isinstance(node, ast.Name):
+            return f"n:{node.id}"
+        if not isinstance(node, ast.Attribute):
+            return ""
+        if isinstance(node.value, ast.Call) and last_name(node.value.func) == "super":
+            return f"u:{node.attr}"
+        base = self.scope.base(node.value)
+        return f"s:{node.attr}" if base == "self" else f"o:{base}|{node.attr}"
+
+    def argument(self, node: ast.expr, into: str) -> str:
+        """Return what an argument is: a function, a container or the origin of a value."""
+        if isinstance(node, ast.Lambda):
+            return f"f:{lambda_name(self.scope, node)}"
+        if isinstance(node, ast.Call) and last_name(node.func) in ("partial", "ref", "WeakMethod"):
+            return self.argument(node.args[0], into) if node.args else "unknown"
+        if isinstance(node, ast.Name):
+            self.keep_local(node.id, "argument")
+        elif isinstance(node, ast.Attribute) and node.attr in SHRINKS:
+            below = self.scope.reference(node.value)
+            if below:
+                self.change("shrink", below, node.attr, node, "const", "", None, frozenset())
+        if isinstance(node, ast.Name | ast.Attribute):
+            found = self.scope.reference(node)
+            if found and not found[1]:
+                return f"r:{found[0]}={self.scope.origin(node)}"
+        return self.scope.origin(node)
+
+    def sized(self, test: ast.expr) -> Found | None:
+        """Return the container whose `len` a test compares, if it does."""
+        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        for part in parts:
+            if isinstance(part, ast.Compare):
+                for side in (part.left, *part.comparators):
+                    if isinstance(side, ast.Call) and last_name(side.func) == "len" and side.args:
+                        rest = [part.left, *part.comparators]
+                        zero = any(isinstance(r, ast.Constant) and r.value in (0, 1) for r in rest)
+                        return None if zero else self.scope.reference(side.args[0])
+        return None
+
+    def loop_target(self, target: ast.expr, iterable: ast.expr) -> None:
+        """The names of a loop stand for the values inside what it goes over."""
+        found = self.scope.reference(iterable)
+        origin = self.scope.origin(iterable)
+        if isinstance(iterable, ast.Call) and last_name(iterable.func) in ("range", "enumerate"):
+            origin = "unknown"
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        for part in names:
+            if isinstance(part, ast.Name):
+                self.scope.refs.pop(part.id, None)
+                self.scope.types.pop(part.id, None)
+                self.scope.origins[part.id] = origin
+        last = names[-1]
+        if found and isinstance(last, ast.Name):
+            called = isinstance(iterable, ast.Call)
+            self.scope.refs[last.id] = found if called else (found[0], found[1] + 1)
+
+
+def lambda_name(scope: Scope, node: ast.Lambda) -> str:
+    """Return the name under which a lambda is known."""
+    inner = f"<lambda:{node.lineno}:{node.col_offset}>"
+    if not scope.name:
+        return inner
+    if scope.name.endswith(":"):
+        return f"{scope.owner}.{inner}"
+    return f"{scope.name}.<locals>.{inner}"
+
+
+def _risk(node: ast.AST) -> str:
+    return "await" if isinstance(node, ast.Await) else "yield"
+
+
+def _callee_text(name: str) -> str:
+    head, _, tail = name.rpartition(".")
+    return f"o:g:{head}|{tail}" if head else f"n:{tail}"

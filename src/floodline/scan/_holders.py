@@ -1,0 +1,121 @@
+"""Proof 1: who holds the container, and does that live as long as the process?"""
+
+from __future__ import annotations
+
+from floodline.scan._link import Held, Making, Program
+from floodline.scan._proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
+from floodline.scan._reach import REPEATS, STARTS, Reach
+
+DEEP = 6
+SHORT_LIVED = {"Exception", "BaseException", "NodeVisitor", "NodeTransformer", "HTMLParser", "Enum",
+               "NamedTuple", "TestCase", "TypedDict", "Protocol", "Action"}  # fmt: skip
+
+
+class Holders:
+    """Follows instances from where they are made to where they are kept."""
+
+    def __init__(self, program: Program, reach: Reach, *, library: bool) -> None:
+        self._program = program
+        self._reach = reach
+        self._library = library
+        self._known: dict[str, Proof] = {}
+
+    def proof(self, held: Held) -> Proof:
+        """Say whether the holder of a container is long-lived."""
+        made = held.made[0]
+        at = place(held.file.path, made.at.line)
+        if made.ref[:2] == "g:":
+            return Proof("held by the module", PROVED, at)
+        if made.ref[:2] == "l:":
+            return self._captured(held, at)
+        owner = held.key.rpartition(".")[0]
+        shared = [
+            m
+            for m in held.made
+            if m.function.endswith(":") and m.fills != "field" and m.ref != "s:"
+        ]
+        if shared and len(shared) == len(held.made):
+            return Proof("held by the class, shared by all instances", PROVED, at)
+        return self.instance(owner)
+
+    def _captured(self, held: Held, at: str) -> Proof:
+        function = self._program.names.functions.get(f"{held.file.module}:{held.made[0].function}")
+        if function is None or not function.returns_inner:
+            return Proof("a local of one call", REFUTED, at)
+        edges = self._program.callers.get(f"{held.file.module}:{function.name}", ())
+        if any(e.call.kept[:2] in ("g:", "c:") or e.caller.endswith(":") for e in edges):
+            return Proof("captured by a function that the module keeps", PROVED, at)
+        return Proof("captured by the function that is returned", PROVED, at)
+
+    def instance(self, owner: str, depth: int = 0) -> Proof:
+        """Say whether instances of a class live long."""
+        if owner not in self._known:
+            self._known[owner] = Proof("a cycle of owners", UNKNOWN, "")
+            self._known[owner] = self._judge(owner, depth)
+        return self._known[owner]
+
+    def _judge(self, owner: str, depth: int) -> Proof:
+        names = self._program.names
+        found = names.classes.get(owner)
+        if found is None or depth > DEEP:
+            return Proof("the holder is not known", UNKNOWN, "")
+        path = names.modules[owner.partition(":")[0]].path
+        at = place(path, found.line)
+        bases = {b.rpartition(".")[2] for k in names.order(owner) for b in names.classes[k].bases}
+        if bases & SHORT_LIVED or any(base.endswith("Error") for base in bases):
+            return Proof("instances are short-lived values", REFUTED, at)
+        kinds = [owner, *names.children.get(owner, ())]
+        makings = [m for kind in kinds for m in self._program.makings.get(kind, ())]
+        proofs = [self._kept(owner, making, depth) for making in makings]
+        best = next((p for p in proofs if p.state == PROVED), None)
+        if best:
+            return best
+        public = not found.name.startswith("_")
+        if self._library and public:
+            return Proof("a public class of a library, assumed to live long", ASSUMED, at)
+        if not makings:
+            return Proof("no place that makes it was found", UNKNOWN, at)
+        if all(p.state == REFUTED for p in proofs):
+            return proofs[0]
+        return next(p for p in proofs if p.state != REFUTED)
+
+    def _kept(self, owner: str, making: Making, depth: int) -> Proof:
+        name = owner.rpartition(":")[2]
+        at = place(making.path, making.line)
+        often = self._reach.often(making.function)
+        if making.kept[:2] == "g:" or making.kept.startswith("o:g:"):
+            return Proof(f"{name} is kept by the module", PROVED, at)
+        if making.kept[:2] == "c:":
+            return Proof(f"{name} is kept by a class", PROVED, at)
+        if making.function.endswith(":") and making.kept in ("argument", "local", "item"):
+            return Proof(f"{name} is made while the module is loaded", PROVED, at)
+        if making.kept[:2] == "s:":
+            return self._kept_by_instance(name, making, depth, at)
+        function = self._program.names.functions.get(making.function)
+        if function and any(d.endswith(("cache", "lru_cache")) for d in function.decorators):
+            return Proof(f"{name} is made once by a cached function", PROVED, at)
+        if making.kept in ("returned", "argument") and often == REPEATS:
+            return Proof(f"{name} is made anew for each call", REFUTED, at)
+        if making.kept in ("returned", "argument", "item"):
+            return Proof(f"{name} is handed on", UNKNOWN, at)
+        if often == STARTS and not making.repeats:
+            return self._of_start(name, making, at)
+        return Proof(f"{name} is a local of one call", REFUTED, at)
+
+    def _of_start(self, name: str, making: Making, at: str) -> Proof:
+        """A local of the start function lives long if that function goes round for ever."""
+        edges = self._program.edges_of.get(making.function, ())
+        if any(edge.repeats == "while" for edge in edges):
+            return Proof(f"{name} lives as long as the loop of the start function", PROVED, at)
+        return Proof(f"{name} lives as long as the start function runs", UNKNOWN, at)
+
+    def _kept_by_instance(self, name: str, making: Making, depth: int, at: str) -> Proof:
+        function = self._program.names.functions.get(making.function)
+        module = making.function.partition(":")[0]
+        above = f"{module}:{function.owner}" if function else ""
+        if above in self._program.names.classes:
+            outer = self.instance(above, depth + 1)
+            if outer.state != UNKNOWN or self._reach.often(making.function) != REPEATS:
+                told = f"{name} is kept by {above.rpartition(':')[2]}: {outer.claim}"
+                return Proof(told, outer.state, outer.at or at)
+        return Proof(f"{name} is kept by an instance", UNKNOWN, at)

@@ -1,0 +1,192 @@
+"""Puts the four proofs of each container together, and chooses the rule that says most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floodline.scan._finding import HIGH, LOW, MEDIUM, Finding, make
+from floodline.scan._holders import Holders
+from floodline.scan._keys import Paths
+from floodline.scan._link import Held, Program
+from floodline.scan._model import Change, FileFacts, Pair
+from floodline.scan._proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
+from floodline.scan._reach import Reach
+from floodline.scan._removal import END, EVENT, NEVER, NONE, RUNS, Removal, Removals
+
+Grown = tuple[FileFacts, Change, Proof, Proof]
+STATES = [PROVED, ASSUMED, UNKNOWN, REFUTED]
+BY_VALUE = {"task": "FLD401", "future": "FLD402", "lock": "FLD106", "weakref": "FLD111"}
+
+
+class Judge:
+    """Judges every container of a program."""
+
+    def __init__(self, program: Program, *, library: bool = False) -> None:
+        self._program = program
+        self.reach = Reach(program, library=library)
+        self.holders = Holders(program, self.reach, library=library)
+        self.paths = Paths(program, self.reach)
+        self.removals = Removals(program, self.reach, library=library)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what was found, in no order."""
+        for held in self._program.held.values():
+            if not held.file.is_test and held.changes:
+                yield from self._container(held)
+
+    def _container(self, held: Held) -> Iterator[Finding]:
+        kinds = {made.kind for made in held.made}
+        if kinds & {"bounded", "weak"}:
+            return
+        holder = self.holders.proof(held)
+        found = self._unbounded(held, holder, kinds)
+        if found is None and "lookup" in kinds:
+            found = self._looked_up(held, holder)
+        if found is None:
+            found = self._paired(held, holder)
+        if found:
+            yield found
+
+    def growth(self, held: Held, kinds: set[str]) -> list[Grown]:
+        """Return where a container grows, the best proved first."""
+        verbs = {"grow", "lookup"} if "lookup" in kinds else {"grow"}
+        found: list[Grown] = []
+        for file, change in held.changes:
+            if change.verb not in verbs or file.is_test or "limit" in change.marks:
+                continue
+            if change.depth and kinds == {"set"}:
+                continue
+            path, key = self.paths.path(held, file, change), self.paths.key(file, change)
+            found.append((file, change, path, key))
+        found.sort(key=lambda g: (_worst(g[2], g[3]), g[1].verb == "lookup", g[1].depth))
+        return found
+
+    def _unbounded(self, held: Held, holder: Proof, kinds: set[str]) -> Finding | None:
+        grown = [g for g in self.growth(held, kinds) if g[1].verb == "grow"]
+        for file, change, path, key in grown:
+            growing = [(f, c) for f, c, _, _ in grown if c.depth <= change.depth]
+            removal = self.removals.judge(held, change.depth, growing)
+            proofs = (holder, path, key, removal.proof)
+            confidence = confidence_of(proofs, removal)
+            if confidence:
+                rule = self._rule(held, change, removal, kinds)
+                return make(
+                    self._program, held, rule, file, change.at, confidence, proofs,
+                    [(f.path, c.at.line) for f, c in growing], removal.ways,
+                )  # fmt: skip
+        return None
+
+    def _rule(self, held: Held, change: Change, removal: Removal, kinds: set[str]) -> str:
+        if removal.when in (EVENT, END):
+            return "FLD102"
+        if removal.when == NEVER:
+            return "FLD103"
+        maker = change.function.rpartition(".")[2] in ("__init__", "__post_init__", "__new__")
+        if maker and (change.value == "self" or change.key == "fresh:self"):
+            return "FLD110"
+        if change.value in BY_VALUE and not (change.value == "weakref" and "map" in kinds):
+            return BY_VALUE[change.value]
+        if kinds == {"stack"}:
+            return "FLD206"
+        if held.made[0].ref[:2] == "l:":
+            return "FLD108"
+        if any(not limit.acts for _, limit in held.limits):
+            return "FLD201"
+        if held.slices and kinds == {"list"}:
+            return "FLD202"
+        if "set" in kinds and "absent" in change.marks:
+            return "FLD107"
+        return "FLD101"
+
+    def explain(self, held: Held) -> Iterator[str]:
+        """Say in lines what is known about a container: why it is reported, or why not."""
+        kinds = {made.kind for made in held.made}
+        if kinds & {"bounded", "weak"}:
+            yield "cannot grow: it is bounded or weak where it is made"
+            return
+        holder = self.holders.proof(held)
+        yield f"{holder.state}: {holder.claim} ({holder.at})"
+        grown = self.growth(held, kinds)
+        if not grown:
+            yield "refuted: nothing was found that makes it grow"
+            return
+        _, change, path, key = grown[0]
+        removal = self.removals.judge(held, change.depth, [(f, c) for f, c, _, _ in grown])
+        for proof in (path, key, removal.proof):
+            yield f"{proof.state}: {proof.claim} ({proof.at})"
+        found = next(self._container(held), None)
+        yield f"reported as {found.rule}, {found.confidence}" if found else "not reported"
+
+    def _looked_up(self, held: Held, holder: Proof) -> Finding | None:
+        """A `defaultdict` whose entry comes back when a reader asks for it."""
+        grows = {c.function for _, c in held.changes if c.verb == "grow"}
+        drops = {c.function for _, c in held.changes if c.verb == "shrink" and not c.depth}
+        for file, change, path, key in self.growth(held, {"lookup"}):
+            if change.verb != "lookup" or change.function in grows | drops:
+                continue
+            if change.marks & {"absent", "except", "for"} or change.depth:
+                continue
+            at = place(file.path, change.at.line)
+            told = "the look-up inserts the key, and nothing removes it there"
+            proofs = (holder, path, key, Proof(told, PROVED, at))
+            removal = Removal(NONE, proofs[3], ())
+            growing = [(file, change)]
+            best = self.removals.judge(held, 0, growing)
+            if best.when == RUNS:
+                continue
+            confidence = confidence_of(proofs, removal)
+            if confidence in (HIGH, MEDIUM):
+                return make(
+                    self._program, held, "FLD105", file, change.at, confidence, proofs,
+                    [(file.path, change.at.line)], best.ways,
+                )  # fmt: skip
+        return None
+
+    def _paired(self, held: Held, holder: Proof) -> Finding | None:
+        for file, pair in held.pairs:
+            if file.is_test or not self._only_way(held, pair):
+                continue
+            change = next(
+                c for f, c in held.changes if f is file and c.at == pair.added and c.verb == "grow"
+            )
+            path, key = self.paths.path(held, file, change), self.paths.key(file, change)
+            risk = "proved" if pair.risk in ("await", "yield") else UNKNOWN
+            told = f"the removal in line {pair.removed_line} is skipped when the {pair.risk} fails"
+            skipped = Proof(told, risk, place(file.path, pair.risk_line))
+            proofs = (holder, path, key, skipped)
+            confidence = confidence_of(proofs, Removal(RUNS, skipped, ()))
+            if confidence in (HIGH, MEDIUM):
+                return make(
+                    self._program, held, "FLD109", file, change.at, confidence, proofs,
+                    [(file.path, pair.added.line)], (), risk_line=pair.risk_line,
+                    shrinks=[(file.path, pair.removed_line)],
+                )  # fmt: skip
+        return None
+
+    def _only_way(self, held: Held, pair: Pair) -> bool:
+        others = [
+            c for f, c in held.changes
+            if c.verb in ("shrink", "replace") and c.function != pair.function
+            and not c.depth and not f.is_test
+        ]  # fmt: skip
+        acting = any(limit.acts for _, limit in held.limits)
+        return not acting and all(
+            c.function.rpartition(".")[2] in ("__init__", "close", "stop", "shutdown", "aclose")
+            for c in others
+        )
+
+
+def _worst(*proofs: Proof) -> int:
+    return max(STATES.index(proof.state) for proof in proofs)
+
+
+def confidence_of(proofs: tuple[Proof, ...], removal: Removal) -> str:
+    """High: all four proved. Medium: one is unknown, or the holder is assumed. Low: naive rule."""
+    states = [proof.state for proof in proofs]
+    if states[3] == REFUTED:
+        return ""
+    unknown = states.count(UNKNOWN)
+    if REFUTED not in states and unknown <= 1:
+        return HIGH if not unknown and ASSUMED not in states else MEDIUM
+    naive = removal.when == NONE and REFUTED not in states[:2]
+    return LOW if naive else ""

@@ -1,0 +1,160 @@
+"""Proofs 2 and 3: does it grow on a path that repeats, and is the range of keys open?"""
+
+from __future__ import annotations
+
+import re
+
+from floodline.scan._link import Edge, Held, Program
+from floodline.scan._model import Change, FileFacts
+from floodline.scan._proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
+from floodline.scan._reach import REPEATS, STARTS, Reach
+
+DEEP = 4
+MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
+# words for things of which a program has a few: they prove nothing either way
+FEW = re.compile(
+    r"(^|_)(name|names|kind|type|types|typ|cls|klass|class|mode|level|category|method|format|lang|"
+    r"locale|encoding|dtype|model|provider|backend|status|state|op|func|fn|function|callback|"
+    r"handler|listener|plugin|config|settings|option|options|flag|feature|field|column|attr|"
+    r"attribute|schema|scheme|ext|extension|module|package|driver|dialect|engine|device|alias|"
+    r"prefix|suffix|stage|phase|role|severity|metric|label|labels|tag|unit|version|platform|value|group|reason|code|action|event|index|size)_?$"
+)
+MANY = re.compile(r"(^|_)(id|ids|uid|uuid|key|token|hash|digest|url|uri|session|sid|user|email)$")
+CLOSED_TYPES = {"bool", "Literal", "type", "Type", "None"}
+
+
+class Paths:
+    """Judges where a container grows."""
+
+    def __init__(self, program: Program, reach: Reach) -> None:
+        self._program = program
+        self._reach = reach
+
+    def path(self, held: Held, file: FileFacts, change: Change) -> Proof:
+        """Say whether the function that grows a container runs again and again."""
+        function = f"{file.module}:{change.function}"
+        at = place(file.path, change.at.line)
+        name = change.function.rpartition(".")[2] or "the module"
+        if not change.function or change.function.endswith(":"):
+            return Proof("grows while the module is loaded", REFUTED, at)
+        own = held.made[0].ref[:2] == "s:" and any(not m.function.endswith(":") for m in held.made)
+        if (own or held.made[0].ref == "s:") and self._only_makes(function, 0):
+            return Proof("grows while the instance is made", REFUTED, at)
+        if change.marks & {"while"} and self._reach.often(function) != UNKNOWN:
+            return Proof(f"grows in a loop of {name}()", PROVED, at)
+        often = self._reach.often(function)
+        if often == REPEATS and name in MAKERS and not self._program.callers.get(function):
+            return Proof("grows with each new instance, if there are many", ASSUMED, at)
+        if often == REPEATS:
+            return Proof(f"grows each time {name}() runs", PROVED, at)
+        if often == STARTS:
+            return Proof(f"{name}() runs at start-up only", REFUTED, at)
+        if self._reach.is_definition(function):
+            return Proof(f"{name}() runs where things are defined", REFUTED, at)
+        return Proof(f"grows in {name}(); how often that runs is not known", UNKNOWN, at)
+
+    def _only_makes(self, function: str, depth: int) -> bool:
+        found = self._program.names.functions.get(function)
+        if found is None or depth > DEEP:
+            return False
+        if found.name.rpartition(".")[2] in MAKERS:
+            return True
+        callers = {e.caller for e in self._program.callers.get(function, ())} - {function}
+        private = found.name.rpartition(".")[2].startswith("_")
+        return private and bool(callers) and all(self._only_makes(c, depth + 1) for c in callers)
+
+    def key(self, file: FileFacts, change: Change) -> Proof:
+        """Say whether the keys that are put in have no end."""
+        at = place(file.path, change.at.line)
+        if change.key == "append":
+            return Proof("every call adds one more", PROVED, at)
+        state, why = self._origin(file.module, change.function, change.key, 0)
+        return Proof(f"key {change.key_text or 'of the look-up'}: {why}", state, at)
+
+    def _origin(self, module: str, function: str, origin: str, depth: int) -> tuple[str, str]:
+        kind, _, detail = origin.partition(":")
+        if kind in ("const", "type"):
+            return REFUTED, "a constant" if kind == "const" else "a type"
+        if kind == "fresh":
+            return PROVED, f"a new value each time ({detail})"
+        if kind == "param":
+            return self._parameter(module, function, detail, depth)
+        if kind in ("attr", "call"):
+            return self._word(detail, certain=kind == "attr")
+        if kind == "enum":
+            return self._dotted(module, detail)
+        if kind == "self":
+            return self._counted(f"{module}:s:{detail}", detail)
+        if kind == "global":
+            if self._is_definition(module, detail):
+                return REFUTED, f"{detail} is one fixed thing"
+            return self._counted(f"{module}:g:{detail}", detail)
+        return UNKNOWN, "where it comes from is not known"
+
+    def _is_definition(self, module: str, name: str) -> bool:
+        key = self._program.names.resolve(module, name)
+        names = self._program.names
+        return key in names.classes or key in names.functions or name.isupper()
+
+    def _counted(self, counter: str, name: str) -> tuple[str, str]:
+        if counter in self._program.counters:
+            return PROVED, f"{name} counts up"
+        return (REFUTED, f"{name} is a constant") if name.isupper() else self._word(name)
+
+    def _word(self, name: str, *, certain: bool = False) -> tuple[str, str]:
+        if MANY.search(name):
+            return PROVED, f"comes from {name}"
+        if FEW.search(name) or not certain:
+            return UNKNOWN, f"comes from {name}"
+        return PROVED, f"comes from {name}"
+
+    def _dotted(self, module: str, text: str) -> tuple[str, str]:
+        base, _, attribute = text.partition(".")
+        key = self._program.names.resolve(module, base)
+        if attribute.isupper() or key in self._program.names.classes:
+            return REFUTED, f"{text} is a constant"
+        return self._word(attribute)
+
+    def _parameter(self, module: str, function: str, detail: str, depth: int) -> tuple[str, str]:
+        number, _, attribute = detail.partition(".")
+        found = self._program.names.functions.get(f"{module}:{function}")
+        if found is None or depth > DEEP or int(number) >= len(found.parameters):
+            return UNKNOWN, "a parameter"
+        name = found.parameters[int(number)]
+        annotation = found.annotations[int(number)] if found.annotations else ""
+        if self._is_closed(module, annotation):
+            return REFUTED, f"{name} is one of a fixed set ({annotation})"
+        if attribute:
+            return self._word(attribute, certain=True)
+        edges = self._program.callers.get(f"{module}:{function}", ())
+        answers = [self._at_call(edge, int(number), name, depth) for edge in edges]
+        for wanted in (PROVED, UNKNOWN, REFUTED):
+            for state, why in answers:
+                if state == wanted:
+                    return state, why
+        return self._word(name, certain=True)
+
+    def _is_closed(self, module: str, annotation: str) -> bool:
+        if annotation in CLOSED_TYPES:
+            return True
+        key = self._program.names.class_of(module, annotation) if annotation else ""
+        if not key:
+            return False
+        names = self._program.names
+        return any("Enum" in b for k in names.order(key) for b in names.classes[k].bases)
+
+    def _at_call(self, edge: Edge, number: int, name: str, depth: int) -> tuple[str, str]:
+        index = number - edge.shift
+        given = ""
+        if 0 <= index < len(edge.call.arguments):
+            given = edge.call.arguments[index]
+        for keyword in edge.call.keywords:
+            if keyword.startswith(f"{name}="):
+                given = keyword.partition("=")[2]
+        if not given:
+            return REFUTED, f"{name} has its default"
+        origin = given.rpartition("=")[2] if given[:2] == "r:" else given
+        if origin[:2] == "f:":
+            return UNKNOWN, "a function"
+        caller_module, _, caller = edge.caller.partition(":")
+        return self._origin(caller_module, caller, origin, depth + 1)

@@ -1,0 +1,298 @@
+"""Links the facts of all files: which container every change means, and who calls whom."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from floodline.scan._calls import HARMLESS
+from floodline.scan._model import Call, Change, Container, FileFacts, Limit, Pair
+from floodline.scan._names import Names
+
+COMMON = {
+    "get", "pop", "append", "add", "update", "clear", "remove", "close", "items", "keys", "values",
+    "run", "start", "stop", "send", "write", "read", "join", "set", "put", "copy", "format",
+}  # fmt: skip
+CANDIDATES = 3
+
+
+class Edge(NamedTuple):
+    """One call from a function to a function."""
+
+    caller: str
+    callee: str
+    repeats: str
+    call: Call
+    shift: int  # parameters before the first argument: 1 for a bound method
+
+
+class Making(NamedTuple):
+    """One place where a class is instantiated, and where the instance goes."""
+
+    function: str
+    kept: str
+    repeats: str
+    line: int
+    path: str
+
+
+class Held:
+    """One container of the program with everything that happens to it."""
+
+    __slots__ = ("changes", "escapes", "file", "key", "limits", "made", "pairs", "slices")
+
+    def __init__(self, key: str, file: FileFacts) -> None:
+        self.key = key
+        self.file = file
+        self.made: list[Container] = []
+        self.changes: list[tuple[FileFacts, Change]] = []
+        self.limits: list[tuple[FileFacts, Limit]] = []
+        self.pairs: list[tuple[FileFacts, Pair]] = []
+        self.slices: list[tuple[str, int]] = []
+        self.escapes = False
+
+
+class Program:
+    """All files together."""
+
+    def __init__(self, files: list[FileFacts]) -> None:
+        self.names = Names(files)
+        self.files = files
+        self.held: dict[str, Held] = {}
+        self.same: dict[str, str] = {}
+        self.attributes: dict[str, list[str]] = defaultdict(list)
+        self.edges: list[Edge] = []
+        self.callers: dict[str, list[Edge]] = defaultdict(list)
+        self.edges_of: dict[str, list[Edge]] = defaultdict(list)
+        self.makings: dict[str, list[Making]] = defaultdict(list)
+        self.by_reference: dict[str, set[str]] = defaultdict(set)
+        self.counters: set[str] = set()
+        self._parameters: dict[tuple[str, str], list[tuple[FileFacts, Change]]] = defaultdict(list)
+        self._given: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for step in (
+            self._add_containers, self._add_aliases, self._add_calls, self._follow_arguments,
+            self._add_changes, self._follow_arguments,
+        ):  # fmt: skip
+            for file in files:
+                step(file)
+
+    def owner(self, file: FileFacts, function: str) -> str:
+        """Return the class whose method a function is."""
+        found = self.names.functions.get(f"{file.module}:{function}")
+        return found.owner if found else function.rstrip(":") if function.endswith(":") else ""
+
+    def key(self, file: FileFacts, function: str, ref: str) -> str:
+        """Return the key of the container that a reference means, `""` if it is not known."""
+        kind, _, rest = ref.partition(":")
+        if kind == "g":
+            return self._same(self.names.resolve(file.module, rest))
+        if kind == "l":
+            return self._same(f"{file.module}:{rest}")
+        if kind == "s":
+            own = f"{file.module}:{self.owner(file, function)}"
+            return self._same(self._attribute(own, rest) if own in self.names.classes else "")
+        base, _, attribute = rest.rpartition("|")
+        return self._same(self._of_other(file, function, base, attribute))
+
+    def _of_other(self, file: FileFacts, function: str, base: str, attribute: str) -> str:
+        owner = self.owner(file, function)
+        found = self.names.base_class(file.module, owner, base)
+        if found:
+            return self._attribute(found, attribute)
+        if base.startswith("g:"):
+            module = self.names.resolve(file.module, base[2:])
+            if module.endswith(":"):
+                return self.names.resolve(module[:-1], attribute)
+            return ""
+        alike = self.attributes.get(attribute, ())
+        return alike[0] if len(alike) == 1 and len(attribute) > 3 else ""
+
+    def _attribute(self, owner: str, attribute: str) -> str:
+        for holder in self.names.order(owner):
+            if f"{holder}.{attribute}" in self.held:
+                return f"{holder}.{attribute}"
+        return f"{owner}.{attribute}"
+
+    def _same(self, key: str) -> str:
+        while key in self.same:
+            key = self.same[key]
+        return key
+
+    def _add_containers(self, file: FileFacts) -> None:
+        for made in file.containers:
+            if made.ref[:2] == "o:":
+                continue
+            if made.ref[:2] == "s:":
+                owner = self.owner(file, made.function)
+                key = f"{file.module}:{owner}.{made.ref[2:]}"
+                if key not in self.held and made.ref != "s:":
+                    self.attributes[made.ref[2:]].append(key)
+            else:
+                key = f"{file.module}:{made.ref[2:]}"
+            self.held.setdefault(key, Held(key, file)).made.append(made)
+        self.counters.update(f"{file.module}:{name}" for name in file.counters)
+
+    def _add_aliases(self, file: FileFacts) -> None:
+        for alias in file.aliases:
+            one = self.key(file, alias.function, alias.ref)
+            other = self.key(file, alias.function, alias.other)
+            if one and other and one != other:
+                if alias.other[:2] == "l:" and other not in self.held:
+                    function, _, name = alias.other[2:].rpartition(":")
+                    self._given[f"{file.module}:{function}", name].append(one)
+                elif other in self.held and (one in self.held or alias.other[:2] == "l:"):
+                    self._unite(one, other)
+
+    def _unite(self, one: str, other: str) -> None:
+        """`one` is the name that lives longer; what is known of `other` moves there."""
+        one, other = self._same(one), self._same(other)
+        if one == other:
+            return
+        gone = self.held.pop(other, None)
+        self.same[other] = one
+        if gone is not None:
+            kept = self.held.setdefault(one, Held(one, gone.file))
+            for slot in ("made", "changes", "limits", "pairs", "slices"):
+                getattr(kept, slot).extend(getattr(gone, slot))
+            kept.escapes = kept.escapes or gone.escapes
+
+    def _add_calls(self, file: FileFacts) -> None:
+        if file.is_test:
+            return
+        for call in file.calls:
+            caller = f"{file.module}:{call.function}"
+            callees = self.callees(file, call)
+            for callee, shift in callees:
+                if call.line:
+                    edge = Edge(caller, callee, call.repeats, call, shift)
+                    self.edges.append(edge)
+                    self.callers[callee].append(edge)
+                    self.edges_of[caller].append(edge)
+            into = call.callee.rpartition("|")[2].rpartition(":")[2]
+            for argument in (*call.arguments, *(k.partition("=")[2] for k in call.keywords)):
+                for function in self._functions_in(file, call, argument):
+                    self.by_reference[function].add(into)
+
+    def _functions_in(self, file: FileFacts, call: Call, argument: str) -> list[str]:
+        if argument[:2] == "f:":
+            return [f"{file.module}:{argument[2:]}"]
+        if argument[:2] != "r:":
+            return []
+        ref = argument[2:].partition("=")[0]
+        if ref[:2] == "l:":
+            function, _, name = ref[2:].rpartition(":")
+            key = f"{file.module}:{function}.<locals>.{name}"
+            return [key] if key in self.names.functions else []
+        kind = {"g": f"n:{ref[2:]}", "s": ref, "o": ref}[ref[0]]
+        probe = call._replace(callee=kind, line=-1)
+        return [key for key, _ in self.callees(file, probe) if not key.endswith(".__init__")]
+
+    def callees(self, file: FileFacts, call: Call) -> list[tuple[str, int]]:
+        """Return the functions that a call may reach, with the shift of their parameters."""
+        kind, _, rest = call.callee.partition(":")
+        owner = self.owner(file, call.function)
+        if kind == "n":
+            return self._named(file, call, rest)
+        if kind in ("s", "u"):
+            return self._on_class(f"{file.module}:{owner}", rest, above=kind == "u")
+        base, _, name = rest.rpartition("|")
+        found = self.names.base_class(file.module, owner, base)
+        if found:
+            if f"{found}.{name}" in self.names.classes:
+                return self._made(file, call, f"{found}.{name}")
+            return self._on_class(found, name)
+        if base.startswith("g:"):
+            module = self.names.resolve(file.module, base[2:])
+            if module.endswith(":"):
+                return self._symbol(file, call, self.names.resolve(module[:-1], name))
+            return []
+        alike = self.names.methods.get(name, ())
+        usable = len(alike) <= CANDIDATES and name not in COMMON and not name.startswith("__")
+        return [(key, 1) for key in alike] if usable else []
+
+    def _named(self, file: FileFacts, call: Call, name: str) -> list[tuple[str, int]]:
+        scope = call.function
+        while scope:
+            key = f"{file.module}:{scope}.<locals>.{name}"
+            if key in self.names.functions:
+                return [(key, 0)]
+            scope = scope.rpartition(".<locals>.")[0]
+        if name == "cls" and (owner := self.owner(file, call.function)):
+            return self._made(file, call, f"{file.module}:{owner}")
+        return self._symbol(file, call, self.names.resolve(file.module, name))
+
+    def _symbol(self, file: FileFacts, call: Call, key: str) -> list[tuple[str, int]]:
+        if key in self.names.classes:
+            return self._made(file, call, key)
+        return [(key, 0)] if key in self.names.functions else []
+
+    def _made(self, file: FileFacts, call: Call, key: str) -> list[tuple[str, int]]:
+        if call.line >= 0:
+            function = f"{file.module}:{call.function}"
+            making = Making(function, call.kept, call.repeats, call.line, file.path)
+            self.makings[key].append(making)
+        found = self.names.method(key, "__init__")
+        return [(found, 1)] if found else []
+
+    def _on_class(self, key: str, name: str, *, above: bool = False) -> list[tuple[str, int]]:
+        if key not in self.names.classes:
+            return []
+        if above:
+            parents = self.names.order(key)[1:]
+            found = next((m for p in parents if (m := self.names.method(p, name))), "")
+            return [(found, 1)] if found else []
+        own = self.names.method(key, name)
+        below = [f"{child}.{name}" for child in self.names.children.get(key, ())]
+        found_below = [item for item in below if item in self.names.functions]
+        return [(item, 1) for item in dict.fromkeys([own, *found_below]) if item]
+
+    def _add_changes(self, file: FileFacts) -> None:
+        for change in file.changes:
+            key = self.key(file, change.function, change.ref)
+            if key in self.held:
+                self.held[key].changes.append((file, change))
+            elif change.ref[:2] == "l:":
+                function, _, name = change.ref[2:].rpartition(":")
+                self._parameters[f"{file.module}:{function}", name].append((file, change))
+            elif change.verb in ("shrink", "replace") and change.ref.startswith("o:"):
+                for alike in self.attributes.get(change.ref.rpartition("|")[2], ()):
+                    if self._same(alike) in self.held:
+                        self.held[self._same(alike)].changes.append((file, change))
+        for limit in file.limits:
+            if (key := self.key(file, limit.function, limit.ref)) in self.held:
+                self.held[key].limits.append((file, limit))
+        for pair in file.pairs:
+            if (key := self.key(file, pair.function, pair.ref)) in self.held:
+                self.held[key].pairs.append((file, pair))
+        for ref, function, line in file.slices:
+            if (key := self.key(file, function, ref)) in self.held:
+                self.held[key].slices.append((file.path, line))
+        for ref, function in file.escapes:
+            if (key := self.key(file, function, ref)) in self.held:
+                self.held[key].escapes = True
+
+    def _follow_arguments(self, file: FileFacts) -> None:
+        for call in file.calls:
+            into = call.callee.rpartition("|")[2].rpartition(":")[2]
+            if into in HARMLESS or not call.line:
+                continue
+            named = [(k.partition("=")[0], k.partition("=")[2]) for k in call.keywords]
+            given: list[tuple[int | str, str]] = [*enumerate(call.arguments), *named]
+            for place, text in given:
+                if text[:2] == "r:":
+                    key = self.key(file, call.function, text[2:].partition("=")[0])
+                    if key in self.held:
+                        self._hand_on(key, place, self.callees(file, call._replace(line=-1)))
+
+    def _hand_on(self, key: str, place: int | str, callees: list[tuple[str, int]]) -> None:
+        if not callees:
+            self.held[key].escapes = True
+        for callee, shift in callees:
+            names = self.names.functions[callee].parameters
+            if isinstance(place, int):
+                place = names[place + shift] if place + shift < len(names) else ""
+            known = self.held.get(self._same(key))
+            if known is not None:
+                known.changes.extend(self._parameters.get((callee, place), ()))
+            for other in self._given.get((callee, place), ()):
+                self._unite(key, other)

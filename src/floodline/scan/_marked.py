@@ -1,0 +1,130 @@
+"""The rules that need no container: caches on methods, handlers per call, shared exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floodline.scan._finding import HIGH, MEDIUM, Finding, build
+from floodline.scan._judge import Judge
+from floodline.scan._link import Program
+from floodline.scan._model import FileFacts, Mark
+from floodline.scan._proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._reach import REPEATS, STARTS
+
+PLAIN = {
+    "str", "int", "float", "bool", "bytes", "tuple", "frozenset", "None", "Path", "UUID", "date",
+    "datetime", "Literal", "Tuple", "Type", "type", "Union", "Any", "complex", "Decimal", "T",
+    "Optional", "Sequence", "Hashable", "object", "TypeVar", "Enum", "PathLike", "slice", "",
+}  # fmt: skip
+FAILS = ("Error", "Exception", "Warning", "Interrupt", "Exit")
+
+
+def marked(program: Program, judge: Judge) -> Iterator[Finding]:
+    """Yield the findings of rules that look at one place."""
+    for file in program.files:
+        if file.is_test:
+            continue
+        for mark in file.marks:
+            if mark.kind == "cache":
+                yield from _cached(program, judge, file, mark)
+            elif mark.kind == "handler":
+                yield from _handler(judge, file, mark)
+            else:
+                yield from _raised(program, judge, file, mark)
+
+
+def _cached(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
+    function = program.names.functions[f"{file.module}:{mark.name}"]
+    at = place(file.path, mark.at.line)
+    symbol = f"{file.module}.{mark.name}"
+    unbounded = mark.detail == "unbounded"
+    first = function.parameters[:1]
+    bound = function.owner and "staticmethod" not in function.decorators and first == ("self",)
+    cache = Proof("the cache belongs to the class and outlives its instances", PROVED, at)
+    if bound:
+        one = judge.holders.instance(f"{file.module}:{function.owner}").state == PROVED
+        if one and not unbounded:
+            return
+        path = Proof("one entry for every instance and argument", PROVED, at)
+        size = "nothing leaves" if unbounded else "the last ones stay, with their instances"
+        proofs = (
+            cache,
+            path,
+            Proof("self is part of the key", PROVED, at),
+            Proof(size, PROVED, at),
+        )
+        confidence = HIGH if unbounded and not one else MEDIUM
+        yield build("FLD301", file.path, mark.at, symbol, confidence, proofs, grows=[at])
+    elif unbounded and (held := _object_parameter(program, file, function.annotations)):
+        path = Proof("one entry for every argument", PROVED, at)
+        key = Proof(f"{held} is an object, equal only to itself", UNKNOWN, at)
+        proofs = (
+            Proof("held by the module", PROVED, at),
+            path,
+            key,
+            Proof("nothing leaves", PROVED, at),
+        )
+        yield build("FLD303", file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
+
+
+def _object_parameter(program: Program, file: FileFacts, annotations: tuple[str, ...]) -> str:
+    for text in annotations:
+        name = text.rpartition(".")[2]
+        if name in PLAIN or not name[:1].isupper() or len(name) == 1:
+            continue
+        key = program.names.class_of(file.module, text)
+        known = program.names.classes.get(key)
+        if known and (known.decorators or any("Enum" in b or "Tuple" in b for b in known.bases)):
+            continue
+        return name
+    return ""
+
+
+def _handler(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
+    function = f"{file.module}:{mark.function}"
+    often = judge.reach.often(function)
+    name = mark.function.rpartition(".")[2]
+    if mark.detail or often == STARTS or name in ("__init__", "main"):
+        return
+    at = place(file.path, mark.at.line)
+    path = Proof(
+        f"{name}() adds one each time it runs", PROVED if often == REPEATS else UNKNOWN, at
+    )
+    if name.startswith(("setup", "configure", "init", "_setup", "_configure", "_init", "enable")):
+        return
+    proofs = (
+        Proof("loggers live as long as the process", PROVED, at), path,
+        Proof("every call adds one more", PROVED, at),
+        Proof("nothing asks whether it is there", UNKNOWN, at),
+    )  # fmt: skip
+    if path.state == PROVED:
+        symbol = f"{file.module}.{mark.function}"
+        yield build("FLD405", file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
+
+
+def _raised(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
+    key = program.names.resolve(file.module, mark.detail)
+    module, _, name = key.partition(":")
+    made = program.names.globals.get(module, {}).get(name, "")
+    if not made or not _is_error(program, module, made):
+        return
+    at = place(file.path, mark.at.line)
+    often = judge.reach.often(f"{file.module}:{mark.function}")
+    path = Proof("raised each time the function runs", PROVED if often == REPEATS else UNKNOWN, at)
+    proofs = (
+        Proof(f"{name} is held by the module", PROVED, at), path,
+        Proof("each raise adds to its traceback and context", PROVED, at),
+        Proof("the traceback stays until the next raise", PROVED, at),
+    )  # fmt: skip
+    confidence = HIGH if often == REPEATS else MEDIUM
+    yield build("FLD407", file.path, mark.at, f"{module}.{name}", confidence, proofs, grows=[at])
+
+
+def _is_error(program: Program, module: str, made: str) -> bool:
+    if made.endswith(FAILS):
+        return True
+    key = program.names.class_of(module, made)
+    names = program.names
+    return bool(key) and any(
+        base.endswith(FAILS) for item in names.order(key) for base in names.classes[item].bases
+    )

@@ -1,0 +1,145 @@
+"""The facts of one source file, in words that fit any language; no syntax tree survives them.
+
+A *reference* says which container is meant, as a text that linking resolves:
+`g:NAME` (module), `s:attr` (the instance), `o:BASE|attr` (an attribute of another object; BASE
+is `self.a`, `g:NAME` or `T:Class`), `l:function:variable` (a local), `s:` (the instance itself).
+An *origin* says where a key comes from: `const`, `type`, `fresh:what`, `param:N`, `attr:name`,
+`call:name`, `enum:Name`, `self:attr`, `global:NAME`, `unknown`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class At(NamedTuple):
+    """A place in a file: line from 1, columns from 1, the end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class Container(NamedTuple):
+    """A place that holds a growing thing: where it is made and what kind it is."""
+
+    ref: str
+    kind: str  # map, list, set, lookup (a map that inserts on reading), stack, bounded, weak
+    at: At
+    function: str  # "" is the module, "Class:" the body of a class
+    fills: str  # what a map that inserts on reading fills in
+
+
+class Change(NamedTuple):
+    """Something grows, shrinks or is replaced."""
+
+    ref: str
+    depth: int  # 0: the container itself, 1: a value inside it
+    verb: str  # grow, shrink, replace, lookup
+    op: str
+    key: str  # the origin
+    key_text: str
+    value: str  # what is put in: task, lock, future, weakref, self, other
+    at: At
+    function: str
+    marks: frozenset[str]  # loop, while, finally, except, absent, limit, with
+
+
+class Call(NamedTuple):
+    """A call, with what it hands on: references, origins, functions by reference."""
+
+    function: str
+    callee: str  # n:name, s:method, d:a.b.c, m:method (of something unknown), o:BASE|method
+    line: int
+    repeats: str  # "", "for" or "while"
+    arguments: tuple[str, ...]  # origins, `r:REF`, `f:FUNCTION`
+    keywords: tuple[str, ...]
+    kept: str  # where an instance goes: s:attr, g:NAME, returned, local, argument, c:attr
+
+
+class Limit(NamedTuple):
+    """A comparison of a container's size with a number, and whether its branch acts."""
+
+    ref: str
+    depth: int
+    at: At
+    function: str
+    acts: bool
+
+
+class Pair(NamedTuple):
+    """Something is added, something may fail, the same is removed: all in one function."""
+
+    ref: str
+    depth: int
+    added: At
+    risk_line: int
+    risk: str  # await, yield, call
+    removed_line: int
+    function: str
+    key: str
+    op: str
+
+
+class Function(NamedTuple):
+    """A function or method, with what its decorators and signature say."""
+
+    name: str  # qualified in the module: Class.method, outer.<locals>.inner
+    owner: str  # its class, or ""
+    line: int
+    parameters: tuple[str, ...]
+    annotations: tuple[str, ...]
+    decorators: tuple[str, ...]
+    returns_inner: bool
+
+
+class Class(NamedTuple):
+    """A class with its bases and the types of its attributes."""
+
+    name: str
+    bases: tuple[str, ...]
+    line: int
+    attributes: tuple[tuple[str, str], ...]  # attribute, class by name
+    decorators: tuple[str, ...]
+
+
+class Alias(NamedTuple):
+    """Two references that mean one container."""
+
+    ref: str
+    other: str
+    function: str
+
+
+class Mark(NamedTuple):
+    """What a rule of its own looks for: a cache decorator, a handler added, an error raised."""
+
+    kind: str
+    name: str
+    at: At
+    function: str
+    detail: str
+
+
+class FileFacts(NamedTuple):
+    """All facts of one file."""
+
+    path: str
+    module: str
+    lines: int
+    is_test: bool
+    containers: tuple[Container, ...]
+    changes: tuple[Change, ...]
+    calls: tuple[Call, ...]
+    limits: tuple[Limit, ...]
+    pairs: tuple[Pair, ...]
+    functions: tuple[Function, ...]
+    classes: tuple[Class, ...]
+    aliases: tuple[Alias, ...]
+    marks: tuple[Mark, ...]
+    imports: tuple[tuple[str, str], ...]  # local name, dotted target
+    counters: tuple[str, ...]  # references that are counted up
+    slices: tuple[tuple[str, str, int], ...]  # reference, function, line: a part is read
+    escapes: tuple[tuple[str, str], ...]  # reference, function: handed to somebody unknown
+    globals: tuple[tuple[str, str], ...]  # module names and the class they are made of

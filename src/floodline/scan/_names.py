@@ -1,0 +1,141 @@
+"""Finds what a name of one file means in the whole program: modules, classes, functions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from floodline.scan._model import Class, FileFacts, Function
+
+HOPS = 6
+
+
+class Names:
+    """Tables over all files; a key is `module:qualified.name`."""
+
+    def __init__(self, files: list[FileFacts]) -> None:
+        self.files = files
+        self.modules = {file.module: file for file in files}
+        self.imports = {file.module: dict(file.imports) for file in files}
+        self.globals = {file.module: dict(file.globals) for file in files}
+        self.classes: dict[str, Class] = {}
+        self.functions: dict[str, Function] = {}
+        self.by_simple_name: dict[str, list[str]] = defaultdict(list)
+        self.methods: dict[str, list[str]] = defaultdict(list)
+        for file in files:
+            for item in file.classes:
+                key = f"{file.module}:{item.name}"
+                self.classes[key] = item
+                self.by_simple_name[item.name].append(key)
+            for function in file.functions:
+                key = f"{file.module}:{function.name}"
+                self.functions[key] = function
+                if function.owner and "<" not in function.name:
+                    self.methods[function.name.rpartition(".")[2]].append(key)
+        self._attributes = {key: dict(item.attributes) for key, item in self.classes.items()}
+        self._orders: dict[str, list[str]] = {}
+        self.children: dict[str, list[str]] = defaultdict(list)
+        for key in self.classes:
+            for parent in self.order(key)[1:]:
+                self.children[parent].append(key)
+
+    def resolve(self, module: str, name: str) -> str:
+        """Follow imports from a name of a module to `module:name`; a module gives `module:`."""
+        for _ in range(HOPS):
+            target = self.imports.get(module, {}).get(name)
+            if target is None:
+                return f"{module}:{name}"
+            if ":" not in target:
+                return f"{target}:"
+            source, _, name = target.partition(":")
+            module, importer = self._absolute(module, source), module
+            if f"{module}.{name}" in self.modules and not self._has(module, name):
+                return f"{module}.{name}:"
+            if module == importer:
+                break
+        return f"{module}:{name}"
+
+    def _has(self, module: str, name: str) -> bool:
+        key = f"{module}:{name}"
+        return key in self.classes or key in self.functions or name in self.globals.get(module, {})
+
+    def _absolute(self, module: str, source: str) -> str:
+        if not source.startswith("."):
+            return source
+        dots = len(source) - len(source.lstrip("."))
+        file = self.modules.get(module)
+        parts = module.split(".")
+        is_package = file is not None and file.path.endswith("__init__.py")
+        parts = parts[: len(parts) - dots + (1 if is_package else 0)]
+        rest = source.lstrip(".")
+        return ".".join([*parts, rest] if rest else parts)
+
+    def class_of(self, module: str, text: str) -> str:
+        """Return the key of the class that a dotted text names, `""` for one outside."""
+        head, _, rest = text.partition(".")
+        key = self.resolve(module, head)
+        if rest:
+            key = key + rest if key.endswith(":") else f"{key}.{rest}"
+            if key not in self.classes and key.count(".") and ":" in key:
+                owner, _, tail = key.partition(":")
+                inner, _, name = tail.rpartition(".")
+                key = self.resolve(f"{owner}.{inner}" if inner else owner, name)
+        if key in self.classes:
+            return key
+        alike = self.by_simple_name.get(text.rpartition(".")[2], ())
+        return alike[0] if len(alike) == 1 else ""
+
+    def order(self, key: str) -> list[str]:
+        """Return a class and all its known bases, nearest first."""
+        if key in self._orders:
+            return self._orders[key]
+        self._orders[key] = [key]
+        module = key.partition(":")[0]
+        found = [key]
+        for base in self.classes[key].bases:
+            parent = self.class_of(module, base)
+            if parent:
+                found += [item for item in self.order(parent) if item not in found]
+        self._orders[key] = found
+        return found
+
+    def attribute_class(self, key: str, attribute: str) -> str:
+        """Return the class of what an attribute holds, as far as the program says it."""
+        for holder in self.order(key):
+            text = self._attributes[holder].get(attribute)
+            if text:
+                return self.class_of(holder.partition(":")[0], text)
+        return ""
+
+    def method(self, key: str, name: str) -> str:
+        """Return the function that a method name means on a class."""
+        for holder in self.order(key):
+            module, _, owner = holder.partition(":")
+            if f"{module}:{owner}.{name}" in self.functions:
+                return f"{module}:{owner}.{name}"
+        return ""
+
+    def base_class(self, module: str, owner: str, base: str) -> str:
+        """Return the class of the object that a base text of a reference means."""
+        if base == "self":
+            return f"{module}:{owner}" if owner else ""
+        if base.startswith("self."):
+            own = f"{module}:{owner}"
+            return self.attribute_class(own, base[5:]) if own in self.classes else ""
+        if base.startswith("T:"):
+            return self.class_of(module, base[2:])
+        if base.startswith("g:"):
+            return self._class_of_global(module, base[2:])
+        return ""
+
+    def _class_of_global(self, module: str, text: str) -> str:
+        head, _, rest = text.partition(".")
+        key = self.resolve(module, head)
+        if rest:
+            if not key.endswith(":"):
+                return ""
+            key = f"{key}{rest}" if "." not in rest else key
+        if key in self.classes:
+            return key
+        owner, _, name = key.partition(":")
+        made = self.globals.get(owner, {}).get(name)
+        return self.class_of(owner, made) if made else ""

@@ -1,0 +1,276 @@
+"""The Python front end: reads one file into facts and drops its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from floodline.scan._bindings import Bindings
+from floodline.scan._expressions import at, dotted, kind_of_class, last_name
+from floodline.scan._model import Call, Class, Container, FileFacts, Function, Limit, Mark
+from floodline.scan._pairs import pairs_of
+from floodline.scan._scope import Scope
+from floodline.scan._shape import (
+    annotation,
+    called,
+    collect_locals,
+    event_arm,
+    leaves,
+    only_logs,
+    returns_inner,
+    tests_absence,
+    tests_membership,
+)
+
+MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
+NONE: frozenset[str] = frozenset()
+
+
+def read(source: str | bytes, path: str, module: str, *, is_test: bool = False) -> FileFacts:
+    """Read the facts of one file; a syntax error is raised as such."""
+    tree = ast.parse(source, filename=path)
+    reader = _Reader()
+    reader.block(tree.body, NONE)
+    reader.finish()
+    lines = source.count("\n" if isinstance(source, str) else b"\n")  # type: ignore[arg-type]  # same kind
+    return FileFacts(
+        path, module, lines, is_test,
+        tuple(reader.containers), tuple(reader.changes), tuple(reader.calls),
+        tuple(reader.limits), tuple(reader.pairs), tuple(reader.functions),
+        tuple(reader.classes), tuple(reader.aliases), tuple(reader.marks),
+        tuple(reader.imports.items()), tuple(reader.counters), tuple(reader.slices),
+        tuple(reader.escapes), tuple(reader.globals.items()),
+    )  # fmt: skip
+
+
+class _Reader(Bindings):
+    """Walks statements in order; the rest is in `Bindings` and `Calls`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limits: list[Limit] = []
+        self.classes: list[Class] = []
+        self.functions: list[Function] = []
+        self.imports: dict[str, str] = {}
+
+    def finish(self) -> None:
+        self.pairs = pairs_of(self.changes, self.risks)
+
+    def block(self, body: list[ast.stmt], marks: frozenset[str]) -> None:
+        for statement in body:
+            handler = _STATEMENTS.get(type(statement))
+            if handler is None:
+                for value in ast.iter_child_nodes(statement):
+                    if isinstance(value, ast.expr):
+                        self.expression(value, marks)
+            else:
+                handler(self, statement, marks)
+            if type(statement) is ast.If and tests_membership(statement) and leaves(statement):
+                marks = marks | {"absent"}
+            elif type(statement) is ast.If and self._returns_at_limit(statement):
+                marks = marks | {"limit"}
+
+    # definitions
+
+    def import_(self, node: ast.Import, _: frozenset[str]) -> None:
+        for name in node.names:
+            self.imports[name.asname or name.name.partition(".")[0]] = (
+                name.name if name.asname else name.name.partition(".")[0]
+            )
+
+    def import_from(self, node: ast.ImportFrom, _: frozenset[str]) -> None:
+        prefix = "." * node.level + (node.module or "")
+        for name in node.names:
+            self.imports[name.asname or name.name] = f"{prefix}:{name.name}"
+
+    def class_(self, node: ast.ClassDef, marks: frozenset[str]) -> None:
+        outer, kept = self.scope, self.attributes
+        for decorator in node.decorator_list:
+            self.expression(decorator, marks)
+        self.scope = Scope(f"{node.name}:", node.name, None)
+        self.attributes = {}
+        bases = tuple(dotted(b) or last_name(b) for b in node.bases)
+        self.block(node.body, NONE)
+        for base in bases:
+            kind = kind_of_class(base.rpartition(".")[2])
+            if kind:
+                fills = "" if kind != "lookup" else "?"
+                self.containers.append(Container("s:", kind, at(node), node.name + ":", fills))
+        self.classes.append(
+            Class(node.name, bases, node.lineno, tuple(self.attributes.items()),
+                  tuple(last_name(called(d)) for d in node.decorator_list))
+        )  # fmt: skip
+        self.scope, self.attributes = outer, kept
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, marks: frozenset[str]) -> None:
+        outer = self.scope
+        in_class = outer.name.endswith(":")
+        owner = outer.owner
+        if not outer.name:
+            name = node.name
+        elif in_class:
+            name = f"{outer.owner}.{node.name}"
+        else:
+            name = f"{outer.name}.<locals>.{node.name}"
+            outer.origins[node.name] = "unknown"
+            outer.refs.pop(node.name, None)
+        for decorator in node.decorator_list:
+            self.decorator(name, decorator, marks)
+        scope = Scope(name, owner, outer if not in_class and outer.name else None)
+        parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        for index, parameter in enumerate(parameters):
+            scope.parameters[parameter.arg] = index
+            if parameter.annotation is not None:
+                scope.annotations[parameter.arg] = annotation(parameter.annotation)
+        for extra in (node.args.vararg, node.args.kwarg):
+            if extra:
+                scope.origins[extra.arg] = f"attr:{extra.arg}"
+        self.functions.append(
+            Function(
+                name, owner, node.lineno, tuple(scope.parameters),
+                tuple(scope.annotations.get(p, "") for p in scope.parameters),
+                tuple(dotted(called(d)) for d in node.decorator_list),
+                returns_inner(node),
+            )
+        )  # fmt: skip
+        collect_locals(node, scope)
+        self.scope = scope
+        self.block(node.body, NONE)
+        self.scope = outer
+
+    def decorator(
+        self,
+        name: str,
+        decorator: ast.expr,
+        marks: frozenset[str],
+    ) -> None:
+        self.expression(decorator, marks)
+        if not isinstance(decorator, ast.Call) and (callee := self.callee(decorator)):
+            # to decorate is to call: once for a function of the module, each time for an inner one
+            outer = self.scope.name
+            self.calls.append(Call(outer, callee, decorator.lineno, "", ("unknown",), (), "local"))
+        name_of = last_name(called(decorator))
+        if name_of not in ("lru_cache", "cache", "alru_cache"):
+            return
+        unbounded = name_of == "cache"
+        if isinstance(decorator, ast.Call):
+            sizes = [*decorator.args, *(k.value for k in decorator.keywords if k.arg == "maxsize")]
+            unbounded |= any(isinstance(s, ast.Constant) and s.value is None for s in sizes)
+        self.marks.append(
+            Mark("cache", name, at(decorator), name, "unbounded" if unbounded else "bounded")
+        )
+
+    # control flow
+
+    def if_(self, node: ast.If, marks: frozenset[str]) -> None:
+        self.expression(node.test, marks)
+        inside = marks | {"branch"}
+        if arm := event_arm(node.test):
+            inside |= {arm}
+        if tests_membership(node):
+            inside |= {"absent"}
+        if tests_absence(node.test):
+            inside |= {"none"}
+        inside |= self._compare_sizes(node.test, node.body)
+        self.block(node.body, inside)
+        self.block(node.orelse, marks | {"branch"} | ({"limit"} if "limit" in inside else NONE))
+
+    def _compare_sizes(self, test: ast.expr, body: list[ast.stmt]) -> frozenset[str]:
+        found = self.sized(test)
+        if found is None:
+            return NONE
+        acts = not only_logs(body)
+        if found[0][:2] != "l:":
+            self.limits.append(Limit(*found, at(test), self.scope.name, acts))
+        return frozenset({"limit"}) if acts else NONE
+
+    def _returns_at_limit(self, node: ast.If) -> bool:
+        return self.sized(node.test) is not None and leaves(node)
+
+    def while_(self, node: ast.While, marks: frozenset[str]) -> None:
+        self.expression(node.test, marks)
+        inside = marks | {"while"} | self._compare_sizes(node.test, node.body)
+        self.block(node.body, inside)
+        self.block(node.orelse, marks)
+
+    def for_(self, node: ast.For | ast.AsyncFor, marks: frozenset[str]) -> None:
+        self.expression(node.iter, marks)
+        if type(node) is ast.AsyncFor:
+            self.risks.append((self.scope.name, node.lineno, "await"))
+        self.loop_target(node.target, node.iter)
+        repeats = "while" if type(node) is ast.AsyncFor else "for"
+        self.block(node.body, marks | {repeats})
+        self.block(node.orelse, marks)
+
+    def try_(self, node: ast.Try, marks: frozenset[str]) -> None:
+        self.block(node.body, marks)
+        for handler in node.handlers:
+            if handler.name:
+                self._forget(handler.name, "attr:error")
+            self.block(handler.body, marks | {"except"})
+        self.block(node.orelse, marks)
+        self.block(node.finalbody, marks | {"finally"})
+
+    def with_(self, node: ast.With | ast.AsyncWith, marks: frozenset[str]) -> None:
+        for item in node.items:
+            self.expression(item.context_expr, marks, kept="with")
+            if isinstance(item.optional_vars, ast.Name):
+                self._forget(item.optional_vars.id, self.scope.origin(item.context_expr))
+        if type(node) is ast.AsyncWith:
+            self.risks.append((self.scope.name, node.lineno, "await"))
+        self.block(node.body, marks)
+
+    def match_(self, node: ast.Match, marks: frozenset[str]) -> None:
+        self.expression(node.subject, marks)
+        subject = ast.unparse(node.subject).replace(":", "")
+        for number, case in enumerate(node.cases):
+            self.block(case.body, marks | {"branch", f"arm:{subject}:{number}"})
+
+    def raise_(self, node: ast.Raise, marks: frozenset[str]) -> None:
+        if node.exc is not None:
+            self.expression(node.exc, marks)
+            if isinstance(node.exc, ast.Name) and self.scope.holder_of(node.exc.id) is None:
+                self.marks.append(
+                    Mark("raise", node.exc.id, at(node), self.scope.name, node.exc.id)
+                )
+
+    def return_(self, node: ast.Return, marks: frozenset[str]) -> None:
+        if node.value is None:
+            return
+        self.expression(node.value, marks, kept="returned")
+        if isinstance(node.value, ast.Name):
+            self.keep_local(node.value.id, "returned")
+        if isinstance(node.value, ast.Name | ast.Attribute):
+            found = self.scope.reference(node.value)
+            if found and not found[1]:
+                self.escapes.append((found[0], self.scope.name))
+
+    def nothing(self, node: ast.stmt, marks: frozenset[str]) -> None:
+        """These statements have no facts."""
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {
+    ast.Import: _Reader.import_,
+    ast.ImportFrom: _Reader.import_from,
+    ast.ClassDef: _Reader.class_,
+    ast.FunctionDef: _Reader.function,
+    ast.AsyncFunctionDef: _Reader.function,
+    ast.Assign: _Reader.assign,
+    ast.AnnAssign: _Reader.annotated,
+    ast.AugAssign: _Reader.augmented,
+    ast.Delete: _Reader.delete,
+    ast.Global: _Reader.global_,
+    ast.Nonlocal: _Reader.nothing,
+    ast.Pass: _Reader.nothing,
+    ast.If: _Reader.if_,
+    ast.While: _Reader.while_,
+    ast.For: _Reader.for_,
+    ast.AsyncFor: _Reader.for_,
+    ast.Try: _Reader.try_,
+    ast.TryStar: _Reader.try_,
+    ast.With: _Reader.with_,
+    ast.AsyncWith: _Reader.with_,
+    ast.Match: _Reader.match_,
+    ast.Raise: _Reader.raise_,
+    ast.Return: _Reader.return_,
+}

@@ -1,0 +1,181 @@
+"""Proof 4: will anything that removes ever run?"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from floodline.scan._keys import MAKERS
+from floodline.scan._link import Held, Program
+from floodline.scan._model import Change, FileFacts
+from floodline.scan._proof import PROVED, REFUTED, UNKNOWN, Proof, place
+from floodline.scan._reach import ENDING, STARTS, Reach
+
+RUNS, PUBLIC, EVENT, END, NEVER, NONE = "runs", "public", "event", "end", "never", "none"
+RANK = [RUNS, PUBLIC, EVENT, END, NEVER]
+
+
+class Way(NamedTuple):
+    """One place that removes, and when it runs."""
+
+    when: str
+    told: str
+    at: str
+    line: int
+
+
+class Removal(NamedTuple):
+    """The best way out that a container has."""
+
+    when: str
+    proof: Proof
+    ways: tuple[Way, ...]
+
+
+class Removals:
+    """Judges everything that shrinks a container."""
+
+    def __init__(self, program: Program, reach: Reach, *, library: bool) -> None:
+        self._program = program
+        self._reach = reach
+        self._library = library
+
+    def judge(self, held: Held, depth: int, growing: list[tuple[FileFacts, Change]]) -> Removal:
+        """Say which way out runs, if any."""
+        functions = [f"{file.module}:{change.function}" for file, change in growing]
+        owner = held.key.rpartition(".")[0] if held.made[0].ref[:2] == "s:" else ""
+        ways = [
+            self._way(file, change, functions, growing, owner)
+            for file, change in held.changes
+            if self._removes(held, change, depth) and not file.is_test
+        ]
+        ways += self._limits(held, depth, functions)
+        ways.sort(key=lambda way: RANK.index(way.when))
+        if not ways:
+            return self._none(held)
+        best = ways[0]
+        state = REFUTED if best.when in (RUNS, PUBLIC) else PROVED
+        return Removal(best.when, Proof(best.told, state, best.at), tuple(ways))
+
+    def _none(self, held: Held) -> Removal:
+        at = place(held.file.path, held.made[0].at.line)
+        if held.escapes:
+            told = "nothing here removes from it, but it is handed to code that is not known"
+            return Removal(NONE, Proof(told, UNKNOWN, at), ())
+        return Removal(NONE, Proof("nothing removes from it", PROVED, at), ())
+
+    def _removes(self, held: Held, change: Change, depth: int) -> bool:
+        if change.verb not in ("shrink", "replace") or change.depth > depth:
+            return False
+        if change.verb == "replace":
+            made = {m.function for m in held.made}
+            return made != {change.function}
+        return True
+
+    def _limits(self, held: Held, depth: int, functions: list[str]) -> list[Way]:
+        near = frozenset().union(*(self._reach.ancestors(function) for function in functions))
+        return [
+            Way(RUNS, "its size is limited", place(file.path, limit.at.line), limit.at.line)
+            for file, limit in held.limits
+            if limit.acts and limit.depth <= depth and f"{file.module}:{limit.function}" in near
+        ]
+
+    def _way(
+        self,
+        file: FileFacts,
+        change: Change,
+        growing: list[str],
+        grown: list[tuple[FileFacts, Change]],
+        owner: str,
+    ) -> Way:
+        function = f"{file.module}:{change.function}"
+        name = change.function.rpartition(".")[2] or "the module"
+        when, told = self._when(function, name, change, growing, grown, owner)
+        return Way(when, told, place(file.path, change.at.line), change.at.line)
+
+    def _when(
+        self,
+        function: str,
+        name: str,
+        change: Change,
+        growing: list[str],
+        grown: list[tuple[FileFacts, Change]],
+        owner: str,
+    ) -> tuple[str, str]:
+        if function in growing:
+            same = [c for f, c in grown if f"{f.module}:{c.function}" == function]
+            if all(_excludes(change, c) for c in same):
+                return EVENT, f"removed by another event of {name}() only"
+            return RUNS, f"removed where it grows, in {name}()"
+        above = self._reach.ancestors(function, owner)
+        if any(self._reach.runs_by_itself(item) and not self._ends(item) for item in above):
+            return RUNS, f"{name}() runs by itself"
+        if self._loops(above):
+            return RUNS, f"{name}() runs in a loop"
+        if self._shares(above, growing):
+            return RUNS, f"{name}() is called where it grows"
+        return self._seldom(function, name, above, growing, owner)
+
+    def _loops(self, above: frozenset[str]) -> bool:
+        callers = self._program.callers
+        return any(edge.repeats == "while" for item in above for edge in callers.get(item, ()))
+
+    def _shares(self, above: frozenset[str], growing: list[str]) -> bool:
+        for function in growing:
+            for item in above & self._reach.ancestors(function):
+                if item.endswith(":") or self._reach.often(item) == STARTS:
+                    continue
+                if self._last(item) not in MAKERS and self._last(item) not in ENDING:
+                    return True
+        return False
+
+    def _seldom(
+        self, function: str, name: str, above: frozenset[str], growing: list[str], owner: str
+    ) -> tuple[str, str]:
+        ends = [item for item in above if owner and self._reach.ends(item, owner)]
+        tops = [item for item in above if not self._program.callers.get(item)]
+        if ends and all(self._ends(item) for item in tops):
+            return END, f"{name}() runs only when its owner ends"
+        roots = {item for item in above if not self._reach.is_called(item) or item == function}
+        if all(self._ends(item) for item in above if not item.endswith(":")) or name in (
+            "__del__", "__exit__", "__aexit__",
+        ):  # fmt: skip
+            return END, f"{name}() runs only when everything ends"
+        if any(self._reach.is_passed(item) for item in above):
+            if self._reach.is_seldom(function):
+                return END, f"{name}() runs only at the end of the process"
+            return EVENT, f"{name}() runs only when its event comes"
+        makers = all(self._last(item) in MAKERS or item == function for item in above)
+        if makers and len(above) > 1:
+            return NEVER, f"{name}() is called only while an instance is made"
+        if not self._reach.is_called(function) or roots <= {function}:
+            return self._uncalled(function, name, growing)
+        if any(self._reach.often(item) != STARTS for item in roots - {function}):
+            return self._explicit(name, roots)
+        return NEVER, f"{name}() is called at start-up only"
+
+    def _uncalled(self, function: str, name: str, growing: list[str]) -> tuple[str, str]:
+        found = self._program.names.functions.get(function)
+        public = found is not None and not self._last(function).startswith("_")
+        dunder = self._last(function).startswith("__")
+        used = any(self._reach.is_called(item) for item in growing)
+        if dunder or (public and (self._library or not used)):
+            return PUBLIC, f"{name}() is there for callers"
+        return NEVER, f"nobody calls {name}()"
+
+    def _explicit(self, name: str, roots: set[str]) -> tuple[str, str]:
+        if all(self._ends(item) for item in roots):
+            return END, f"{name}() is reached only when something ends"
+        return PUBLIC, f"{name}() is reached from a public function"
+
+    def _ends(self, function: str) -> bool:
+        return self._reach.is_end(function)
+
+    def _last(self, function: str) -> str:
+        return function.rpartition(":")[2].rpartition(".")[2]
+
+
+def _excludes(one: Change, other: Change) -> bool:
+    """Whether two changes stand in different arms of a choice between events."""
+    arms = {mark.rpartition(":")[0]: mark for mark in one.marks if mark.startswith("arm:")}
+    theirs = {mark.rpartition(":")[0]: mark for mark in other.marks if mark.startswith("arm:")}
+    return any(theirs.get(choice, arm) != arm for choice, arm in arms.items())

@@ -1,0 +1,167 @@
+"""Questions about the shape of Python statements that need no names resolved."""
+
+from __future__ import annotations
+
+import ast
+
+from floodline.scan._expressions import last_name
+from floodline.scan._scope import Scope
+
+QUIET = {
+    "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "write",
+    "inc", "len", "str", "repr", "format", "warn_explicit", "getLogger",
+}  # fmt: skip
+LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+def tests_membership(node: ast.If) -> bool:
+    """Whether the test asks if something is in something."""
+    return any(
+        isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn)
+        for part in _parts(node.test)
+    )
+
+
+def tests_absence(test: ast.expr) -> bool:
+    """Whether the test asks if something was made already: `x is None`, `not x`, `hasattr`."""
+    for part in _parts(test):
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is):
+            return True
+        if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+            return True
+    return False
+
+
+def _parts(test: ast.expr) -> list[ast.expr]:
+    return test.values if isinstance(test, ast.BoolOp) else [test]
+
+
+def event_arm(test: ast.expr) -> str:
+    """Return a mark for `x == "constant"`: branches of the same x exclude each other."""
+    for part in _parts(test):
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq):
+            right = part.comparators[0]
+            if isinstance(right, ast.Constant | ast.Attribute):
+                sides = (ast.unparse(part.left), ast.unparse(right))
+                return "arm:" + ":".join(side.replace(":", "") for side in sides)
+    return ""
+
+
+def leaves(node: ast.If) -> bool:
+    """Whether the branch ends the function, the loop or the turn."""
+    return isinstance(node.body[-1], LEAVING)
+
+
+def only_logs(body: list[ast.stmt]) -> bool:
+    """Whether nothing in a branch can keep a container small: it logs, counts or does nothing."""
+    for statement in body:
+        if isinstance(statement, ast.Pass):
+            continue
+        if not isinstance(statement, ast.Expr | ast.AugAssign | ast.Assign):
+            return False
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and last_name(node.func) not in QUIET:
+                return False
+            if isinstance(node, ast.Await):
+                return False
+        if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Constant):
+            return False
+    return True
+
+
+def called(decorator: ast.expr) -> ast.expr:
+    """Return the decorator without its arguments."""
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
+
+
+def annotation(node: ast.expr) -> str:
+    """Return the class that an annotation names; unions and `Optional` give the first class."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value.strip("'\" ").partition("[")[0]
+    if isinstance(node, ast.BinOp):
+        return annotation(node.left)
+    if isinstance(node, ast.Subscript):
+        outer = last_name(node.value)
+        if outer in ("Optional", "Annotated", "Final", "ClassVar") and not isinstance(
+            node.slice, ast.Tuple
+        ):
+            return annotation(node.slice)
+        return outer
+    if isinstance(node, ast.Attribute):
+        return ast.unparse(node)
+    return last_name(node)
+
+
+def returns_inner(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function made inside this one is returned by it."""
+    inner = {s.name for s in node.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)}
+    inner |= {s.name for s in node.body if isinstance(s, ast.ClassDef)}
+    if not inner and not any(isinstance(s, ast.Return) for s in node.body):
+        return False
+    for statement in node.body:
+        if isinstance(statement, ast.Return) and statement.value is not None:
+            names = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
+            if names & inner or isinstance(statement.value, ast.Lambda):
+                return True
+    return False
+
+
+def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
+    """Note the names that a function binds, so that the rest are those of the module."""
+    stack: list[ast.stmt] = list(node.body)
+    declared: set[str] = set()
+    while stack:
+        statement = stack.pop()
+        kind = type(statement)
+        if isinstance(statement, ast.Global | ast.Nonlocal):
+            declared.update(statement.names)
+        elif isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                _bound(target, scope)
+        elif isinstance(statement, ast.AnnAssign | ast.For | ast.AsyncFor):
+            _bound(statement.target, scope)
+        elif isinstance(statement, ast.With | ast.AsyncWith):
+            for item in statement.items:
+                if item.optional_vars is not None:
+                    _bound(item.optional_vars, scope)
+        elif isinstance(statement, ast.Import | ast.ImportFrom):
+            continue
+        if kind in _BLOCKS:
+            for field in ("body", "orelse", "finalbody"):
+                stack.extend(getattr(statement, field, ()))
+            for handler in getattr(statement, "handlers", ()):
+                stack.extend(handler.body)
+    for name in declared:
+        scope.origins.pop(name, None)
+
+
+_BLOCKS = {ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar}
+
+
+def _bound(target: ast.expr, scope: Scope) -> None:
+    if isinstance(target, ast.Name):
+        if target.id not in scope.parameters:
+            scope.origins.setdefault(target.id, "unknown")
+    elif isinstance(target, ast.Tuple | ast.List):
+        for part in target.elts:
+            _bound(part, scope)
+    elif isinstance(target, ast.Starred):
+        _bound(target.value, scope)
+
+
+def adds_to_itself(scope: Scope, ref: str, value: ast.expr) -> bool:
+    """Whether `x = x + [...]` or `x = [*x, y]` or `x = {**x, k: v}`."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.BitOr):
+        return _is(scope, ref, value.left) or _is(scope, ref, value.right)
+    if isinstance(value, ast.List | ast.Set | ast.Tuple):
+        return any(isinstance(e, ast.Starred) and _is(scope, ref, e.value) for e in value.elts)
+    if isinstance(value, ast.Dict):
+        pairs = zip(value.keys, value.values, strict=True)
+        return any(key is None and _is(scope, ref, held) for key, held in pairs)
+    return False
+
+
+def _is(scope: Scope, ref: str, node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and node.args and last_name(node.func) in ("list", "dict", "set"):
+        node = node.args[0]
+    return scope.reference(node) == (ref, 0)
