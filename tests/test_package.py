@@ -88,6 +88,7 @@ PUBLIC = {
         "track_memory",
         "trim_malloc",
     ],
+    "floodline.scan": ["RULES", "Finding", "Proof", "Report", "Rule", "Scan"],
     "floodline.sessions": [
         "AsyncSessions",
         "AsyncUse",
