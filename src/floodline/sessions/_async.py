@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from asyncio import _get_running_loop
 from concurrent.futures import Future
 from functools import cached_property, partial
@@ -13,7 +12,6 @@ from floodline import telemetry
 from floodline._units import Duration, parse_duration
 from floodline.errors import WouldBlockLoop
 from floodline.sessions._base import S, SessionsBase, checked_id
-from floodline.sessions._core import interrupted, who
 from floodline.sessions._entry import HELD, OPEN, Entry
 from floodline.sessions._leaving import exit_hold, see_out
 from floodline.sessions._loop import LoopDriver
@@ -41,32 +39,17 @@ class AsyncUse(UseBase[S]):
         self._saving: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> S:
-        if self.entry is not None:
-            self._refuse_second_entry()
         sessions = self._sessions
-        core = sessions._core
-        guard, now, driver = core.guard, core.clock(), sessions._driver
         loop = asyncio.get_running_loop()
-        if driver.loop is not loop:
-            driver.move_to(loop)
-        self.who = who()
-        self.frame = sys._getframe(1)
-        try:
-            with guard.lock:
-                if guard.busy:
-                    raise interrupted()
-                guard.busy = True
-                try:
-                    step = core.table.enter(self, now)
-                finally:
-                    guard.busy = False
-            if guard.late:
-                guard.run_late()
-            if step != HELD or core.policy.stored:
+        if sessions._driver.loop is not loop:
+            sessions._driver.move_to(loop)
+        step = self._ask(sessions._core)
+        if step != HELD or sessions._core.policy.stored:
+            try:
                 await sessions._enter(self, step, self._wait)
-        except BaseException:
-            self.frame = None
-            raise
+            except BaseException:
+                self.frame = None
+                raise
         state: S = self.entry.state  # type: ignore[union-attr]  # it is held now
         return state
 
@@ -79,22 +62,8 @@ class AsyncUse(UseBase[S]):
         sessions = self._sessions
         if sessions._exits_slowly or self.discarded:
             await sessions._exit(self, error)
-            return
-        core = sessions._core
-        guard, table, now = core.guard, core.table, core.clock()
-        with guard.lock:
-            if guard.busy:  # a collected coroutine lets go of its hold
-                guard.late.append(partial(sessions._exit_late, self, error))
-                return
-            guard.busy = True
-            try:
-                leaver = table.release(self, now)
-            finally:
-                guard.busy = False
-        if guard.late:
-            guard.run_late()
-        if leaver is not None or now >= table.next_check:
-            sessions._tidy(leaver)
+        else:
+            self._let_go(sessions, error)
 
     async def save(self) -> None:
         """Save now, in the middle of a long body; without a store there is nothing to do."""

@@ -199,6 +199,14 @@ class SessionsBase(Generic[S]):
 
         owners[key] = weakref.ref(owner, died)
 
+    def _exit_late(self, hold: Any, error: BaseException | None) -> None:
+        """End a hold on behalf of somebody who cannot be told how that went."""
+        raise NotImplementedError
+
+    def _tidy(self, leaver: Entry | None) -> None:
+        """See out one entry, and a few of those that are due."""
+        raise NotImplementedError
+
     def _soon(self) -> None:
         """Have the upkeep done soon; called by the garbage collector."""
         raise NotImplementedError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from _thread import get_ident
@@ -24,8 +23,6 @@ from floodline.sessions._core import (
     SeeOut,
     StoreCall,
     UserCall,
-    interrupted,
-    who,
 )
 from floodline.sessions._drive import run
 from floodline.sessions._entry import HELD, WAIT, Entry
@@ -55,29 +52,14 @@ class Use(UseBase[S]):
         self._parker: threading.Lock | None = None
 
     def __enter__(self) -> S:
-        if self.entry is not None:
-            self._refuse_second_entry()
-        core = self._sessions._core
-        guard, now = core.guard, core.clock()
-        self.who = who()
-        self.frame = sys._getframe(1)
-        try:
-            with guard.lock:
-                if guard.busy:
-                    raise interrupted()
-                guard.busy = True
-                try:
-                    step = core.table.enter(self, now)
-                finally:
-                    guard.busy = False
-            if guard.late:
-                guard.run_late()
-            if step != HELD or core.policy.stored:
-                self._sessions._enter(self, step, self._wait)
-        except BaseException:
-            self.frame = None
-            guard.run_late_if_outside()
-            raise
+        sessions = self._sessions
+        step = self._ask(sessions._core)
+        if step != HELD or sessions._core.policy.stored:
+            try:
+                sessions._enter(self, step, self._wait)
+            except BaseException:
+                self.frame = None
+                raise
         state: S = self.entry.state  # type: ignore[union-attr]  # it is held now
         return state
 
@@ -90,22 +72,8 @@ class Use(UseBase[S]):
         sessions = self._sessions
         if sessions._exits_slowly or self.discarded:
             sessions._exit(self, error)
-            return
-        core = sessions._core
-        guard, table, now = core.guard, core.table, core.clock()
-        with guard.lock:
-            if guard.busy:  # a collected generator lets go of its hold
-                guard.late.append(partial(sessions._exit_late, self, error))
-                return
-            guard.busy = True
-            try:
-                leaver = table.release(self, now)
-            finally:
-                guard.busy = False
-        if guard.late:
-            guard.run_late()
-        if leaver is not None or now >= table.next_check:
-            sessions._tidy(leaver)
+        else:
+            self._let_go(sessions, error)
 
     def save(self) -> None:
         """Save now, in the middle of a long body; without a store there is nothing to do."""

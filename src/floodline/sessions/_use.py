@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from typing import Any, Generic
 
 from floodline.errors import SessionClosed, SessionConflict, SessionError
-from floodline.sessions._base import S
-from floodline.sessions._core import Core, Flow
+from floodline.sessions._base import S, SessionsBase
+from floodline.sessions._core import Core, Flow, interrupted, who
 from floodline.sessions._entry import HELD, Entry, Hold
 from floodline.sessions._saving import save
 from floodline.telemetry import Reason
@@ -45,9 +47,47 @@ class UseBase(Hold, Generic[S]):
             )
         return entry
 
-    def _refuse_second_entry(self) -> None:
+    def _ask(self, core: Core) -> int:
+        """Ask the table for the session; for the caller's caller, whose frame is kept."""
         if self.entry is not None:
             raise SessionError(f"this use of session {self.id!r} is under way; call use() again")
+        guard, now = core.guard, core.clock()
+        self.who = who()
+        self.frame = sys._getframe(2)
+        try:
+            with guard.lock:
+                if guard.busy:
+                    raise interrupted()
+                guard.busy = True
+                try:
+                    step = core.table.enter(self, now)
+                finally:
+                    guard.busy = False
+        except BaseException:
+            self.frame = None
+            guard.run_late_if_outside()
+            raise
+        if guard.late:
+            guard.run_late()
+        return step
+
+    def _let_go(self, sessions: SessionsBase[S], error: BaseException | None) -> None:
+        """Release a hold of which nothing needs to be saved or weighed."""
+        core = sessions._core
+        guard, table, now = core.guard, core.table, core.clock()
+        with guard.lock:
+            if guard.busy:  # a collected generator or coroutine lets go of its hold
+                guard.late.append(partial(sessions._exit_late, self, error))
+                return
+            guard.busy = True
+            try:
+                leaver = table.release(self, now)
+            finally:
+                guard.busy = False
+        if guard.late:
+            guard.run_late()
+        if leaver is not None or now >= table.next_check:
+            sessions._tidy(leaver)
 
 
 def checkpoint(core: Core, hold: UseBase[Any]) -> Flow[None]:
