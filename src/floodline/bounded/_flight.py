@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from threading import Lock, get_ident
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from floodline._factory import takes_key
 from floodline.errors import CreationCycle
 
 if TYPE_CHECKING:
@@ -240,20 +240,6 @@ class Flights(Generic[V]):
     def _fail(self, key: Any, flight: Flight[V], error: BaseException) -> None:
         self._flying.pop(key, None)
         flight.fail(error if isinstance(error, Exception) else None)
-
-
-def takes_key(factory: Callable[..., object]) -> bool:
-    """Tell whether a factory must be given the key: it has a positional parameter without default.
-
-    Builtin containers, and classes and functions without such a parameter, are called with nothing.
-    """
-    if type(factory) is FunctionType:
-        return factory.__code__.co_argcount > len(factory.__defaults__ or ())
-    try:
-        parameters = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):  # some builtins do not tell
-        return False
-    return any(p.kind <= p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in parameters)
 
 
 def _resolve_in(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:

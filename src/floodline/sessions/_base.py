@@ -10,12 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from floodline import telemetry
+from floodline._factory import takes_key
 from floodline._time import Clock, monotonic
 from floodline._units import Duration, Size
 from floodline.bounded import Pressure
 from floodline.errors import ConfigError, SessionNotFound
 from floodline.sessions import _look
-from floodline.sessions._core import Core, Hooks, wants_id
+from floodline.sessions._core import Core, Hooks
 from floodline.sessions._entry import Entry
 from floodline.sessions._policy import Durability, OnError, WhenFull, check_parts, read_policy
 from floodline.sessions._scope import SessionScope
@@ -137,7 +138,7 @@ class SessionsBase(Generic[S]):
         self.name = name
         self._core = Core(
             policy,
-            Hooks(make, wants_id(make), on_open, on_leave, close_state, weigh),
+            Hooks(make, takes_key(make), on_open, on_leave, close_state, weigh),
             Codec(infer_state_type(make) if state_type is None else state_type),
             clock or monotonic,
             partial(new_owner, name),

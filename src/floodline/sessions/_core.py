@@ -6,7 +6,6 @@ they want done and are sent the result: a driver does it by blocking, another by
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from _thread import get_ident
 from asyncio import _get_running_loop, current_task
@@ -242,13 +241,3 @@ def interrupted() -> ReentrantUse:
         "sessions were used by a finalizer or signal handler that interrupted floodline's own "
         "work; hand the work to a thread or task instead"
     )
-
-
-def wants_id(factory: Callable[..., Any]) -> bool:
-    """Tell whether a factory has a required positional parameter, and so gets the id."""
-    try:
-        parameters = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):  # some builtins have no signature
-        return False
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return any(p.kind in positional and p.default is p.empty for p in parameters)

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from floodline._factory import takes_key
 from floodline.bounded import BoundedMap
-from floodline.bounded._flight import takes_key
 from floodline.errors import CreationCycle, TooLarge
 
 WAIT = 10
