@@ -88,7 +88,6 @@ PUBLIC = {
         "track_memory",
         "trim_malloc",
     ],
-    "floodline.scan": ["RULES", "Finding", "Proof", "Report", "Rule", "Scan"],
     "floodline.sessions": [
         "AsyncSessions",
         "AsyncUse",

@@ -1,0 +1,119 @@
+"""`floodline soak`: run a scenario many rounds and say what grows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from floodline.soak import _child
+
+UNUSABLE = 2
+
+
+@click.command("soak")
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.option("--rounds", type=click.IntRange(min=1), default=300, show_default=True)
+@click.option("--warmup", type=click.IntRange(min=0), help="Of the rounds; a tenth by default.")
+@click.option("--python", "python", default=sys.executable, help="The interpreter of the app.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the record.")
+@click.option("--html", "html_file", type=click.Path(path_type=Path), help="Write a page.")
+def command(
+    scenario: Path,
+    rounds: int,
+    warmup: int | None,
+    python: str,
+    json_file: Path | None,
+    html_file: Path | None,
+) -> int:
+    """Run a scenario many rounds and say what grows.
+
+    The file defines round(i), and may define setup() and teardown(), plain or async. Exit status:
+    0 bounded, 1 growing, 3 undecided, 4 the scenario failed, 2 it could not be run.
+    """
+    if not scenario.is_file():
+        raise click.UsageError(f"{str(scenario)!r} is no file; give one that defines round(i)")
+    if warmup is not None and warmup >= rounds:
+        raise click.UsageError(f"--warmup {warmup} must be below --rounds {rounds}")
+    status, record = _run_child(python, scenario, rounds, warmup)
+    if record is None:
+        return status if status == UNUSABLE else _crashed(status)
+    if json_file:
+        json_file.write_text(json.dumps(record["answer"], indent=1) + "\n", encoding="utf-8")
+    if html_file:
+        from floodline.soak._page import page
+
+        html_file.write_text(page(record["answer"], record["text"]), encoding="utf-8")
+    click.echo(record["text"])
+    return int(record["exit"])
+
+
+def _crashed(status: int) -> int:
+    click.echo(f"floodline: the scenario's process ended with status {status}", err=True)
+    return 4
+
+
+def _run_child(
+    python: str, scenario: Path, rounds: int, warmup: int | None
+) -> tuple[int, dict[str, Any] | None]:
+    """Run the engine in the app's interpreter; nothing is written into its environment."""
+    with tempfile.TemporaryDirectory(prefix="floodline-soak-") as folder, _progress(folder) as pipe:
+        out = Path(folder) / "answer.json"
+        request = {
+            "scenario": str(scenario.resolve()),
+            "rounds": rounds,
+            "warmup": warmup,
+            "out": str(out),
+            "progress": pipe,
+        }
+        try:
+            done = subprocess.run([python, "-B", _child.__file__, json.dumps(request)], check=False)
+        except OSError as error:
+            raise click.UsageError(f"--python {python!r} cannot be run: {error}") from error
+        record = json.loads(out.read_text(encoding="utf-8")) if out.exists() else None
+        return done.returncode, record
+
+
+@contextmanager
+def _progress(folder: str) -> Iterator[str | None]:
+    """Show a bar while the child reports rounds; nothing in a pipe, or where there are no FIFOs."""
+    if not sys.stderr.isatty() or not hasattr(os, "mkfifo"):
+        yield None
+        return
+    path = str(Path(folder) / "progress")
+    os.mkfifo(path)
+    # open for both, so that neither side waits for the other
+    reader = os.open(path, os.O_RDWR)
+    thread = threading.Thread(target=_show, args=(reader,), daemon=True)
+    thread.start()
+    try:
+        yield path
+    finally:
+        os.write(reader, b"\n")
+        thread.join(2)
+        os.close(reader)
+
+
+def _show(reader: int) -> None:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with (
+        Progress(console=Console(stderr=True), transient=True) as bar,
+        os.fdopen(os.dup(reader), encoding="utf-8") as lines,
+    ):
+        task = bar.add_task("soak")
+        for line in lines:
+            if not line.strip():
+                return
+            done, total, phase = line.split()
+            bar.update(task, completed=int(done), total=int(total), description=f"soak: {phase}")

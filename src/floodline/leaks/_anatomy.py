@@ -1,0 +1,148 @@
+"""How to look into an object without running a line of its code.
+
+Only `type()`, the slots of builtin types and `gc.get_referents` are used: a class may lie about its
+length, its class and its attributes, and is not asked.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+mro_of: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+names_of_type: Callable[[type], Any] = type.__dict__["__dict__"].__get__
+names_of_module: Callable[[types.ModuleType], dict[str, Any]] = (
+    type.__dict__["__dict__"].__get__(types.ModuleType)["__dict__"].__get__
+)
+_module: Callable[[type], object] = type.__dict__["__module__"].__get__
+_qualname: Callable[[type], object] = type.__dict__["__qualname__"].__get__
+
+LruWrapper = type(functools.lru_cache(lambda: None))
+
+TEXT = (str, bytes, bytearray)
+# they hold nothing that a program could let grow
+INERT = frozenset(
+    id(kind)
+    for kind in (
+        *(int, float, complex, bool, type(None), type(...), type(NotImplemented), range, slice),
+        *(types.CodeType, types.WrapperDescriptorType, types.MethodDescriptorType),
+        *(types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType),
+    )
+)
+
+_LENGTHS: tuple[tuple[type, Callable[[Any], int]], ...] = (
+    (dict, dict.__len__),
+    (list, list.__len__),
+    (tuple, tuple.__len__),
+    (set, set.__len__),
+    (frozenset, frozenset.__len__),
+    (deque, deque.__len__),
+    (str, str.__len__),
+    (bytes, bytes.__len__),
+    (bytearray, bytearray.__len__),
+)
+_ITEMS: dict[type, Callable[[Any], Any]] = {
+    list: list.__iter__,
+    tuple: tuple.__iter__,
+    set: set.__iter__,
+    frozenset: frozenset.__iter__,
+    deque: deque.__iter__,
+}
+_SIZES: dict[type, Any] = {base: base.__sizeof__ for base, _ in _LENGTHS}
+
+
+def label_of(kind: type) -> str:
+    """Return `module.Class`, as its class statement wrote it."""
+    try:
+        module, name = _module(kind), _qualname(kind)
+    except AttributeError:  # a class that removed its own `__module__`
+        return "?"
+    name = name if type(name) is str else "?"
+    return f"{module}.{name}" if type(module) is str and module != "builtins" else name
+
+
+def is_standard(label: str) -> bool:
+    """Tell whether a dotted name starts in the standard library or the interpreter."""
+    first = label.split(".", 1)[0]
+    return first in sys.stdlib_module_names or (
+        "." not in label and isinstance(__builtins__, dict) and first in __builtins__
+    )
+
+
+class Anatomy:
+    """What one type is made of: its kind, how to count and list it, and its named attributes."""
+
+    __slots__ = ("base", "dict_of", "hidden", "kind", "label", "length", "slots", "standard")
+
+    def __init__(self, kind: type) -> None:
+        mro = mro_of(kind)
+        self.label = label_of(kind)
+        self.standard = is_standard(self.label)
+        self.length = next((count for base, count in _LENGTHS if base in mro), None)
+        self.base = next((base for base, _ in _LENGTHS if base in mro), None)
+        self.kind = _kind_of(kind, mro, self.base)
+        # state in C that only the collector's view shows; a container's is its items
+        self.hidden = self.base is None and any(
+            base is not object and not _is_heap(base) for base in mro
+        )
+        self.dict_of: Callable[[Any], Any] | None = None
+        self.slots: list[tuple[str, Callable[[Any], Any]]] = []
+        if self.kind in ("instance", "container", "text", "module"):
+            self._find_attributes(mro)
+
+    def _find_attributes(self, mro: tuple[type, ...]) -> None:
+        for base in mro:
+            if not _is_heap(base):
+                continue
+            for name, value in list(names_of_type(base).items()):
+                if type(value) is types.MemberDescriptorType:
+                    self.slots.append((name, value.__get__))
+                elif name == "__dict__" and type(value) is types.GetSetDescriptorType:
+                    self.dict_of = value.__get__
+
+    def items(self, obj: Any) -> list[Any]:
+        """Return what a container holds; of a dict the values."""
+        for _ in range(3):
+            try:
+                if self.base is dict:
+                    return list(dict.values(obj))
+                return list(_ITEMS[self.base](obj)) if self.base in _ITEMS else []
+            except RuntimeError:  # another thread changed it meanwhile
+                continue
+        return []
+
+
+def _is_heap(kind: type) -> bool:
+    flags: int = type.__dict__["__flags__"].__get__(kind)
+    return bool(flags & (1 << 9))
+
+
+_KINDS: tuple[tuple[type, str], ...] = (
+    (type, "type"),
+    (types.ModuleType, "module"),
+    (types.FunctionType, "function"),
+    (LruWrapper, "cache"),
+    (types.FrameType, "frame"),
+    (types.GeneratorType, "suspended"),
+    (types.CoroutineType, "suspended"),
+    (types.AsyncGeneratorType, "suspended"),
+)
+
+
+def _kind_of(kind: type, mro: tuple[type, ...], base: type | None) -> str:
+    if base is not None:
+        return "text" if base in TEXT else "container"
+    for known, name in _KINDS:
+        if known in mro:
+            return name
+    return "instance" if _is_heap(kind) else "opaque"
+
+
+def size_of(obj: Any, base: type | None) -> int:
+    """Return the bytes of one object alone, by the builtin that made its memory layout."""
+    size: int = _SIZES[base](obj) if base is not None else object.__sizeof__(obj)
+    return size

@@ -1,0 +1,152 @@
+"""The line that feeds a container: lengths are watched from one line event to the next."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import types
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from floodline.leaks._anatomy import is_standard
+from floodline.leaks._frames import code_label, is_ours
+from floodline.leaks._source import Place
+
+Length = Callable[[], int]
+
+
+class Watch:
+    """The lengths of the containers of one suspect, and the lines at which they grew."""
+
+    def __init__(self, lengths: list[Length], owner: str, *, private: str | None = None) -> None:
+        self.lengths, self.owner, self.private = lengths, owner, private
+        self.hits: Counter[Place] = Counter()
+        self._last = [length() for length in lengths]
+
+    def grown(self) -> int:
+        """Return by how much they grew since the last call."""
+        grown = 0
+        for index, length in enumerate(self.lengths):
+            now = length()
+            if now > self._last[index]:
+                grown += now - self._last[index]
+            self._last[index] = now
+        return grown
+
+    def place(self) -> Place | None:
+        """Return the line at which most of the growth was seen."""
+        return self.hits.most_common(1)[0][0] if self.hits else None
+
+
+class Feeder:
+    """Traces lines while it is entered; only if nobody else traces, and only the first suspects."""
+
+    def __init__(self, watches: list[Watch]) -> None:
+        self.watches = watches
+        self.active = False
+        self._at: dict[int, tuple[types.FrameType, int]] = {}
+        self._tool: int | None = None
+
+    def __enter__(self) -> Feeder:
+        self.active = self._start_monitoring() if sys.version_info >= (3, 12) else self._settrace()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self.active:
+            return
+        if self._tool is not None:
+            self._stop_monitoring()
+        else:
+            sys.settrace(None)
+            threading.settrace(None)
+        self._at.clear()
+        self.active = False
+
+    def _settrace(self) -> bool:
+        if sys.gettrace() is not None:
+            return False
+        threading.settrace(self._on_trace)
+        sys.settrace(self._on_trace)
+        return True
+
+    def _start_monitoring(self) -> bool:
+        tools: Any = sys.monitoring  # type: ignore[attr-defined]  # only asked for on 3.12
+        free = next((n for n in (4, 3, 5, 2, 1, 0) if tools.get_tool(n) is None), None)
+        if free is None:
+            return False
+        self._tool = free
+        tools.use_tool_id(free, "floodline")
+        events = tools.events
+        for event in (events.PY_START, events.PY_RESUME, events.LINE):
+            tools.register_callback(free, event, self._on_line)
+        for event in (events.PY_RETURN, events.PY_YIELD, events.PY_UNWIND):
+            tools.register_callback(free, event, self._on_leave)
+        tools.set_events(
+            free,
+            events.PY_START | events.PY_RESUME | events.LINE
+            | events.PY_RETURN | events.PY_YIELD | events.PY_UNWIND,
+        )  # fmt: skip
+        return True
+
+    def _stop_monitoring(self) -> None:
+        tools: Any = sys.monitoring  # type: ignore[attr-defined]  # only asked for on 3.12
+        tools.set_events(self._tool, 0)
+        tools.free_tool_id(self._tool)
+        self._tool = None
+
+    def _on_line(self, *_: object) -> None:
+        frame = sys._getframe(1)
+        self._moved(frame, frame.f_lineno)
+
+    def _on_leave(self, *_: object) -> None:
+        back = sys._getframe(1).f_back
+        self._moved(back, back.f_lineno if back else 0)
+
+    def _on_trace(self, frame: types.FrameType, event: str, _: object) -> Any:
+        if event == "return":
+            back = frame.f_back
+            self._moved(back, back.f_lineno if back else 0)
+        else:
+            self._moved(frame, frame.f_lineno)
+        return self._on_trace
+
+    def _moved(self, frame: types.FrameType | None, line: int | None) -> None:
+        """Take growth since the last event to the line that ran until now."""
+        thread = threading.get_ident()
+        before = self._at.get(thread)
+        for watch in self.watches:
+            if watch.grown() and before is not None:
+                place = _place(*before, watch)
+                if place is not None:
+                    watch.hits[place] += 1
+        if frame is None:
+            self._at.pop(thread, None)
+        else:
+            self._at[thread] = (frame, line or 0)
+
+
+def _place(frame: types.FrameType, line: int, watch: Watch) -> Place | None:
+    """Return the line to show: not one of the standard library below a line of the program.
+
+    A container that only one function can reach (a cell, a local) is fed where that function hands
+    it out, if it is on the stack.
+    """
+    chain = [(frame, line)]
+    back = frame.f_back
+    while back is not None and len(chain) < 200:
+        chain.append((back, back.f_lineno))
+        back = back.f_back
+    chain = [(at, number) for at, number in chain if not is_ours(at)]
+    labels = [code_label(at.f_code, at.f_globals) for at, _ in chain]
+    if watch.private in labels:
+        return _shown(*chain[labels.index(watch.private)])
+    if not is_standard(watch.owner):
+        for (at, number), label in zip(chain, labels, strict=True):
+            if not is_standard(label):
+                return _shown(at, number)
+    return _shown(*chain[0]) if chain else None
+
+
+def _shown(frame: types.FrameType, line: int) -> Place:
+    return Place(frame.f_code.co_filename, line, frame.f_code.co_name)

@@ -1,0 +1,43 @@
+"""The locals of frames, read so that nothing which the program drops stays alive."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+_OPTIMIZED = 0x1  # a function's frame, whose `f_locals` is a copy
+
+
+def code_label(code: types.CodeType, names: dict[str, Any]) -> str:
+    """Return `module.outer.<locals>.inner` of a code object and its globals."""
+    module = dict.get(names, "__name__")
+    return f"{module}.{code.co_qualname}" if type(module) is str else code.co_qualname
+
+
+def read_locals(frame: types.FrameType) -> dict[str, Any]:
+    """Return the locals of a function's frame; of a module's or class's body nothing.
+
+    Before 3.13 asking for them makes a copy that stays in the frame and keeps alive what the
+    program drops later, so the copy is emptied again unless somebody else holds it too.
+    """
+    if not frame.f_code.co_flags & _OPTIMIZED:
+        return {}
+    if sys.version_info >= (3, 13):
+        return dict(frame.f_locals)
+    held = frame.f_locals
+    found = dict(held)
+    if sys.getrefcount(held) <= 3:
+        held.clear()
+    return found
+
+
+def is_ours(frame: types.FrameType) -> bool:
+    """Tell whether a frame runs the engine itself."""
+    name = dict.get(frame.f_globals, "__name__")
+    return type(name) is str and own_module(name)
+
+
+def own_module(name: str) -> bool:
+    """Tell whether a module belongs to the engine, whose growth is not the program's."""
+    return name.startswith(("floodline.leaks", "floodline.soak", "floodline.pytest_plugin"))

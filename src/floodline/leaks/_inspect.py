@@ -1,0 +1,215 @@
+"""A closer look at the first candidates, while the objects themselves are at hand."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import types
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from floodline.leaks._anatomy import (
+    INERT,
+    Anatomy,
+    LruWrapper,
+    is_standard,
+    label_of,
+    names_of_module,
+    names_of_type,
+)
+from floodline.leaks._candidates import Candidate
+from floodline.leaks._feed import Watch
+from floodline.leaks._frames import code_label
+from floodline.leaks._naming import isinstance_of_type, last_name, module_of, owner_of
+from floodline.leaks._roots import HELD_BY_C, survey
+from floodline.leaks._slots import Slot, Slots, shorten
+from floodline.leaks._source import caps
+from floodline.leaks._suspect import Suspect
+from floodline.leaks._walk import Held
+
+MAX_WATCHED = 64
+
+
+class Close:
+    """A candidate with its objects: for naming, for the watch on its length, for its cap."""
+
+    def __init__(self, one: Candidate, held: list[Held], heads: list[Held]) -> None:
+        self.one, self.held = one, held
+        self.head = one.slot.head() if one.column != "count" else _chain_head(one.slot)
+        self.heads = heads or held
+        self.owner, self.defined_in = owner_of(self.head, self.heads)
+        if one.slot.label == HELD_BY_C:
+            self.owner = f"{HELD_BY_C} {_hook_name(held)}".strip()
+
+    def suspect(self, rank: int) -> Suspect:
+        """Return the record, without its line."""
+        one, trend = self.one, self.one.trend
+        shown = self.heads[-1].value if self.heads else None
+        cap, capped = self._cap()
+        return Suspect(
+            rank=rank,
+            verdict="growing" if trend.kind == "growing" else "undecided",
+            owner=self.owner,
+            defined_in=self.defined_in,
+            path=shorten(one.slot.path),
+            type=label_of(type(shown)).rpartition(".")[2] if self.heads else "",
+            holds=self.holds(),
+            len=self._length(),
+            per_round=round(trend.rate, 3),
+            bytes_per_round=round(max(one.bytes_rate, 0.0), 1),
+            unit={"text": "byte", "count": "object"}.get(one.column, "item"),
+            cap=cap,
+            capped=capped,
+        )
+
+    def _length(self) -> int:
+        if self.one.column == "count":
+            return len(self.held)
+        return sum(_length(held.value) for held in self.held)
+
+    def holds(self) -> str:
+        """Return what the containers hold, most frequent first: `MemoryService ×271`."""
+        kinds: Counter[str] = Counter()
+        for held in self.held:
+            kinds.update(label_of(type(o)).rpartition(".")[2] for o in self.items_of(held.value))
+        return ", ".join(f"{name} ×{count}" for name, count in kinds.most_common(2))
+
+    def items_of(self, value: Any) -> Iterable[Any]:
+        """Return what one object of the slot holds."""
+        if self.one.column == "count":
+            return [value]
+        plan = Anatomy(type(value))
+        if plan.kind == "cache":
+            inner = [o for o in gc.get_referents(value) if type(o) is dict]
+            return [o for d in inner for o in dict.values(d)]
+        return plan.items(value) if plan.kind == "container" else []
+
+    def ids(self) -> set[int]:
+        """Return the identities of what it holds, also of what dead or weak entries point at."""
+        items = (o for held in self.held for o in self.items_of(held.value))
+        return {id(o) for o in items if id(type(o)) not in INERT}
+
+    def watch(self) -> Watch:
+        """Return a watch on the lengths of the containers, also if they are replaced."""
+        chosen = self.held if len(self.held) <= MAX_WATCHED else self.held[-MAX_WATCHED:]
+        private = self.head.anchor if self.head.label[:1] in ("{", "(") else None
+        lengths = [_length_of(held, self.one.slot) for held in chosen]
+        return Watch(lengths, self.owner, private=private)
+
+    def definition(self) -> types.CodeType | None:
+        """Return the code of the cached function, for a `functools` cache."""
+        for held in self.heads:
+            if type(held.value) is LruWrapper:
+                for inner in gc.get_referents(held.value):
+                    if type(inner) is types.FunctionType:
+                        return inner.__code__
+        return None
+
+    def _cap(self) -> tuple[int | None, bool]:
+        """Return the limit that the object or its feeding code shows, and whether there is one."""
+        for held in (*self.held, *self.heads):
+            value = held.value
+            if deque in type(value).__mro__ and value.maxlen is not None:
+                return value.maxlen * len(self.held), True
+            if type(value) is LruWrapper and LruWrapper.cache_info(value).maxsize is not None:
+                return LruWrapper.cache_info(value).maxsize, True
+        module = module_of(self.defined_in + ".x")
+        name = last_name(self.owner)
+        limits = caps(module, name) if module else []
+        if not limits:
+            return None, False
+        holder = self.heads[0].holder if self.heads else None
+        numbers = [n for limit in limits if (n := _number(limit, holder, module)) is not None]
+        return (max(numbers) * max(1, len(self.held)) if numbers else None), True
+
+
+def _chain_head(slot: Slot) -> Slot:
+    return (slot.parent or slot).head()
+
+
+def _length(value: Any) -> int:
+    if type(value) is LruWrapper:
+        cached: int = LruWrapper.cache_info(value).currsize
+        return cached
+    plan = Anatomy(type(value))
+    return plan.length(value) if plan.length else 0
+
+
+def _length_of(held: Held, slot: Slot) -> Callable[[], int]:
+    """Return a function that reads the length of what is in that place now."""
+    names, attr = _namespace(held.holder), slot.label[1:]
+    if names is not None and slot.label[0] == "." and dict.get(names, attr) is held.value:
+        return lambda: _length(dict.get(names, attr))
+    for name, get in Anatomy(type(held.holder)).slots:
+        if name == attr:
+            return lambda: _length(get(held.holder))
+    return lambda: _length(held.value)
+
+
+def _namespace(holder: Any) -> dict[str, Any] | None:
+    if holder is None or isinstance_of_type(holder):
+        return None
+    plan = Anatomy(type(holder))
+    if plan.kind == "module":
+        return names_of_module(holder)
+    return plan.dict_of(holder) if plan.dict_of else None
+
+
+def _number(limit: ast.expr, holder: Any, module: str | None) -> int | None:
+    """Read the limit that source code compares with, if it is written or named there."""
+    value: Any = None
+    if isinstance(limit, ast.Constant):
+        value = limit.value
+    elif isinstance(limit, ast.Attribute):
+        value = dict.get(_namespace(holder) or {}, limit.attr)
+        if value is None and holder is not None:
+            value = next((names_of_type(b).get(limit.attr) for b in type(holder).__mro__), None)
+    elif isinstance(limit, ast.Name) and module:
+        import sys
+
+        value = dict.get(names_of_module(sys.modules[module]), limit.id)
+    return value if type(value) is int else None
+
+
+def _hook_name(held: list[Held]) -> str:
+    for one in reversed(held):
+        if type(one.value) is types.FunctionType:
+            return code_label(one.value.__code__, one.value.__globals__)
+    return ""
+
+
+def look_closer(slots: Slots, found: list[Candidate], *, own: Iterable[Any] = ()) -> list[Close]:
+    """Walk once more and keep the objects of these candidates; merge those of one owner."""
+    keys = {c.slot.key for c in found} | {c.slot.head().key for c in found}
+    keys |= {_chain_head(c.slot).key for c in found if c.column == "count"}
+    walk = survey(slots, own=own, capture=frozenset(keys))
+    close: list[Close] = []
+    for one in found:
+        head = one.slot.head() if one.column != "count" else _chain_head(one.slot)
+        held, heads = (walk.captured.get(key, []) for key in (one.slot.key, head.key))
+        close.append(Close(one, held, heads))
+    return close
+
+
+def merge(close: list[Close]) -> list[tuple[Close, tuple[str, ...]]]:
+    """Put what only echoes another one below it: of the same owner, items, or pace in a library."""
+    kept: list[tuple[Close, list[str]]] = []
+    for one in close:
+        ids = one.ids()
+        for other, echoes in kept:
+            if one.owner == other.owner or _echoes(one, ids, other):
+                if one.owner != other.owner:
+                    echoes.append(one.owner)
+                break
+        else:
+            kept.append((one, []))
+    return [(one, tuple(dict.fromkeys(echoes))) for one, echoes in kept]
+
+
+def _echoes(one: Close, ids: set[int], other: Close) -> bool:
+    mine, theirs = one.one.trend.rate, other.one.trend.rate
+    same_pace = abs(mine - theirs) <= 0.05 * max(mine, theirs)
+    if same_pace and is_standard(one.owner) and not is_standard(other.owner):
+        return True
+    return bool(ids) and len(ids & other.ids()) > len(ids) / 2

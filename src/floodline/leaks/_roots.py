@@ -1,0 +1,127 @@
+"""Where a walk begins: modules, then frames, contexts and tasks, then what only C code holds."""
+
+from __future__ import annotations
+
+import contextvars
+import gc
+import sys
+import threading
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from floodline.leaks._anatomy import is_standard, mro_of
+from floodline.leaks._frames import is_ours, own_module
+from floodline.leaks._slots import Slots
+from floodline.leaks._walk import Walk
+
+THREAD_LOCAL = "<thread local>"
+HELD_BY_C = "<held by the interpreter>"
+
+
+def survey(slots: Slots, *, own: Iterable[Any] = (), capture: frozenset[str] = frozenset()) -> Walk:
+    """Walk the whole process once; `own` are objects of the engine, which are left out."""
+    walk = Walk(slots, capture=capture)
+    collecting = gc.isenabled()
+    gc.disable()  # the walk makes many objects and no garbage
+    try:
+        _leave_out_slots(slots, walk)
+        for obj in (walk, *own):
+            _leave_out(obj, walk)
+        _modules(walk)
+        walk.run()
+        _frames(walk)
+        _asynchronous(walk)
+        walk.run()
+        _orphans(walk)
+        walk.run()
+    finally:
+        if collecting:
+            gc.enable()
+    return walk
+
+
+def _leave_out_slots(slots: Slots, walk: Walk) -> None:
+    walk.seen.update(map(id, (slots, slots.__dict__, slots.all, slots._by_key, *slots.all)))
+    for slot in slots.all:
+        walk.seen.add(id(slot.kids))
+        walk.seen.update(map(id, slot.kids))
+
+
+def _leave_out(obj: Any, walk: Walk) -> None:
+    """Mark what hangs below an object of the engine, as far as nothing of the program does."""
+    todo = [obj]
+    while todo:
+        at = todo.pop()
+        if id(at) in walk.seen:
+            continue
+        walk.seen.add(id(at))
+        todo += [o for o in gc.get_referents(at) if _below(o)]
+
+
+def _below(obj: Any) -> bool:
+    kind = type(obj)
+    if kind in (dict, list, set, tuple):
+        return True
+    name = kind.__module__ if type(kind) is type else ""
+    return type(name) is str and (own_module(name) or name == "array")
+
+
+def _modules(walk: Walk) -> None:
+    found = [
+        (name, module)
+        for name, module in list(dict.items(sys.modules))
+        if type(name) is str and not own_module(name) and module is not None
+    ]
+    # the program's own names first, so that they win over those of the library
+    for name, module in sorted(found, key=lambda pair: is_standard(pair[0])):
+        if _is_engine_main(name, module):
+            continue
+        walk.push(module, walk.slots.root(name))
+
+
+def _is_engine_main(name: str, module: Any) -> bool:
+    if name != "__main__" or types.ModuleType not in mro_of(type(module)):
+        return False
+    return "_floodline_engine" in module.__dict__
+
+
+def _frames(walk: Walk) -> None:
+    mine = threading.get_ident()
+    for ident, top in sys._current_frames().items():
+        frame: types.FrameType | None = sys._getframe() if ident == mine else top
+        while frame is not None:
+            if not is_ours(frame):
+                walk.frame(frame)
+            frame = frame.f_back
+
+
+def _asynchronous(walk: Walk) -> None:
+    walk.context(contextvars.copy_context())
+    asyncio = sys.modules.get("asyncio")
+    loop = asyncio.events._get_running_loop() if asyncio else None
+    if asyncio is None or loop is None:
+        return
+    walk.push(loop, walk.slots.root("asyncio.<running loop>"))
+    for task in asyncio.all_tasks(loop):
+        walk.push(task, walk.slots.root("asyncio.<tasks>"))
+
+
+def _orphans(walk: Walk) -> None:
+    """Push what the collector knows but no name leads to: thread locals, hooks of the interpreter.
+
+    After `gc.freeze()` the collector does not list these any more.
+    """
+    seen = walk.seen
+    known = gc.get_objects()
+    orphans = [obj for obj in known if id(obj) not in seen]
+    del known
+    inner = set(map(id, gc.get_referents(*orphans)))
+    local, hooks = walk.slots.root(THREAD_LOCAL), walk.slots.root(HELD_BY_C)
+    for obj in orphans:
+        if id(obj) in inner or obj is orphans or type(obj) is types.FrameType:
+            continue
+        if type(obj) is dict:
+            walk._namespace(obj, local, THREAD_LOCAL)
+        else:
+            walk.push(obj, hooks)

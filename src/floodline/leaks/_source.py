@@ -1,0 +1,216 @@
+"""What the source says of a container: who assigns it, who feeds it, and what would empty it.
+
+Files are read and parsed, never imported or run.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from floodline.leaks._anatomy import names_of_module
+
+_FEEDS = frozenset(
+    (
+        *("append", "appendleft", "extend", "extendleft", "insert"),
+        *("add", "update", "setdefault", "put", "put_nowait", "push"),
+    )
+)
+_REMOVES = frozenset(("pop", "popitem", "popleft", "clear", "remove", "discard", "get_nowait"))
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(slots=True, frozen=True)
+class Place:
+    """A line of a file, and the function that it is in."""
+
+    file: str
+    line: int
+    function: str
+
+
+def file_of_module(name: str) -> str | None:
+    """Return the source file of an imported module, None if it has none."""
+    module = sys.modules.get(name)
+    if type(module) is not type(sys):
+        return None
+    file = dict.get(names_of_module(module), "__file__")
+    return file if type(file) is str and file.endswith(".py") else None
+
+
+@lru_cache(maxsize=64)
+def tree_of_file(file: str) -> ast.Module | None:
+    """Return the parsed source, None if it cannot be read or parsed."""
+    try:
+        return ast.parse(Path(file).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+def tree_of(module: str) -> ast.Module | None:
+    """Return the parsed source of an imported module."""
+    file = file_of_module(module)
+    return tree_of_file(file) if file else None
+
+
+def find(tree: ast.AST, qualname: str) -> ast.AST | None:
+    """Return the class or function of that qualified name."""
+    at: ast.AST | None = tree
+    for name in qualname.replace("<locals>.", "").split("."):
+        inner = ast.walk(at) if at is not None else iter(())
+        defined = (n for n in inner if isinstance(n, (ast.ClassDef, Function)))
+        at = next((node for node in defined if node.name == name), None)
+    return at
+
+
+def class_assigns(module: str, qualname: str, attr: str) -> bool:
+    """Tell whether the source of a class assigns an attribute, in its body or to `self`."""
+    tree = tree_of(module)
+    node = find(tree, qualname) if tree else None
+    if not isinstance(node, ast.ClassDef):
+        return False
+    if any(attr in _targets(statement) for statement in node.body):
+        return True
+    names = {f"self.{attr}", f"cls.{attr}", f"{node.name}.{attr}"}
+    return any(names & _targets(inner) for inner in ast.walk(node) if isinstance(inner, ast.stmt))
+
+
+def module_assigns(module: str, name: str) -> bool:
+    """Tell whether a module's own source makes a global, and does not only import it."""
+    tree = tree_of(module)
+    if tree is None:
+        return False
+    return any(
+        name in _targets(node) or getattr(node, "name", None) == name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt)
+    )
+
+
+def _targets(node: ast.stmt) -> set[str]:
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
+        targets = [node.target]
+    else:
+        return set()
+    flat = [part for target in targets for part in getattr(target, "elts", [target])]
+    return {ast.unparse(part) for part in flat if isinstance(part, (ast.Name, ast.Attribute))}
+
+
+def feeding_place(module: str, name: str) -> Place | None:
+    """Return the first line of a module that adds to what is called `name`, outside `__init__`."""
+    file, tree = file_of_module(module), tree_of(module)
+    if file is None or tree is None:
+        return None
+    found = [
+        Place(file, line, function.name)
+        for function in _functions(tree)
+        for line in _feeding_lines(function, name)
+    ]
+    later = [place for place in found if place.function != "__init__"]
+    return next(iter(later or found), None)
+
+
+def _functions(tree: ast.AST) -> Iterator[Function]:
+    for node in ast.walk(tree):
+        if isinstance(node, Function):
+            yield node
+
+
+def is_named(node: ast.AST | None, name: str) -> bool:
+    """Tell whether an expression ends in `name`, perhaps behind `[...]`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Attribute):
+        return node.attr == name or is_named(node.value, name)
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _feeding_lines(function: Function, name: str) -> list[int]:
+    strong, weak = [], []
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in _FEEDS and is_named(node.func.value, name):
+                strong.append(node.lineno)
+        elif isinstance(node, ast.AugAssign) and is_named(node.target, name):
+            strong.append(node.lineno)
+        elif isinstance(node, ast.Assign):
+            named = [target for target in node.targets if is_named(target, name)]
+            into = any(isinstance(target, ast.Subscript) for target in named)
+            if into or (named and _mentions(node.value, name)):
+                strong.append(node.lineno)
+        elif isinstance(node, ast.Subscript) and is_named(node, name):
+            weak.append(node.lineno)
+    return sorted(strong) or sorted(weak)
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(is_named(inner, name) for inner in ast.walk(node))
+
+
+def caps(module: str, name: str) -> list[ast.expr]:
+    """Return what the length of `name` is compared with, where the branch then removes of it.
+
+    The branch may also call a function of the same file that removes.
+    """
+    tree = tree_of(module)
+    if tree is None:
+        return []
+    removers = {f.name for f in _functions(tree) if _removes(f.body, name, frozenset())}
+    return [
+        limit
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.If, ast.While))
+        for limit in _compared(node.test, name)
+        if _removes(node.body, name, frozenset(removers))
+    ]
+
+
+def _compared(test: ast.expr, name: str) -> list[ast.expr]:
+    found = []
+    for node in ast.walk(test):
+        if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+            continue
+        left, right = node.left, node.comparators[0]
+        if _is_length(left, name) and isinstance(node.ops[0], (ast.Gt, ast.GtE, ast.Eq)):
+            found.append(right)
+        if _is_length(right, name) and isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Eq)):
+            found.append(left)
+    return found
+
+
+def _is_length(node: ast.expr, name: str) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "len"
+        and bool(node.args)
+        and is_named(node.args[0], name)
+    )
+
+
+def _removes(body: list[ast.stmt], name: str, removers: frozenset[str]) -> bool:
+    nodes = (inner for statement in body for inner in ast.walk(statement))
+    return any(_removes_here(node, name, removers) for node in nodes)
+
+
+def _removes_here(node: ast.AST, name: str, removers: frozenset[str]) -> bool:
+    if isinstance(node, ast.Call):
+        called = node.func
+        if isinstance(called, ast.Attribute) and called.attr in _REMOVES:
+            return is_named(called.value, name)
+        return getattr(called, "attr", getattr(called, "id", None)) in removers
+    if isinstance(node, ast.Delete):
+        return any(is_named(target, name) for target in node.targets)
+    if isinstance(node, ast.Assign):
+        return any(is_named(t, name) and not _is_key(t) for t in node.targets)
+    return False
+
+
+def _is_key(target: ast.expr) -> bool:
+    return isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice)

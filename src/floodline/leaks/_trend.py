@@ -1,0 +1,107 @@
+"""Does a series of figures grow? Answers that a saw-tooth, a fill or a drift does not fool."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+LEVEL = 0.001
+LEAST_SAMPLES = 8
+LEAST_GAIN = 3.0
+
+
+@dataclass(slots=True, frozen=True)
+class Trend:
+    """What a series does: `growing`, `rising` (it may be a leak, or a fill), or `flat`."""
+
+    kind: str
+    rate: float = 0.0
+    gain: float = 0.0
+    last: float = 0.0
+
+
+FLAT = Trend("flat")
+
+
+def trend(at: Sequence[float], values: Sequence[float], *, tests: int = 1) -> Trend:
+    """Judge a series of values at rounds, as one of `tests` series that are judged together.
+
+    Growing is what rises beyond chance, falls nowhere by more than half of its gain, and in the
+    last tenth of the run still rises at half of its overall rate or more.
+    """
+    if len(values) < LEAST_SAMPLES or min(values) == max(values):
+        return FLAT
+    span = at[-1] - at[0]
+    gain = median(values[-3:]) - median(values[:3])
+    if span <= 0 or gain < LEAST_GAIN:
+        return FLAT
+    rate = gain / max(median(at[-3:]) - median(at[:3]), 1e-9)
+    last = _last_rate(at, values)
+    chance = min(_chance(at, values), _chance(*_minima(at, values))) * 2
+    fell = _deepest_fall(values)
+    if chance * tests < LEVEL and fell <= gain / 2 and last >= rate / 2:
+        return Trend("growing", rate, gain, last)
+    if chance < 0.05 and fell <= gain and last > rate / 10:
+        return Trend("rising", rate, gain, last)
+    return Trend("flat", rate, gain, last)
+
+
+def _last_rate(at: Sequence[float], values: Sequence[float]) -> float:
+    """Return the typical slope between the samples of the last tenth of the run."""
+    begin = at[-1] - (at[-1] - at[0]) / 10
+    first = min(next(i for i, r in enumerate(at) if r >= begin), len(at) - 6)
+    points = list(zip(at, values, strict=True))[first:]
+    slopes = [
+        (b[1] - a[1]) / (b[0] - a[0])
+        for i, a in enumerate(points)
+        for b in points[i + 1 :]
+        if b[0] > a[0]
+    ]
+    return median(slopes) if slopes else 0.0
+
+
+def _minima(at: Sequence[float], values: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Return the lowest value of each of about ten blocks: what stays when work has drained."""
+    size = max(1, len(values) // 10)
+    starts = range(0, len(values) - size + 1, size)
+    lows = [min(range(i, i + size), key=values.__getitem__) for i in starts]
+    return [at[i] for i in lows], [values[i] for i in lows]
+
+
+def _chance(at: Sequence[float], values: Sequence[float]) -> float:
+    """Return how likely a walk without drift rises like this.
+
+    The steps between samples are tested, not the values: values that hang together from one sample
+    to the next (a drifting population) would else look like a certain rise.
+    """
+    steps = [
+        (b - a, s - r) for a, b, r, s in zip(values, values[1:], at, at[1:], strict=False) if s > r
+    ]
+    if len(steps) < 5:
+        return 1.0
+    rate = sum(d for d, _ in steps) / sum(t for _, t in steps)
+    # of a random walk the variance of a step is in proportion to its time
+    free = len(steps) - 1
+    spread = sum((d - rate * t) ** 2 / t for d, t in steps) / free
+    if rate <= 0:
+        return 1.0
+    if spread == 0:
+        return 0.1 ** len(steps)
+    score = rate * math.sqrt(sum(t for _, t in steps) / spread)
+    return max(_tail(score, free), 0.1 ** len(steps))
+
+
+def _tail(score: float, free: int) -> float:
+    """Return the upper tail of Student's t, by Wallace's approximation."""
+    bent = math.sqrt(free * math.log1p(score * score / free)) * (8 * free + 1) / (8 * free + 3)
+    return 0.5 * math.erfc(bent / math.sqrt(2))
+
+
+def _deepest_fall(values: Sequence[float]) -> float:
+    highest, fall = values[0], 0.0
+    for value in values:
+        highest = max(highest, value)
+        fall = max(fall, highest - value)
+    return fall

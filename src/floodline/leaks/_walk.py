@@ -1,0 +1,267 @@
+"""One walk over everything that is reachable: how many, how long and how large each slot is."""
+
+from __future__ import annotations
+
+import contextvars
+import gc
+import types
+from collections import deque
+from typing import Any
+
+from floodline.leaks._anatomy import (
+    INERT,
+    Anatomy,
+    LruWrapper,
+    label_of,
+    mro_of,
+    names_of_module,
+    names_of_type,
+    size_of,
+)
+from floodline.leaks._frames import code_label, read_locals
+from floodline.leaks._slots import Slot, Slots
+
+PLAIN = INERT | {id(str), id(bytes), id(bytearray)}
+_DULL = frozenset(("__builtins__", "__loader__", "__spec__", "__doc__", "__module__"))
+MAX_NAMES = 200
+MAX_CAPTURED = 96
+
+
+class Held:
+    """One object in a captured slot, with what holds it; kept while suspects are looked at."""
+
+    __slots__ = ("holder", "value")
+
+    def __init__(self, holder: Any, value: Any) -> None:
+        self.holder, self.value = holder, value
+
+
+class Walk:
+    """Counts per slot, by the index of the slot; strong references are dropped with the walk."""
+
+    def __init__(self, slots: Slots, *, capture: frozenset[str] = frozenset()) -> None:
+        self.slots = slots
+        self.count: list[int] = []
+        self.length: list[int] = []
+        self.text: list[int] = []
+        self.bytes: list[int] = []
+        self.objects = 0
+        self.seen: set[int] = set()
+        self.captured: dict[str, list[Held]] = {}
+        self._capture = capture
+        self._plans: dict[int, Anatomy] = {}
+        self._kinds: list[type] = []  # keeps the ids in _plans valid
+        self._queue: deque[tuple[Any, Slot]] = deque()
+        self._variables: dict[int, Slot] = {}
+        self._holder: Any = None
+        self._expand = {
+            "container": self._container,
+            "text": self._instance,
+            "instance": self._instance,
+            "module": self._module,
+            "type": self._type,
+            "function": self._function,
+            "cache": self._cache,
+            "suspended": self._suspended,
+            "frame": self._opaque,
+            "opaque": self._opaque,
+        }
+
+    def skip(self, obj: Any) -> None:
+        """Count this object nowhere."""
+        self.seen.add(id(obj))
+
+    def push(self, obj: Any, slot: Slot) -> None:
+        """Count an object in a slot, once in the walk, and look into it later."""
+        if id(type(obj)) in INERT or id(obj) in self.seen:
+            return
+        self.seen.add(id(obj))
+        plan = self._plan(type(obj))
+        index = slot.index
+        if index >= len(self.count):
+            self._widen(index)
+        self.objects += 1
+        self.count[index] += 1
+        self.bytes[index] += size_of(obj, plan.base)
+        if plan.kind == "text":
+            self.text[index] += plan.length(obj) if plan.length else 0
+        elif plan.length is not None:
+            self.length[index] += plan.length(obj)
+        elif plan.kind == "cache":
+            self.length[index] += LruWrapper.cache_info(obj).currsize
+        if self._capture and slot.key in self._capture:
+            self._keep(obj, slot)
+        if plan.kind != "text" or plan.dict_of:
+            self._queue.append((obj, slot))
+
+    def run(self) -> None:
+        """Look into all that was pushed, nearest first."""
+        queue, plans, expand = self._queue, self._plans, self._expand
+        while queue:
+            obj, slot = queue.popleft()
+            plan = plans[id(type(obj))]
+            self._holder = obj
+            expand[plan.kind](obj, slot, plan)
+        self._holder = None
+
+    def _keep(self, obj: Any, slot: Slot) -> None:
+        kept = self.captured.setdefault(slot.key, [])
+        if len(kept) < MAX_CAPTURED:
+            kept.append(Held(self._holder, obj))
+
+    def _plan(self, kind: type) -> Anatomy:
+        plan = self._plans.get(id(kind))
+        if plan is None:
+            plan = self._plans[id(kind)] = Anatomy(kind)
+            self._kinds.append(kind)
+        return plan
+
+    def _container(self, obj: Any, slot: Slot, plan: Anatomy) -> None:
+        self._items(plan.items(obj), slot, "[*]")
+        if plan.base is dict:
+            self._items(list(dict.keys(obj)), slot, "[keys]")
+        if plan.dict_of or plan.slots:
+            self._attributes(obj, slot, plan)
+
+    def _items(self, items: list[Any], slot: Slot, label: str) -> None:
+        if not items:
+            return
+        kinds = set(map(id, map(type, items)))
+        if kinds <= INERT:
+            return
+        child = self.slots.child(slot, "", label)
+        if kinds <= PLAIN and not self._capture:
+            self._texts(items, child)
+            return
+        for item in items:
+            self.push(item, child)
+
+    def _texts(self, items: list[Any], slot: Slot) -> None:
+        texts = [item for item in items if id(type(item)) not in INERT]
+        index = slot.index
+        if index >= len(self.count):
+            self._widen(index)
+        self.objects += len(texts)
+        self.count[index] += len(texts)
+        self.text[index] += sum(map(len, texts))
+        self.bytes[index] += sum(size_of(text, type(text)) for text in texts)
+
+    def _widen(self, index: int) -> None:
+        for column in (self.count, self.length, self.text, self.bytes):
+            column.extend([0] * (index + 1 - len(column)))
+
+    def _instance(self, obj: Any, slot: Slot, plan: Anatomy) -> None:
+        self._attributes(obj, slot, plan)
+        if plan.hidden:
+            self._opaque(obj, slot, plan)
+
+    def _attributes(self, obj: Any, slot: Slot, plan: Anatomy) -> None:
+        for name, get in plan.slots:
+            try:
+                value = get(obj)
+            except AttributeError:  # never assigned
+                continue
+            self._named(value, slot, plan.label, "." + name)
+        names = plan.dict_of(obj) if plan.dict_of else None
+        if names is not None:
+            self._namespace(names, slot, plan.label)
+
+    def _namespace(self, names: Any, slot: Slot, anchor: str) -> None:
+        self.seen.add(id(names))
+        if dict.__len__(names) > MAX_NAMES:
+            self.seen.discard(id(names))
+            self.push(names, self.slots.child(slot, anchor, ".__dict__"))
+            return
+        for name, value in list(dict.items(names)):
+            self._named(value, slot, anchor, f".{name}" if type(name) is str else ".?")
+
+    def _named(self, value: Any, slot: Slot, anchor: str, label: str) -> None:
+        if id(type(value)) not in INERT and id(value) not in self.seen:
+            self.push(value, self.slots.child(slot, anchor, label))
+
+    def _module(self, obj: Any, slot: Slot, _: Anatomy) -> None:
+        names = names_of_module(obj)
+        self.seen.add(id(names))
+        label = slot.label if slot.parent is None else slot.key
+        for name, value in list(dict.items(names)):
+            if name in _DULL or types.ModuleType in mro_of(type(value)) or type(name) is not str:
+                continue
+            child = self.slots.child(slot, label, "." + name)
+            if type(value) is contextvars.ContextVar:
+                self._variables[id(value)] = child
+            self.push(value, child)
+
+    def _type(self, obj: Any, slot: Slot, _: Anatomy) -> None:
+        label = label_of(obj)
+        root = self.slots.root(label)
+        for name, value in list(names_of_type(obj).items()):
+            if name not in _DULL:
+                self._named(value, root, label, "." + name)
+        for base in mro_of(obj):
+            self.push(base, slot)
+
+    def _function(self, obj: Any, _: Slot, __: Anatomy) -> None:
+        code = obj.__code__
+        label = code_label(code, obj.__globals__)
+        root = self.slots.root(label)
+        for name, cell in zip(code.co_freevars, obj.__closure__ or (), strict=False):
+            for value in gc.get_referents(cell):
+                self._named(value, root, label, "{" + name + "}")
+            self.seen.add(id(cell))
+        defaults = obj.__defaults__ or ()
+        taken = code.co_varnames[: code.co_argcount]
+        for name, value in zip(taken[len(taken) - len(defaults) :], defaults, strict=False):
+            self._named(value, root, label, f"({name}=)")
+        for name, value in (obj.__kwdefaults__ or {}).items():
+            self._named(value, root, label, f"({name}=)")
+        self._function_names(obj, root, label)
+
+    def _function_names(self, obj: Any, root: Slot, label: str) -> None:
+        # `__dict__` would be made by asking for it
+        passed = (id(obj.__globals__), id(obj.__kwdefaults__))
+        for value in gc.get_referents(obj):
+            if type(value) is dict and id(value) not in passed and id(value) not in self.seen:
+                self._namespace(value, root, label)
+
+    def _cache(self, obj: Any, slot: Slot, _: Anatomy) -> None:
+        child = self.slots.child(slot, "", "[*]")
+        for value in gc.get_referents(obj):
+            if type(value) is dict and id(value) not in self.seen:
+                self.seen.add(id(value))
+                for held in gc.get_referents(value):
+                    self.push(held, child)
+            elif type(value) is types.FunctionType:
+                self.push(value, slot)
+            else:
+                self.push(value, child)
+
+    def _suspended(self, obj: Any, slot: Slot, plan: Anatomy) -> None:
+        for name in ("gi_frame", "cr_frame", "ag_frame"):
+            frame = getattr(obj, name, None)
+            if frame is not None:
+                self.frame(frame)
+        self._opaque(obj, slot, plan)
+
+    def frame(self, frame: types.FrameType) -> None:
+        """Name what the locals of a frame hold."""
+        label = code_label(frame.f_code, frame.f_globals)
+        root = self.slots.root(label)
+        for name, value in read_locals(frame).items():
+            self._named(value, root, label, f"(){name}")
+
+    def context(self, context: contextvars.Context) -> None:
+        """Name what the variables of a context hold."""
+        for variable, value in list(contextvars.Context.items(context)):
+            slot = self._variables.get(id(variable))
+            root = slot or self.slots.root(f"contextvars.{variable.name}")
+            self.push(value, self.slots.child(root, "", "→value"))
+
+    def _opaque(self, obj: Any, slot: Slot, _: Anatomy) -> None:
+        if type(obj) is contextvars.Context:
+            self.context(obj)
+            return
+        for value in gc.get_referents(obj):
+            if id(type(value)) in INERT or id(value) in self.seen:
+                continue
+            name = self._plan(type(value)).label.rpartition(".")[2]
+            self.push(value, self.slots.child(slot, "", "→" + name))

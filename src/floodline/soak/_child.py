@@ -1,0 +1,69 @@
+"""Runs a scenario in an interpreter that may have no floodline: `python _child.py REQUEST`.
+
+Standard library only. The package is taken from this file's own place, and nothing else of that
+place comes on the path.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+_floodline_engine = True  # the walk leaves this module out
+
+
+def _take_package() -> None:
+    home = Path(__file__).resolve().parents[1]
+    spec = importlib.util.spec_from_file_location(
+        "floodline", home / "__init__.py", submodule_search_locations=[str(home)]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["floodline"] = package
+    spec.loader.exec_module(package)
+
+
+def main(request: dict[str, Any]) -> int:
+    """Run what the request asks for, write the record, and return the exit status."""
+    from floodline.errors import ConfigError
+    from floodline.soak import Answer, Soak, load
+
+    def tell(done: int, total: int, phase: str) -> None:
+        told.write(f"{done} {total} {phase}\n")
+        told.flush()
+
+    progress, told = None, sys.stderr
+    if request.get("progress") is not None:
+        told = open(request["progress"], "w", encoding="utf-8")  # noqa: SIM115, PTH123  # open to the end
+        progress = tell
+    try:
+        scenario = load(Path(request["scenario"]))
+    except ConfigError as error:
+        print(f"floodline: {error}", file=sys.stderr)  # noqa: T201  # a command's message
+        return 2
+    except Exception as error:  # whatever the file does when it is imported
+        import traceback
+
+        why = "".join(traceback.format_exception(error))[-4000:]
+        answer = Answer(
+            verdict="undecided", where="unknown", rounds=request["rounds"], warmup=0,
+            why="the scenario could not be imported", errors=(why,),
+        )  # fmt: skip
+    else:
+        soak = Soak(
+            scenario, rounds=request["rounds"], warmup=request.get("warmup"), progress=progress
+        )
+        answer = soak.run()
+    record = {"answer": answer.as_dict(), "text": answer.text(), "exit": answer.exit_code}
+    Path(request["out"]).write_text(json.dumps(record), encoding="utf-8")
+    return answer.exit_code
+
+
+if __name__ == "__main__":
+    sys.path.pop(0)
+    _take_package()
+    sys.exit(main(json.loads(sys.argv.pop(1))))

@@ -1,0 +1,238 @@
+"""The run itself: warm up, sample between rounds, judge, then look for the feeding lines."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+import time
+import traceback
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from floodline._units import parse_count
+from floodline.errors import ConfigError
+from floodline.leaks import (
+    Close,
+    Feeder,
+    Series,
+    Slots,
+    Suspect,
+    Watch,
+    decide,
+    feeding_place,
+    find_candidates,
+    look_closer,
+    merge,
+    read_split,
+    survey,
+)
+from floodline.leaks._naming import last_name, module_of
+from floodline.soak._answer import Answer
+from floodline.soak._scenario import Scenario
+from floodline.soak._schedule import default_warmup, positions, traced_rounds
+
+BUDGET = 6.0  # seconds for all samples of a run
+WATCHED = 5
+
+Progress = Callable[[int, int, str], object]
+
+
+class Soak:
+    """One run of a scenario; `own` are objects of the caller whose growth is not the program's."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        rounds: int,
+        warmup: int | None = None,
+        own: tuple[Any, ...] = (),
+        progress: Progress | None = None,
+        budget: float = BUDGET,
+    ) -> None:
+        self.rounds = parse_count(rounds, "rounds")
+        self.warmup = default_warmup(rounds) if warmup is None else warmup
+        if not 0 <= self.warmup < rounds:
+            raise ConfigError(f"warmup={warmup} must be at least 0 and below rounds={rounds}")
+        self._scenario, self._budget, self._progress = scenario, budget, progress
+        self._slots = Slots()
+        self._series = Series(self._slots)
+        self._own = (*own, self, self._series)
+        self._done = 0
+        self._wanted: set[int] = set()
+
+    def run(self) -> Answer:
+        """Run to the end on this thread; an async scenario gets an event loop of its own."""
+        if self._scenario.asynchronous:
+            return asyncio.run(self.arun())
+        return _step_through(self.arun())
+
+    async def arun(self) -> Answer:
+        """Run on the event loop that is running."""
+        try:
+            await self._call(self._scenario.setup)
+            answer = await self._measure()
+            await self._call(self._scenario.teardown)
+        except Exception as error:  # whatever the scenario raises is its answer
+            return self._failed(error)
+        return answer
+
+    async def _measure(self) -> Answer:
+        last = self.rounds - traced_rounds(self.rounds)
+        for _ in range(self.warmup):
+            await self._round("warm-up")
+        await self._drain()
+        began = time.process_time()
+        survey(self._slots, own=self._own)  # makes room for itself; the next ones reuse it
+        gc.collect()
+        cost = time.process_time() - began
+        self._wanted = set(positions(max(1, self._done), last, cost, self._budget))
+        if self._done in self._wanted:
+            await self._sample()
+        while self._done < last:
+            await self._round("measuring")
+            if self._done in self._wanted:
+                await self._sample()
+        return await self._judge()
+
+    async def _judge(self) -> Answer:
+        found = find_candidates(self._series) if len(self._series) else None
+        chosen = (found.growing or found.rising) if found else []
+        close = merge(look_closer(self._slots, chosen, own=self._own)) if chosen else []
+        watches = await self._watch([one for one, _ in close[:WATCHED]])
+        suspects = [
+            _with_line(one.suspect(rank).but(echoes=echoes), one, watch)
+            for rank, ((one, echoes), watch) in enumerate(
+                zip(close, [*watches, *([None] * len(close))], strict=False), 1
+            )
+        ]
+        del close, watches
+        return self._answer(suspects)
+
+    async def _watch(self, close: list[Close]) -> list[Watch]:
+        """Run the rest of the rounds, with line events until each watched suspect was fed."""
+        watches = [one.watch() for one in close]
+        with Feeder(watches) as feeder:
+            while self._done < self.rounds:
+                if all(watch.hits for watch in watches):
+                    break
+                await self._round("tracing" if feeder.active else "finishing")
+        while self._done < self.rounds:
+            await self._round("finishing")
+        return watches
+
+    async def _round(self, phase: str) -> None:
+        if self._progress:
+            self._progress(self._done, self.rounds, phase)
+        await self._call(self._scenario.round, self._done)
+        self._done += 1
+
+    async def _call(self, function: Callable[..., Any], *arguments: Any) -> None:
+        result = function(*arguments)
+        if inspect.isawaitable(result):
+            await result
+
+    async def _drain(self) -> None:
+        """Let callbacks that are due run, then collect twice: a finalizer may make new garbage."""
+        if self._scenario.asynchronous:
+            for _ in range(20):
+                await asyncio.sleep(0)
+                if not getattr(asyncio.get_running_loop(), "_ready", ()):
+                    break
+        gc.collect()
+        gc.collect()
+
+    async def _sample(self) -> None:
+        await self._drain()
+        split = read_split()
+        walk = survey(self._slots, own=self._own)
+        self._series.add(self._done, walk, len(gc.get_objects()), split)
+
+    def _answer(self, suspects: list[Suspect]) -> Answer:
+        series = self._series
+        growing = [s for s in suspects if s.verdict == "growing"]
+        rising = [s for s in suspects if s.verdict != "growing"]
+        verdict = decide(series, growing, rising)
+        if verdict.verdict != "growing":
+            suspects = [s.but(verdict=verdict.verdict) for s in suspects]
+        names = ("malloc_used", "malloc_free", "malloc_mapped", "blocks")
+        return Answer(
+            verdict=verdict.verdict,
+            where=verdict.where,
+            rounds=self.rounds,
+            warmup=self.warmup,
+            bytes_per_round=_rate(series, "bytes"),
+            objects_per_round=_rate(series, "objects"),
+            rss_per_round=_rate(series, "rss"),
+            suspects=tuple(suspects),
+            needed_rounds=verdict.rounds,
+            why=verdict.why,
+            memory={f"{name}_per_round": _rate(series, name) for name in names},
+        )
+
+    def _failed(self, error: Exception) -> Answer:
+        lines = traceback.format_exception(error)
+        return Answer(
+            verdict="undecided",
+            where="unknown",
+            rounds=self.rounds,
+            warmup=self.warmup,
+            needed_rounds=self.rounds,
+            why=f"the scenario failed in round {self._done}",
+            errors=("".join(lines)[-4000:],),
+        )
+
+
+def _rate(series: Series, name: str) -> float:
+    values, rounds = series.process(name), series.rounds
+    if len(values) < 2 or rounds[-1] == rounds[0]:
+        return 0.0
+    return round((values[-1] - values[0]) / (rounds[-1] - rounds[0]), 2)
+
+
+def _with_line(suspect: Suspect, close: Close, watch: Watch | None) -> Suspect:
+    """Add the line that feeds: the cached function, else the traced line, else a static look."""
+    code = close.definition()
+    if code is not None:
+        return suspect.but(
+            file=code.co_filename, line=code.co_firstlineno, line_source="trace",
+            function=code.co_name,
+        )  # fmt: skip
+    place, source = (watch.place() if watch else None), "trace"
+    if place is None:
+        module = module_of(suspect.defined_in + ".x")
+        place = feeding_place(module, last_name(suspect.owner)) if module else None
+        source = "static"
+    if place is None:
+        return suspect
+    return suspect.but(
+        file=place.file, line=place.line, line_source=source, function=place.function
+    )
+
+
+def _step_through(work: Coroutine[Any, Any, Answer]) -> Answer:
+    """Run a coroutine that waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        answer: Answer = done.value
+        return answer
+    work.close()
+    raise ConfigError("a plain scenario waited for something; make its functions async")
+
+
+def run(
+    round: Callable[[int], Any],  # the word of a scenario file
+    *,
+    rounds: int = 200,
+    warmup: int | None = None,
+    setup: Callable[[], Any] | None = None,
+    teardown: Callable[[], Any] | None = None,
+    own: tuple[Any, ...] = (),
+    progress: Progress | None = None,
+) -> Answer:
+    """Call `round(i)` so many times and say what grows."""
+    parts = {k: v for k, v in (("setup", setup), ("teardown", teardown)) if v is not None}
+    scenario = Scenario(round, **parts)
+    return Soak(scenario, rounds=rounds, warmup=warmup, own=own, progress=progress).run()

@@ -1,0 +1,49 @@
+"""A scenario: what is set up, done in each round, and taken down."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from floodline.errors import ConfigError
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass(slots=True, frozen=True)
+class Scenario:
+    """Three functions, plain or async; if one of them is async, all run on one event loop."""
+
+    round: Callable[[int], Any]
+    setup: Callable[[], Any] = _nothing
+    teardown: Callable[[], Any] = _nothing
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether an event loop is needed."""
+        return any(map(inspect.iscoroutinefunction, (self.round, self.setup, self.teardown)))
+
+
+def load(path: Path) -> Scenario:
+    """Import a scenario file with its own folder first on the path, as Python does a script."""
+    if not path.is_file():
+        raise ConfigError(f"scenario {str(path)!r} is no file; give one that defines round(i)")
+    sys.path.insert(0, str(path.resolve().parent))
+    name = path.stem if path.stem.isidentifier() and path.stem not in sys.modules else "__soak__"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"scenario {str(path)!r} is no Python file; give one that ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    work = getattr(module, "round", None)
+    if not callable(work):
+        raise ConfigError(f"scenario {str(path)!r} defines no round(i); add `def round(i): ...`")
+    return Scenario(work, getattr(module, "setup", _nothing), getattr(module, "teardown", _nothing))
