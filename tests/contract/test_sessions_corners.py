@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from floodline import AsyncSessions, Conversation, Reason, Sessions
-from floodline.errors import CodecError, ConfigError, UnreadableRecord
+from floodline.errors import CodecError, ConfigError, SessionNotFound, UnreadableRecord
 from floodline.stores import MemoryStore
 
 
@@ -91,3 +91,29 @@ def test_a_factory_that_hides_its_type_is_told_how_to_name_it() -> None:
         ):
             pass
         sessions.close("a")
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_session_that_is_live_outlasts_the_retention_of_its_row(shared: bool) -> None:
+    clock, wall = Clock(), Clock()
+    with (
+        MemoryStore(wall=wall) as store,
+        Sessions(dict, store=store, retain="1 h", idle=None, clock=clock) as sessions,
+    ):
+        with sessions.use("a") as state:
+            state["n"] = 1
+        with sessions.use("a", shared=True) if shared else nullcontext():
+            wall.now += 7200
+            sessions.sweep()
+            assert store.count("sessions") == 0
+        with sessions.use("a") as state:
+            assert state == {"n": 1}
+        assert store.count("sessions") == 1
+        wall.now += 7200
+        sessions.sweep()
+        sessions.park("a")
+        assert store.count("sessions") == 1
+        wall.now += 7200
+        sessions.sweep()
+        with pytest.raises(SessionNotFound), sessions.use("a", create=False):
+            pass

@@ -6,7 +6,7 @@ from floodline import telemetry
 from floodline.errors import SessionConflict
 from floodline.sessions import _look
 from floodline.sessions._core import Core, Flow, SeeOut, StoreCall, who
-from floodline.sessions._entry import Hold
+from floodline.sessions._entry import LIVE, Hold
 from floodline.sessions._leases import acquire
 from floodline.sessions._leaving import discard, leave, release
 from floodline.sessions._opening import name_of, take_lease, where_taken
@@ -83,7 +83,16 @@ def _purge(core: Core, retain: float) -> Flow[None]:
         core.hook_failed("store.purge", "*", error)
         return
     core.counters.purged += len(ids)
-    core.locked(core.stored.deleted, sum(i not in core.table.entries for i in ids))
+    core.locked(_rows_gone, core, ids)
+
+
+def _rows_gone(core: Core, ids: list[str]) -> None:
+    """Take notice of deleted rows; one that is live, for readers say, is written when it leaves."""
+    live = [entry for one in ids if (entry := core.table.entries.get(one)) is not None]
+    for entry in live:
+        if entry.phase == LIVE and not entry.fence:
+            entry.version, entry.dirty = 0, True
+    core.stored.deleted(len(ids) - len(live))
 
 
 def _recount(core: Core) -> Flow[None]:
