@@ -24,12 +24,12 @@ class Container(telemetry.Holder, Protocol):
         ...
 
 
-def name_of(kind: str, name: str | None) -> str:
+def name_of(kind: str, name: object) -> str:
     """Return the user's name, or the next of `map-1`, `map-2`, …"""
     if name is None:
         return f"{kind}-{next(_numbers.setdefault(kind, itertools.count(1)))}"
-    if not name:
-        raise ConfigError("name='' is empty; give the container a name or leave it out")
+    if not isinstance(name, str) or not name:
+        raise ConfigError(f"name={name!r} must be a non-empty string; give one or leave it out")
     return name
 
 

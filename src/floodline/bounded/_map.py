@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Awaitable, Callable, ItemsView, Iterator, MutableMapping, ValuesView
 from functools import partial
-from itertools import repeat
 from typing import Any, Final, TypeVar, cast, overload
 
 from floodline._guard import Guard
@@ -86,8 +85,7 @@ class BoundedMap(MutableMapping[K, V]):
                 "weak=True cannot work with on_evict, as the evicted may come back; give only one"
             )
         self.name = name_of("map", name)
-        # without a bound on time it stands still, which costs a read less than asking whether
-        self._clock: Clock = bounds.forward(clock) if self._limits.timed else repeat(0.0).__next__
+        self._clock: Clock = bounds.forward(clock, timed=self._limits.timed)
         self._scale = bounds.scale(self.name, weigh, self._limits.max_bytes)
         self._weak, self._plain = weak, not weak and self._scale is None
         self._guard = Guard()
