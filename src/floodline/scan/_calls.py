@@ -145,7 +145,7 @@ class Calls:
             self.marks.append(Mark("handler", dotted(function), at(node), self.scope.name, guarded))
         callee = self.callee(function)
         if callee:
-            repeats = "while" if "while" in marks else "for" if "for" in marks else ""
+            repeats = next((mark for mark in ("once", "while", "for") if mark in marks), "")
             arguments = tuple(self.argument(item, name) for item in node.args)
             keywords = tuple(
                 f"{k.arg}={self.argument(k.value, name)}" for k in node.keywords if k.arg

@@ -37,6 +37,8 @@ class Paths:
         name = change.function.rpartition(".")[2] or "the module"
         if not change.function or change.function.endswith(":"):
             return Proof("grows while the module is loaded", REFUTED, at)
+        if "once" in change.marks:
+            return Proof("grows once, behind a flag", REFUTED, at)
         own = held.made[0].ref[:2] == "s:" and any(not m.function.endswith(":") for m in held.made)
         if (own or held.made[0].ref == "s:") and self._only_makes(function, 0):
             return Proof("grows while the instance is made", REFUTED, at)

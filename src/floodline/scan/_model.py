@@ -52,7 +52,7 @@ class Call(NamedTuple):
     function: str
     callee: str  # n:name, s:method, d:a.b.c, m:method (of something unknown), o:BASE|method
     line: int
-    repeats: str  # "", "for" or "while"
+    repeats: str  # "", "for", "while", or "once" behind a flag
     arguments: tuple[str, ...]  # origins, `r:REF`, `f:FUNCTION`
     keywords: tuple[str, ...]
     kept: str  # where an instance goes: s:attr, g:NAME, returned, local, argument, c:attr

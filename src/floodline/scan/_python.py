@@ -18,6 +18,7 @@ from floodline.scan._shape import (
     leaves,
     only_logs,
     returns_inner,
+    runs_once,
     tests_absence,
     tests_membership,
 )
@@ -57,7 +58,7 @@ class _Reader(Bindings):
         self.pairs = pairs_of(self.changes, self.risks)
 
     def block(self, body: list[ast.stmt], marks: frozenset[str]) -> None:
-        for statement in body:
+        for number, statement in enumerate(body):
             handler = _STATEMENTS.get(type(statement))
             if handler is None:
                 for value in ast.iter_child_nodes(statement):
@@ -69,6 +70,8 @@ class _Reader(Bindings):
                 marks = marks | {"absent"}
             elif type(statement) is ast.If and self._returns_at_limit(statement):
                 marks = marks | {"limit"}
+            elif type(statement) is ast.If and runs_once(statement, body[number + 1 :]):
+                marks = marks | {"once"}
 
     # definitions
 
@@ -148,7 +151,10 @@ class _Reader(Bindings):
         if not isinstance(decorator, ast.Call) and (callee := self.callee(decorator)):
             # to decorate is to call: once for a function of the module, each time for an inner one
             outer = self.scope.name
-            self.calls.append(Call(outer, callee, decorator.lineno, "", ("unknown",), (), "local"))
+            repeats = "once" if "once" in marks else ""
+            self.calls.append(
+                Call(outer, callee, decorator.lineno, repeats, ("unknown",), (), "local")
+            )
         name_of = last_name(called(decorator))
         if name_of not in ("lru_cache", "cache", "alru_cache"):
             return

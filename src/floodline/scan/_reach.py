@@ -60,6 +60,8 @@ class Reach:
                 queue.append(key)
         below: dict[str, set[str]] = {}
         for edge in self._program.edges:
+            if edge.repeats == "once":
+                continue
             below.setdefault(edge.caller, set()).add(edge.callee)
             known = self._often.get(edge.callee) == REPEATS or self.is_definition(edge.callee)
             if edge.repeats == "while" and not known:
@@ -155,6 +157,17 @@ class Reach:
                     queue.append(edge.caller)
         self._ancestors[function, owner] = frozenset(found)
         return self._ancestors[function, owner]
+
+    def descendants(self, function: str) -> frozenset[str]:
+        """Return all functions that this one can reach."""
+        found = {function}
+        queue = [function]
+        while queue:
+            for edge in self._program.edges_of.get(queue.pop(), ()):
+                if edge.callee not in found:
+                    found.add(edge.callee)
+                    queue.append(edge.callee)
+        return frozenset(found)
 
     def is_end(self, function: str) -> bool:
         """Whether a function ends something; with an argument it ends one item, not the whole."""

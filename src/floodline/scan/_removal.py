@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from floodline.scan._keys import MAKERS
@@ -109,13 +110,13 @@ class Removals:
         above = self._reach.ancestors(function, owner)
         if any(self._reach.runs_by_itself(item) and not self._ends(item) for item in above):
             return RUNS, f"{name}() runs by itself"
-        if self._loops(above):
+        if self._loops(item for item in above if not (owner and self._reach.ends(item, owner))):
             return RUNS, f"{name}() runs in a loop"
         if self._shares(above, growing):
             return RUNS, f"{name}() is called where it grows"
         return self._seldom(function, name, above, growing, owner)
 
-    def _loops(self, above: frozenset[str]) -> bool:
+    def _loops(self, above: Iterable[str]) -> bool:
         callers = self._program.callers
         return any(edge.repeats == "while" for item in above for edge in callers.get(item, ()))
 

@@ -41,6 +41,8 @@ RULES = {
              "remove, flush or refuse at the limit: Batch(sink, max_items=...)"),
         Rule("FLD202", "trimmed-copy-only", "{} is trimmed where it is read only",
              "trim the stored list: BoundedLog(max_items=...), Conversation"),
+        Rule("FLD205", "bounded-but-sibling-grows", "{} keeps what line {line} drops beside it",
+             "remove the key from both in one function, and call that"),
         Rule("FLD206", "exit-stack-grows", "{} takes more callbacks and is never unwound",
              "open one ExitStack per unit of work"),
         Rule("FLD301", "method-cache-keeps-self", "{} keeps every instance it was called on",

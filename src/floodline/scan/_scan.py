@@ -18,6 +18,7 @@ from floodline.scan._marked import marked
 from floodline.scan._model import FileFacts
 from floodline.scan._python import read
 from floodline.scan._rules import RULES
+from floodline.scan._siblings import siblings
 
 MANY_BYTES = 8 * 1024 * 1024
 
@@ -87,7 +88,11 @@ class Scan:
                 raise ConfigError(f"there is no rule {code!r}; `floodline explain` lists the rules")
         found = {
             (f.fingerprint, f.path, f.line): f
-            for f in (*self.judge.findings(), *marked(self.program, self.judge))
+            for f in (
+                *self.judge.findings(),
+                *marked(self.program, self.judge),
+                *siblings(self.program, self.judge),
+            )
             if (not chosen or f.rule.startswith(chosen)) and not f.rule.startswith(left_out or "-")
         }
         ordered = sorted(

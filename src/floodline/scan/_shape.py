@@ -36,6 +36,21 @@ def _parts(test: ast.expr) -> list[ast.expr]:
     return test.values if isinstance(test, ast.BoolOp) else [test]
 
 
+def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
+    """Whether `if done: return` stands before work that ends in `done = True`."""
+    if not isinstance(node.test, ast.Name | ast.Attribute) or not isinstance(
+        node.body[-1], ast.Return
+    ):
+        return False
+    flag = ast.unparse(node.test)
+    return any(
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Constant)
+        and any(ast.unparse(target) == flag for target in statement.targets)
+        for statement in rest
+    )
+
+
 def event_arm(test: ast.expr) -> str:
     """Return a mark for `x == "constant"`: branches of the same x exclude each other."""
     for part in _parts(test):
