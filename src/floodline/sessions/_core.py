@@ -30,7 +30,7 @@ from floodline.stores import Codec
 from floodline.telemetry import Reason
 
 T = TypeVar("T")
-_inherited: list[object] = []
+_inherited: list[object] = []  # floodline: bounded[what one fork inherits]
 
 # The requests are not frozen: one is made for each step of each use, and that costs three times
 # as much.

@@ -20,7 +20,7 @@ from floodline.telemetry import Reason, Stats
 
 V = TypeVar("V")
 OnLeave = Callable[[str, V, Reason], object]
-_inherited: list[object] = []
+_inherited: list[object] = []  # floodline: bounded[what one fork inherits]
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ _VACUUM_PAGES = 256
 _STALE_LEASE = 3600.0
 
 
-_inherited: list[object] = []
+_inherited: list[object] = []  # floodline: bounded[what one fork inherits]
 
 
 class _Culprit(Exception):
