@@ -174,8 +174,6 @@ class Calls:
             return
         value = node.args[-1] if node.args else None
         if name in APPENDS:
-            if name != "update" and isinstance(first, ast.List | ast.Tuple) and not first.elts:
-                return
             self.change("grow", found, name, node, "append", text, value, marks)
             return
         origin = self.scope.origin(first)

@@ -141,9 +141,9 @@ class Program:
                     function, _, name = alias.other[2:].rpartition(":")
                     self._given[f"{file.module}:{function}", name].append(one)
                 elif other in self.held and (one in self.held or alias.other[:2] == "l:"):
-                    self._unite(one, other)
+                    self._unite(one, other, alias.ref)
 
-    def _unite(self, one: str, other: str) -> None:
+    def _unite(self, one: str, other: str, ref: str = "") -> None:
         """`one` is the name that lives longer; what is known of `other` moves there."""
         one, other = self._same(one), self._same(other)
         if one == other:
@@ -152,6 +152,8 @@ class Program:
         self.same[other] = one
         if gone is not None:
             kept = self.held.setdefault(one, Held(one, gone.file))
+            if ref:
+                gone.made = [made._replace(ref=ref) for made in gone.made]
             for slot in ("made", "changes", "limits", "pairs", "slices"):
                 getattr(kept, slot).extend(getattr(gone, slot))
             kept.escapes = kept.escapes or gone.escapes
@@ -198,8 +200,6 @@ class Program:
         base, _, name = rest.rpartition("|")
         found = self.names.base_class(file.module, owner, base)
         if found:
-            if f"{found}.{name}" in self.names.classes:
-                return self._made(file, call, f"{found}.{name}")
             return self._on_class(found, name)
         if base.startswith("g:"):
             module = self.names.resolve(file.module, base[2:])

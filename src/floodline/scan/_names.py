@@ -47,11 +47,9 @@ class Names:
             if ":" not in target:
                 return f"{target}:"
             source, _, name = target.partition(":")
-            module, importer = self._absolute(module, source), module
+            module = self._absolute(module, source)
             if f"{module}.{name}" in self.modules and not self._has(module, name):
                 return f"{module}.{name}:"
-            if module == importer:
-                break
         return f"{module}:{name}"
 
     def _has(self, module: str, name: str) -> bool:
@@ -74,11 +72,9 @@ class Names:
         head, _, rest = text.partition(".")
         key = self.resolve(module, head)
         if rest:
-            key = key + rest if key.endswith(":") else f"{key}.{rest}"
-            if key not in self.classes and key.count(".") and ":" in key:
-                owner, _, tail = key.partition(":")
-                inner, _, name = tail.rpartition(".")
-                key = self.resolve(f"{owner}.{inner}" if inner else owner, name)
+            inner, _, name = rest.rpartition(".")
+            owner = key.rstrip(":").replace(":", ".")
+            key = self.resolve(f"{owner}.{inner}" if inner else owner, name)
         if key in self.classes:
             return key
         alike = self.by_simple_name.get(text.rpartition(".")[2], ())

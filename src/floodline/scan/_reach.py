@@ -121,7 +121,10 @@ class Reach:
             return not passed <= SELDOM
         if name.startswith("__") and name.endswith("__"):
             return name not in ENDING
-        if name.startswith("_") or "<" in function.name or name in ENDING:
+        if "<" in function.name:
+            outer = self._program.names.functions.get(key.rpartition(".<locals>.")[0])
+            return outer is not None and outer.returns_inner
+        if name.startswith("_") or name in ENDING:
             return False
         callers = [e for e in self._program.callers.get(key, ()) if e.caller != key]
         if name.startswith((*PREPARING, *REGISTERING)) or function.returns_inner:

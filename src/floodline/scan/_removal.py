@@ -132,15 +132,9 @@ class Removals:
     def _seldom(
         self, function: str, name: str, above: frozenset[str], growing: list[str], owner: str
     ) -> tuple[str, str]:
-        ends = [item for item in above if owner and self._reach.ends(item, owner)]
-        tops = [item for item in above if not self._program.callers.get(item)]
-        if ends and all(self._ends(item) for item in tops):
-            return END, f"{name}() runs only when its owner ends"
-        roots = {item for item in above if not self._reach.is_called(item) or item == function}
-        if all(self._ends(item) for item in above if not item.endswith(":")) or name in (
-            "__del__", "__exit__", "__aexit__",
-        ):  # fmt: skip
-            return END, f"{name}() runs only when everything ends"
+        tops = [item for item in above if self._is_top(item, owner)]
+        if tops and all(self._ends(item) for item in tops):
+            return END, f"{name}() runs only when something ends"
         if any(self._reach.is_passed(item) for item in above):
             if self._reach.is_seldom(function):
                 return END, f"{name}() runs only at the end of the process"
@@ -148,11 +142,14 @@ class Removals:
         makers = all(self._last(item) in MAKERS or item == function for item in above)
         if makers and len(above) > 1:
             return NEVER, f"{name}() is called only while an instance is made"
-        if not self._reach.is_called(function) or roots <= {function}:
+        if not self._reach.is_called(function):
             return self._uncalled(function, name, growing)
-        if any(self._reach.often(item) != STARTS for item in roots - {function}):
-            return self._explicit(name, roots)
+        if any(self._reach.often(item) != STARTS for item in tops):
+            return PUBLIC, f"{name}() is reached from a public function"
         return NEVER, f"{name}() is called at start-up only"
+
+    def _is_top(self, item: str, owner: str) -> bool:
+        return not self._program.callers.get(item) or bool(owner and self._reach.ends(item, owner))
 
     def _uncalled(self, function: str, name: str, growing: list[str]) -> tuple[str, str]:
         found = self._program.names.functions.get(function)
@@ -162,11 +159,6 @@ class Removals:
         if dunder or (public and (self._library or not used)):
             return PUBLIC, f"{name}() is there for callers"
         return NEVER, f"nobody calls {name}()"
-
-    def _explicit(self, name: str, roots: set[str]) -> tuple[str, str]:
-        if all(self._ends(item) for item in roots):
-            return END, f"{name}() is reached only when something ends"
-        return PUBLIC, f"{name}() is reached from a public function"
 
     def _ends(self, function: str) -> bool:
         return self._reach.is_end(function)

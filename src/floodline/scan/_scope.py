@@ -45,7 +45,6 @@ class Scope:
 
     def reference(self, node: ast.expr) -> Found | None:
         """Return which container an expression means and how deep inside it, if that is known."""
-        kind = type(node)
         if isinstance(node, ast.Name):
             return self._name(node.id)
         if isinstance(node, ast.Attribute):
@@ -57,8 +56,8 @@ class Scope:
             if node.func.attr in INSIDE:
                 below = self.reference(node.func.value)
                 return (below[0], below[1] + 1) if below else None
-        elif kind is ast.NamedExpr:
-            return self.reference(node.value)  # type: ignore[attr-defined]  # kind says which
+        elif isinstance(node, ast.NamedExpr):
+            return self.reference(node.value)
         return None
 
     def _name(self, name: str) -> Found | None:

@@ -139,8 +139,6 @@ def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -
             for item in statement.items:
                 if item.optional_vars is not None:
                     _bound(item.optional_vars, scope)
-        elif isinstance(statement, ast.Import | ast.ImportFrom):
-            continue
         if kind in _BLOCKS:
             for field in ("body", "orelse", "finalbody"):
                 stack.extend(getattr(statement, field, ()))
