@@ -45,13 +45,19 @@ class Page(list[Message]):
 
 
 def parse_archive(archive: Any) -> ArchiveLike | None:
-    """Return the archive if it can be one; a coroutine function cannot, an append waits for it."""
+    """Return the archive if it can be one, or the one that a store has beside its sessions.
+
+    A coroutine function cannot be one, because an append waits for it.
+    """
     if archive is None or isinstance(archive, Archive):
         return archive
+    beside = getattr(archive, "archive", None)
+    if isinstance(beside, Archive):
+        return beside
     if not callable(archive) or inspect.iscoroutinefunction(archive):
         raise ConfigError(
             f"archive={archive!r} cannot be used; give a plain callable that takes a list of "
-            "messages, or floodline.stores.SQLiteArchive"
+            "messages, a SQLiteStore, or floodline.stores.SQLiteArchive"
         )
     return archive  # type: ignore[no-any-return]  # callable, which is all that can be asked
 

@@ -7,8 +7,9 @@ import os
 import time
 import weakref
 from _thread import get_ident
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from floodline._time import Clock
 from floodline._units import Duration, parse_choice, parse_duration
@@ -17,6 +18,9 @@ from floodline.stores._calls import AwaitedCalls, BlockingCalls
 from floodline.stores._clock import machine_clock
 from floodline.stores._database import Database
 from floodline.stores._writer import Writer
+
+if TYPE_CHECKING:
+    from floodline.stores._archive import SQLiteArchive
 
 _FORK_PATIENCE = 10.0
 
@@ -43,6 +47,7 @@ class SQLiteStore(BlockingCalls):
         busy_timeout: Duration = "5 s",
     ) -> None:
         self.path = _checked(path)
+        self._synchronous = synchronous
         database = Database(
             self.path,
             synchronous=parse_choice(synchronous, "synchronous", ("normal", "full")),
@@ -69,10 +74,19 @@ class SQLiteStore(BlockingCalls):
         """
         return self._writer.is_writer_thread()
 
+    @cached_property
+    def archive(self) -> SQLiteArchive:
+        """An archive of conversations in the same file, closed with the store."""
+        from floodline.stores._archive import SQLiteArchive
+
+        return SQLiteArchive(self.path, synchronous=self._synchronous)
+
     def close(self) -> None:
         """Finish what was asked before and let go of thread and file; idempotent."""
         self._finalizer.detach()
         self._writer.close()
+        if "archive" in self.__dict__:
+            self.archive.close()
 
     async def _close_soon(self) -> None:
         await asyncio.to_thread(self.close)

@@ -1,12 +1,14 @@
 """Corners of histories that a first user meets."""
 
 import pickle
+from pathlib import Path
 
 import pytest
 
 from floodline import Conversation
-from floodline.errors import ConfigError, MalformedMessage, PinsTooLarge
+from floodline.errors import ConfigError, MalformedMessage, PinsTooLarge, StoreClosed
 from floodline.history import check
+from floodline.stores import MemoryStore, SQLiteStore
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
@@ -70,3 +72,20 @@ def test_the_window_for_anthropic_has_results_before_text_however_they_came():
     assert window[-1]["content"] == [one, two, text]
     assert check(window, provider="anthropic", in_flight=False) == []
     assert chat[2]["content"] == [text, one]  # what is stored stays as it came
+
+
+def test_a_sqlite_store_may_be_the_archive_and_closes_it(tmp_path: Path) -> None:
+    with SQLiteStore(tmp_path / "agent.db") as store:
+        chat = Conversation(max_messages=2, archive=store)
+        for n in range(6):
+            chat.append({"role": "user", "content": f"{n}"})
+        said = [message["content"] for message in [*chat.archived(), *chat]]
+        assert said == ["0", "1", "2", "3", "4", "5"]
+        archive = store.archive
+    with pytest.raises(StoreClosed):
+        archive.conversations()
+
+
+def test_a_store_without_an_archive_is_refused_with_what_can_be_given() -> None:
+    with pytest.raises(ConfigError, match="SQLiteStore"):
+        Conversation(archive=MemoryStore())
