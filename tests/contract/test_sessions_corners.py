@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from contextlib import closing, nullcontext
@@ -11,8 +12,15 @@ from typing import Any
 import pytest
 
 from floodline import AsyncSessions, Conversation, Reason, Sessions
-from floodline.errors import CodecError, ConfigError, SessionNotFound, UnreadableRecord
+from floodline.errors import (
+    CodecError,
+    ConfigError,
+    SaveFailed,
+    SessionNotFound,
+    UnreadableRecord,
+)
 from floodline.stores import MemoryStore
+from worker_threads import Faulty
 
 
 class Clock:
@@ -117,3 +125,50 @@ def test_a_session_that_is_live_outlasts_the_retention_of_its_row(shared: bool) 
         sessions.sweep()
         with pytest.raises(SessionNotFound), sessions.use("a", create=False):
             pass
+
+
+class Blocking(Faulty):
+    aio = None  # so that asyncio meets the faults too, in threads
+
+
+def test_a_with_block_says_what_the_store_did_not_take_and_keeps_it() -> None:
+    store = Blocking()
+    sessions = Sessions(dict, store=store, durability="park")
+    shutdown = sessions.shutdown
+    sessions.shutdown = lambda: shutdown(grace=0)  # type: ignore[assignment,misc]  # no patience
+
+    def block() -> None:
+        with sessions:
+            with sessions.use("alice") as state:
+                state["turns"] = 1
+            store.fail("save", "acquire")
+
+    with pytest.raises(SaveFailed, match="1 sessions of 'sessions' could not be saved"):
+        block()
+    with pytest.raises(ZeroDivisionError) as raised, sessions:
+        raise ZeroDivisionError
+    assert "could not be saved" in raised.value.__notes__[0]
+    store.fail()
+    assert shutdown(grace=0) == 0
+    assert store.load("sessions", "alice") is not None
+
+
+def test_an_async_with_block_says_what_the_store_did_not_take() -> None:
+    store = Blocking()
+
+    async def block(sessions: AsyncSessions[Any]) -> None:
+        async with sessions:
+            async with sessions.use("alice") as state:
+                state["turns"] = 1
+            store.fail("save", "acquire")
+
+    async def main() -> None:
+        sessions = AsyncSessions(dict, store=store, durability="park")
+        shutdown = sessions.shutdown
+        sessions.shutdown = lambda: shutdown(grace=0)  # type: ignore[assignment,misc]  # as above
+        with pytest.raises(SaveFailed, match="could not be saved"):
+            await block(sessions)
+        store.fail()
+        assert await shutdown(grace=1) == 0
+
+    asyncio.run(main())

@@ -197,8 +197,11 @@ class AsyncSessions(SessionsBase[S]):
     async def __aenter__(self) -> AsyncSessions[S]:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(
+        self, _type: object, error: BaseException | None, _traceback: object
+    ) -> None:
         await self.shutdown()
+        self._tell_unsaved(error)
 
     # ---- driving
 

@@ -14,7 +14,7 @@ from floodline._factory import takes_key
 from floodline._time import Clock, monotonic
 from floodline._units import Duration, Size
 from floodline.bounded import Pressure
-from floodline.errors import ConfigError, SessionNotFound
+from floodline.errors import ConfigError, SaveFailed, SessionNotFound
 from floodline.sessions import _look
 from floodline.sessions._core import Core, Hooks
 from floodline.sessions._entry import Entry
@@ -224,6 +224,19 @@ class SessionsBase(Generic[S]):
                 self._at_exit()
             except Exception as error:
                 core.hook_failed("__del__", "*", error)
+
+    def _tell_unsaved(self, error: BaseException | None) -> None:
+        """Say at the end of a `with` block what the store did not take; it is still in memory."""
+        unsaved = len(self._core.table.unsaved)
+        if not unsaved:
+            return
+        text = (
+            f"{unsaved} sessions of {self.name!r} could not be saved and are still in memory; "
+            "mend the store and call shutdown() again"
+        )
+        if error is None:
+            raise SaveFailed(text)
+        error.add_note(f"floodline: {text}")
 
     def _say_shut_down(self, left: int) -> None:
         telemetry.unregister(self)

@@ -167,8 +167,9 @@ class Sessions(SessionsBase[S]):
     def __enter__(self) -> Sessions[S]:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
         self.shutdown()
+        self._tell_unsaved(error)
 
     # ---- driving
 
