@@ -165,7 +165,7 @@ def test_an_async_with_block_says_what_the_store_did_not_take() -> None:
     async def main() -> None:
         sessions = AsyncSessions(dict, store=store, durability="park")
         shutdown = sessions.shutdown
-        sessions.shutdown = lambda: shutdown(grace=0)  # type: ignore[assignment,misc]  # as above
+        sessions.shutdown = lambda: shutdown(grace=0.2)  # type: ignore[assignment,misc]  # as above
         with pytest.raises(SaveFailed, match="could not be saved"):
             await block(sessions)
         store.fail()
