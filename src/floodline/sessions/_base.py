@@ -227,7 +227,8 @@ class SessionsBase(Generic[S]):
 
     def _tell_unsaved(self, error: BaseException | None) -> None:
         """Say at the end of a `with` block what the store did not take; it is still in memory."""
-        unsaved = len(self._core.table.unsaved)
+        left = list(self._core.table.entries.values())
+        unsaved = sum(entry.dirty and entry.holder is None for entry in left)
         if not unsaved:
             return
         text = (
