@@ -146,6 +146,7 @@ class Calls:
         callee = self.callee(function)
         if callee:
             repeats = next((mark for mark in ("once", "while", "for") if mark in marks), "")
+            kept = "main" if "main" in marks else kept
             arguments = tuple(self.argument(item, name) for item in node.args)
             keywords = tuple(
                 f"{k.arg}={self.argument(k.value, name)}" for k in node.keywords if k.arg

@@ -68,8 +68,11 @@ class Holders:
         makings = [m for kind in kinds for m in self._program.makings.get(kind, ())]
         proofs = [self._kept(owner, making, depth) for making in makings]
         best = next((p for p in proofs if p.state == PROVED), None)
-        if best:
+        passing = [p for p in proofs if p.state == REFUTED]
+        if best and not passing:
             return best
+        if best:
+            return Proof(f"{best.claim}, but others pass: {passing[0].claim}", UNKNOWN, best.at)
         public = not found.name.startswith("_")
         if self._library and public:
             return Proof("a public class of a library, assumed to live long", ASSUMED, at)
@@ -83,6 +86,8 @@ class Holders:
         name = owner.rpartition(":")[2]
         at = place(making.path, making.line)
         often = self._reach.often(making.function)
+        if making.kept == "main":
+            return Proof(f"{name} is made where the file runs as a program", UNKNOWN, at)
         if making.kept[:2] == "g:" or making.kept.startswith("o:g:"):
             return Proof(f"{name} is kept by the module", PROVED, at)
         if making.kept[:2] == "c:":

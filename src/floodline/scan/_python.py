@@ -147,7 +147,7 @@ class _Reader(Bindings):
         decorator: ast.expr,
         marks: frozenset[str],
     ) -> None:
-        self.expression(decorator, marks)
+        self.expression(decorator, marks, kept="decorator")
         if not isinstance(decorator, ast.Call) and (callee := self.callee(decorator)):
             # to decorate is to call: once for a function of the module, each time for an inner one
             outer = self.scope.name
@@ -171,6 +171,8 @@ class _Reader(Bindings):
     def if_(self, node: ast.If, marks: frozenset[str]) -> None:
         self.expression(node.test, marks)
         inside = marks | {"branch"}
+        if not self.scope.name and "__name__" in ast.dump(node.test):
+            inside |= {"main"}
         if arm := event_arm(node.test):
             inside |= {arm}
         if tests_membership(node):

@@ -45,6 +45,8 @@ class Reach:
         self._library = library
         self._often: dict[str, str] = {}
         self._ancestors: dict[tuple[str, str], frozenset[str]] = {}
+        # what `@factory(...)` returns runs where a function is defined, and not when it is called
+        self._factories = {e.callee for e in program.edges if e.call.kept == "decorator"}
         self._spread()
 
     def often(self, function: str) -> str:
@@ -82,7 +84,8 @@ class Reach:
         for key, function in self._program.names.functions.items():
             name = function.name.rpartition(".")[2]
             uncalled = key not in self._often and not self._program.callers.get(key)
-            if uncalled and name.startswith(PREPARING):
+            defines = key.rpartition(".<locals>.")[0] in self._factories
+            if uncalled and (defines or name.startswith(PREPARING)):
                 self._often[key] = STARTS
                 queue.append(key)
         for key in self._program.by_reference:
@@ -122,8 +125,9 @@ class Reach:
         if name.startswith("__") and name.endswith("__"):
             return name not in ENDING
         if "<" in function.name:
-            outer = self._program.names.functions.get(key.rpartition(".<locals>.")[0])
-            return outer is not None and outer.returns_inner
+            above = key.rpartition(".<locals>.")[0]
+            outer = self._program.names.functions.get(above)
+            return outer is not None and outer.returns_inner and above not in self._factories
         if name.startswith("_") or name in ENDING:
             return False
         callers = [e for e in self._program.callers.get(key, ()) if e.caller != key]

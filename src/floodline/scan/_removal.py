@@ -12,6 +12,15 @@ from floodline.scan._proof import PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._reach import ENDING, STARTS, Reach
 
 RUNS, PUBLIC, EVENT, END, NEVER, NONE = "runs", "public", "event", "end", "never", "none"
+COUNTERPARTS = {
+    "__exit__": ("__enter__", "__init__"),
+    "__aexit__": ("__aenter__", "__init__"),
+    "stop": ("start",),
+    "close": ("open", "__init__", "connect"),
+    "aclose": ("open", "__init__", "connect"),
+    "disconnect": ("connect",),
+    "__del__": ("__init__", "__new__"),
+}
 RANK = [RUNS, PUBLIC, EVENT, END, NEVER]
 
 
@@ -132,6 +141,8 @@ class Removals:
     def _seldom(
         self, function: str, name: str, above: frozenset[str], growing: list[str], owner: str
     ) -> tuple[str, str]:
+        if self._opens(function, growing):
+            return RUNS, f"{name}() undoes what its counterpart did"
         tops = [item for item in above if self._is_top(item, owner)]
         if tops and all(self._ends(item) for item in tops):
             return END, f"{name}() runs only when something ends"
@@ -147,6 +158,12 @@ class Removals:
         if any(self._reach.often(item) != STARTS for item in tops):
             return PUBLIC, f"{name}() is reached from a public function"
         return NEVER, f"{name}() is called at start-up only"
+
+    def _opens(self, function: str, growing: list[str]) -> bool:
+        """Whether it grows where something begins and shrinks where the same thing ends."""
+        last = COUNTERPARTS.get(self._last(function), ())
+        home = function.rpartition(".")[0]
+        return all(g.rpartition(".")[0] == home and self._last(g) in last for g in growing)
 
     def _is_top(self, item: str, owner: str) -> bool:
         return not self._program.callers.get(item) or bool(owner and self._reach.ends(item, owner))

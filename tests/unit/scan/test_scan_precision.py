@@ -1,0 +1,106 @@
+"""What real code taught: shapes that looked like leaks and were none."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from floodline.scan import Scan
+
+
+def reported(folder, code: str) -> list[str]:
+    (folder / "app.py").write_text(dedent(code), encoding="utf-8")
+    findings = Scan([folder]).report().findings
+    return [f"{f.rule} {f.symbol} {f.confidence}" for f in findings if f.confidence != "low"]
+
+
+TABLE = """
+    class Table:
+        def __init__(self):
+            self.rows = []
+
+        def row(self, values):
+            self.rows.append(values)
+
+    def show(values):
+        table = Table()
+        table.row(values)
+        return str(table)
+"""
+
+
+def test_a_class_of_which_some_instances_pass_is_not_certain(tmp_path):
+    assert reported(tmp_path, TABLE) == []
+    assert reported(tmp_path, TABLE + "\n    table = Table()\n") == ["FLD101 app.Table.rows medium"]
+
+
+def test_what_is_made_where_the_file_runs_as_a_program_is_not_certain(tmp_path):
+    code = """
+        class Log:
+            def __init__(self):
+                self.lines = []
+
+            def write(self, line):
+                self.lines.append(line)
+
+        if __name__ == "__main__":
+            log = Log()
+            log.write("started")
+    """
+    assert reported(tmp_path, code) == []
+    (tmp_path / "other.py").write_text(
+        "from app import Log\n\ndef f(log: Log):\n    log.write(1)\n"
+    )
+    assert reported(tmp_path, code) == ["FLD101 app.Log.lines medium"]
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends"),
+    [("__enter__", "__exit__"), ("start", "stop"), ("connect", "disconnect"), ("open", "close")],
+)
+def test_what_begins_and_ends_together_is_a_pair(tmp_path, begins, ends):
+    code = f"""
+        class Timer:
+            def __init__(self):
+                self.stack = []
+
+            def {begins}(self):
+                self.stack.append(1)
+
+            def {ends}(self, *error):
+                self.stack.pop()
+
+        timer = Timer()
+    """
+    assert reported(tmp_path, code) == []
+
+
+def test_a_decorator_factory_fills_its_table_where_functions_are_defined(tmp_path):
+    code = """
+        table = {}
+
+        def special(name):
+            def wrapper(function):
+                table[name] = function
+                return function
+            return wrapper
+
+        @special("len")
+        def f(): ...
+    """
+    assert reported(tmp_path, code) == []
+
+
+def test_a_function_that_calls_its_inner_one_keeps_nothing(tmp_path):
+    code = """
+        def numbered(names):
+            seen = []
+
+            def number(name):
+                seen.append(name)
+                return len(seen)
+
+            return {name: number(name) for name in names}
+    """
+    assert reported(tmp_path, code) == []
