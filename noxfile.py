@@ -79,6 +79,7 @@ _show_all_pyenv_versions()
 def lint(session: nox.Session) -> None:
     session.run(*PLAIN, "ruff", "check", external=True)
     session.run(*PLAIN, "ruff", "format", "--check", external=True)
+    session.run(*PLAIN, "floodline", "scan", "src", external=True)
 
 
 @nox.session(venv_backend="none")
