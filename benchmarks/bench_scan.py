@@ -2,8 +2,8 @@
 
     python benchmarks/bench_scan.py [--quick] [FOLDER]
 
-The default is the standard library of this Python; `--quick` takes its `asyncio` alone. Seconds are those of the
-processor, so a busy machine changes little. pylint is slow: it gets a small part of the tree.
+The default is the standard library of this Python; `--quick` takes its `asyncio` alone. Seconds are
+those of the processor, so a busy machine changes little. pylint is slow: it gets a small part.
 """
 
 from __future__ import annotations
