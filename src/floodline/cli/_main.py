@@ -14,7 +14,11 @@ from floodline.errors import FloodlineError
 USAGE = 2
 
 # command → the module of floodline.cli that has it as `command`, and its line in `--help`
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "scan": ("_scan", "Find containers in source code that only grow."),
+    "explain": ("_explain", "Explain a rule of scan."),
+    "soak": ("_soak", "Run a scenario many rounds and say what grows."),
+}
 
 
 class _Commands(click.Group):

@@ -6,7 +6,9 @@ length, its class and its attributes, and is not asked.
 
 from __future__ import annotations
 
+import _thread
 import functools
+import struct
 import sys
 import types
 from collections import deque
@@ -18,6 +20,7 @@ names_of_type: Callable[[type], Any] = type.__dict__["__dict__"].__get__
 names_of_module: Callable[[types.ModuleType], dict[str, Any]] = (
     type.__dict__["__dict__"].__get__(types.ModuleType)["__dict__"].__get__
 )
+basic_size: Callable[[type], int] = type.__dict__["__basicsize__"].__get__
 _module: Callable[[type], object] = type.__dict__["__module__"].__get__
 _qualname: Callable[[type], object] = type.__dict__["__qualname__"].__get__
 
@@ -65,6 +68,11 @@ def label_of(kind: type) -> str:
     return f"{module}.{name}" if type(module) is str and module != "builtins" else name
 
 
+def derives(kind: type, base: type) -> bool:
+    """Tell whether a class has another one among its bases, without its metaclass."""
+    return any(one is base for one in mro_of(kind))
+
+
 def is_standard(label: str) -> bool:
     """Tell whether a dotted name starts in the standard library or the interpreter."""
     first = label.split(".", 1)[0]
@@ -76,18 +84,19 @@ def is_standard(label: str) -> bool:
 class Anatomy:
     """What one type is made of: its kind, how to count and list it, and its named attributes."""
 
-    __slots__ = ("base", "dict_of", "hidden", "kind", "label", "length", "slots", "standard")
+    __slots__ = ("base", "dict_of", "hidden", "kind", "label", "length", "local", "slots")
 
     def __init__(self, kind: type) -> None:
         mro = mro_of(kind)
+        bases = set(map(id, mro))  # a metaclass may define `==`
         self.label = label_of(kind)
-        self.standard = is_standard(self.label)
-        self.length = next((count for base, count in _LENGTHS if base in mro), None)
-        self.base = next((base for base, _ in _LENGTHS if base in mro), None)
-        self.kind = _kind_of(kind, mro, self.base)
+        self.local = id(_thread._local) in bases
+        self.length = next((count for base, count in _LENGTHS if id(base) in bases), None)
+        self.base = next((base for base, _ in _LENGTHS if id(base) in bases), None)
+        self.kind = _kind_of(kind, bases, self.base)
         # state in C that only the collector's view shows; a container's is its items
         self.hidden = self.base is None and any(
-            base is not object and not _is_heap(base) for base in mro
+            base is not object and not _made_in_python(base) for base in mro
         )
         self.dict_of: Callable[[Any], Any] | None = None
         self.slots: list[tuple[str, Callable[[Any], Any]]] = []
@@ -96,11 +105,10 @@ class Anatomy:
 
     def _find_attributes(self, mro: tuple[type, ...]) -> None:
         for base in mro:
-            if not _is_heap(base):
-                continue
             for name, value in list(names_of_type(base).items()):
                 if type(value) is types.MemberDescriptorType:
-                    self.slots.append((name, value.__get__))
+                    if _is_heap(base):
+                        self.slots.append((name, value.__get__))
                 elif name == "__dict__" and type(value) is types.GetSetDescriptorType:
                     self.dict_of = value.__get__
 
@@ -121,6 +129,17 @@ def _is_heap(kind: type) -> bool:
     return bool(flags & (1 << 9))
 
 
+def _made_in_python(kind: type) -> bool:
+    """Tell whether a class adds nothing to its base but slots, a dict and weak references."""
+    if not _is_heap(kind):
+        return False
+    base: type = type.__dict__["__base__"].__get__(kind)
+    names = names_of_type(kind)
+    slots = sum(type(value) is types.MemberDescriptorType for value in names.values())
+    own = slots + ("__dict__" in names) + ("__weakref__" in names)
+    return basic_size(kind) - basic_size(base) <= own * struct.calcsize("P")
+
+
 _KINDS: tuple[tuple[type, str], ...] = (
     (type, "type"),
     (types.ModuleType, "module"),
@@ -133,16 +152,16 @@ _KINDS: tuple[tuple[type, str], ...] = (
 )
 
 
-def _kind_of(kind: type, mro: tuple[type, ...], base: type | None) -> str:
+def _kind_of(kind: type, bases: set[int], base: type | None) -> str:
     if base is not None:
         return "text" if base in TEXT else "container"
     for known, name in _KINDS:
-        if known in mro:
+        if id(known) in bases:
             return name
     return "instance" if _is_heap(kind) else "opaque"
 
 
 def size_of(obj: Any, base: type | None) -> int:
     """Return the bytes of one object alone, by the builtin that made its memory layout."""
-    size: int = _SIZES[base](obj) if base is not None else object.__sizeof__(obj)
+    size: int = _SIZES[base](obj) if base is not None else basic_size(type(obj))
     return size

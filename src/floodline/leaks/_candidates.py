@@ -22,6 +22,7 @@ class Candidate:
     column: str
     trend: Trend
     bytes_rate: float
+    size: int
 
 
 @dataclass(slots=True, frozen=True)
@@ -43,8 +44,7 @@ def find_candidates(series: Series) -> Candidates:
         for column in ("length", "text"):
             figures = _judge(series, index, column, tests)
             if figures.kind != "flat" and not _explained(series, index, column, counts[index]):
-                rate = below.get(index, 0.0)
-                found.append(Candidate(series.slots.all[index], column, figures, rate))
+                found.append(_candidate(series, index, column, figures, below))
     if not any(one.trend.kind == "growing" for one in found):
         found += _chains(series, counts, below, {one.slot.index for one in found})
     return Candidates(
@@ -76,14 +76,21 @@ def _chains(
         if count.kind == "flat" or index in known:
             continue
         if parent is None or counts.get(parent.index, FLAT).kind == "flat":
-            yield Candidate(slot, "count", count, below.get(index, 0.0))
+            yield _candidate(series, index, "count", count, below)
+
+
+def _candidate(
+    series: Series, index: int, column: str, figures: Trend, below: dict[int, float]
+) -> Candidate:
+    slot, size = series.slots.all[index], series.last(index, column)
+    return Candidate(slot, column, figures, below.get(index, 0.0), size)
 
 
 def _bytes_below(series: Series, changed: list[int]) -> dict[int, float]:
     """Return how many bytes a round each slot gained, with all that hangs below it."""
     below: dict[int, float] = {}
     rounds = series.rounds
-    span = max(1, rounds[-1] - rounds[0])
+    span = max(1, median(rounds[-3:]) - median(rounds[:3]))
     for index in changed:
         values = series.column(index, "bytes")
         gain = (median(values[-3:]) - median(values[:3])) / span

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import types
@@ -13,30 +14,57 @@ from floodline.leaks._anatomy import is_standard
 from floodline.leaks._frames import code_label, is_ours
 from floodline.leaks._source import Place
 
+MAX_STAYED = 10_000
 Length = Callable[[], int]
 
 
 class Watch:
-    """The lengths of the containers of one suspect, and the lines at which they grew."""
+    """The lengths of the containers of one suspect, and the lines whose growth has stayed.
+
+    What a later line removes takes the newest growth away with it, so that the line which fills
+    and empties in turn is not shown, but the one that nothing answers.
+    """
 
     def __init__(self, lengths: list[Length], owner: str, *, private: str | None = None) -> None:
         self.lengths, self.owner, self.private = lengths, owner, private
-        self.hits: Counter[Place] = Counter()
+        self.blind = False  # other threads run that cannot be traced
         self._last = [length() for length in lengths]
+        self._stayed: list[list[tuple[Place, int]]] = [[] for _ in lengths]
 
-    def grown(self) -> int:
-        """Return by how much they grew since the last call."""
-        grown = 0
+    @property
+    def fed(self) -> bool:
+        """Whether growth was seen that has stayed."""
+        return any(self._stayed)
+
+    def compare(self, place: Callable[[Watch], Place | None]) -> None:
+        """Read all lengths, and put growth down to the line that `place` tells."""
         for index, length in enumerate(self.lengths):
-            now = length()
-            if now > self._last[index]:
-                grown += now - self._last[index]
-            self._last[index] = now
-        return grown
+            change = length() - self._last[index]
+            if change:
+                self._last[index] += change
+                self._book(self._stayed[index], change, place)
+
+    def _book(
+        self, stayed: list[tuple[Place, int]], change: int, place: Callable[[Watch], Place | None]
+    ) -> None:
+        while change < 0 and stayed:
+            at, size = stayed.pop()
+            change += size
+            if change > 0:
+                stayed.append((at, change))
+                return
+        found = place(self) if change > 0 else None
+        if found is not None:
+            stayed.append((found, change))
+            del stayed[:-MAX_STAYED]
 
     def place(self) -> Place | None:
-        """Return the line at which most of the growth was seen."""
-        return self.hits.most_common(1)[0][0] if self.hits else None
+        """Return the line at which most of the growth was seen that has stayed."""
+        sums: Counter[Place] = Counter()
+        for stayed in self._stayed:
+            for place, size in stayed:
+                sums[place] += size
+        return sums.most_common(1)[0][0] if sums else None
 
 
 class Feeder:
@@ -47,9 +75,12 @@ class Feeder:
         self.active = False
         self._at: dict[int, tuple[types.FrameType, int]] = {}
         self._tool: int | None = None
+        self._collecting = gc.isenabled()
 
     def __enter__(self) -> Feeder:
         self.active = self._start_monitoring() if sys.version_info >= (3, 12) else self._settrace()
+        if self.active:
+            gc.disable()  # else finalizers run inside the tracer, where their lines are not seen
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -62,10 +93,14 @@ class Feeder:
             threading.settrace(None)
         self._at.clear()
         self.active = False
+        if self._collecting:
+            gc.enable()
 
     def _settrace(self) -> bool:
         if sys.gettrace() is not None:
             return False
+        for watch in self.watches:
+            watch.blind = len(sys._current_frames()) > 1
         threading.settrace(self._on_trace)
         sys.settrace(self._on_trace)
         return True
@@ -109,21 +144,20 @@ class Feeder:
             self._moved(back, back.f_lineno if back else 0)
         else:
             self._moved(frame, frame.f_lineno)
-        return self._on_trace
+        return self._on_trace if self.active else None
 
     def _moved(self, frame: types.FrameType | None, line: int | None) -> None:
         """Take growth since the last event to the line that ran until now."""
         thread = threading.get_ident()
-        before = self._at.get(thread)
-        for watch in self.watches:
-            if watch.grown() and before is not None:
-                place = _place(*before, watch)
-                if place is not None:
-                    watch.hits[place] += 1
+        self._compare(self._at.get(thread))
         if frame is None:
             self._at.pop(thread, None)
         else:
             self._at[thread] = (frame, line or 0)
+
+    def _compare(self, before: tuple[types.FrameType, int] | None) -> None:
+        for watch in self.watches:
+            watch.compare(lambda watch: _place(*before, watch) if before else None)
 
 
 def _place(frame: types.FrameType, line: int, watch: Watch) -> Place | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import sys
 import types
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
@@ -13,8 +14,10 @@ from floodline.leaks._anatomy import (
     INERT,
     Anatomy,
     LruWrapper,
+    derives,
     is_standard,
     label_of,
+    mro_of,
     names_of_module,
     names_of_type,
 )
@@ -29,6 +32,7 @@ from floodline.leaks._suspect import Suspect
 from floodline.leaks._walk import Held
 
 MAX_WATCHED = 64
+_maxlen: Callable[[Any], int | None] = vars(deque)["maxlen"].__get__
 
 
 class Close:
@@ -45,7 +49,7 @@ class Close:
     def suspect(self, rank: int) -> Suspect:
         """Return the record, without its line."""
         one, trend = self.one, self.one.trend
-        shown = self.heads[-1].value if self.heads else None
+        shown = self.heads[0].value if self.heads else None
         cap, capped = self._cap()
         return Suspect(
             rank=rank,
@@ -55,18 +59,13 @@ class Close:
             path=shorten(one.slot.path),
             type=label_of(type(shown)).rpartition(".")[2] if self.heads else "",
             holds=self.holds(),
-            len=self._length(),
+            len=one.size,
             per_round=round(trend.rate, 3),
             bytes_per_round=round(max(one.bytes_rate, 0.0), 1),
             unit={"text": "byte", "count": "object"}.get(one.column, "item"),
             cap=cap,
             capped=capped,
         )
-
-    def _length(self) -> int:
-        if self.one.column == "count":
-            return len(self.held)
-        return sum(_length(held.value) for held in self.held)
 
     def holds(self) -> str:
         """Return what the containers hold, most frequent first: `MemoryService ×271`."""
@@ -82,7 +81,7 @@ class Close:
         plan = Anatomy(type(value))
         if plan.kind == "cache":
             inner = [o for o in gc.get_referents(value) if type(o) is dict]
-            return [o for d in inner for o in dict.values(d)]
+            return [o for d in inner if "__wrapped__" not in d for o in dict.values(d)]
         return plan.items(value) if plan.kind == "container" else []
 
     def ids(self) -> set[int]:
@@ -92,9 +91,12 @@ class Close:
 
     def watch(self) -> Watch:
         """Return a watch on the lengths of the containers, also if they are replaced."""
-        chosen = self.held if len(self.held) <= MAX_WATCHED else self.held[-MAX_WATCHED:]
+        chosen = self.held[:: 1 + len(self.held) // MAX_WATCHED]
         private = self.head.anchor if self.head.label[:1] in ("{", "(") else None
-        lengths = [_length_of(held, self.one.slot) for held in chosen]
+        if self.one.column == "count":
+            lengths = [_changes_of(held, self.head) for held in self.heads]
+        else:
+            lengths = [_length_of(held, self.one.slot) for held in chosen]
         return Watch(lengths, self.owner, private=private)
 
     def definition(self) -> types.CodeType | None:
@@ -110,8 +112,9 @@ class Close:
         """Return the limit that the object or its feeding code shows, and whether there is one."""
         for held in (*self.held, *self.heads):
             value = held.value
-            if deque in type(value).__mro__ and value.maxlen is not None:
-                return value.maxlen * len(self.held), True
+            limit = _maxlen(value) if derives(type(value), deque) else None
+            if limit is not None:
+                return limit * len(self.held), True
             if type(value) is LruWrapper and LruWrapper.cache_info(value).maxsize is not None:
                 return LruWrapper.cache_info(value).maxsize, True
         module = module_of(self.defined_in + ".x")
@@ -125,10 +128,21 @@ class Close:
 
 
 def _chain_head(slot: Slot) -> Slot:
-    return (slot.parent or slot).head()
+    at = slot
+    while at.parent and (at.parent.anchor, at.parent.label) == (slot.anchor, slot.label):
+        at = at.parent
+    return (at.parent or at).head()
+
+
+_FAST: dict[int, Callable[[Any], int]] = {
+    id(kind): kind.__len__ for kind in (dict, list, set, tuple, deque, str, bytes, bytearray)
+}
 
 
 def _length(value: Any) -> int:
+    fast = _FAST.get(id(type(value)))
+    if fast is not None:
+        return fast(value)
     if type(value) is LruWrapper:
         cached: int = LruWrapper.cache_info(value).currsize
         return cached
@@ -147,6 +161,19 @@ def _length_of(held: Held, slot: Slot) -> Callable[[], int]:
     return lambda: _length(held.value)
 
 
+def _changes_of(held: Held, slot: Slot) -> Callable[[], int]:
+    """Return a function that counts how often the head of a chain was replaced."""
+    names, attr = _namespace(held.holder) or {}, slot.label[1:]
+    state = [id(held.value), 0]
+
+    def count() -> int:
+        now = id(dict.get(names, attr))
+        state[:] = [now, state[1] + (now != state[0])]
+        return state[1]
+
+    return count
+
+
 def _namespace(holder: Any) -> dict[str, Any] | None:
     if holder is None or isinstance_of_type(holder):
         return None
@@ -163,11 +190,10 @@ def _number(limit: ast.expr, holder: Any, module: str | None) -> int | None:
         value = limit.value
     elif isinstance(limit, ast.Attribute):
         value = dict.get(_namespace(holder) or {}, limit.attr)
-        if value is None and holder is not None:
-            value = next((names_of_type(b).get(limit.attr) for b in type(holder).__mro__), None)
+        if value is None:
+            spaces = map(names_of_type, mro_of(type(holder)))
+            value = next((names[limit.attr] for names in spaces if limit.attr in names), None)
     elif isinstance(limit, ast.Name) and module:
-        import sys
-
         value = dict.get(names_of_module(sys.modules[module]), limit.id)
     return value if type(value) is int else None
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import _thread
+import ast
 import re
 import sys
 import types
 from typing import Any
 
 from floodline.leaks._anatomy import (
+    derives,
     is_standard,
     label_of,
     mro_of,
@@ -30,7 +33,7 @@ def owner_of(slot: Slot, held: list[Held]) -> tuple[str, str]:
     if slot.label[0] != ".":
         return slot.owner, slot.anchor
     holder = held[0].holder if held else None
-    if types.ModuleType in mro_of(type(holder)):
+    if derives(type(holder), types.ModuleType):
         module = _home(slot.anchor, attr, held[0].value)
         return f"{module}.{attr}", module
     kind: type = holder if isinstance_of_type(holder) else type(holder)  # type: ignore[assignment]  # a class, asked without its code
@@ -42,7 +45,7 @@ def owner_of(slot: Slot, held: list[Held]) -> tuple[str, str]:
 
 def isinstance_of_type(obj: Any) -> bool:
     """Tell whether an object is a class, whatever it says itself."""
-    return type in mro_of(type(obj))
+    return derives(type(obj), type)
 
 
 def defining_class(kind: type, attr: str) -> str:
@@ -73,7 +76,7 @@ def _home(module: str, name: str, value: Any) -> str:
     if module_assigns(module, name):
         return module
     for other, found in list(sys.modules.items()):
-        if types.ModuleType not in mro_of(type(found)) or own_module(other):
+        if not derives(type(found), types.ModuleType) or own_module(other):
             continue
         if dict.get(names_of_module(found), name) is value and module_assigns(other, name):
             return other
@@ -82,13 +85,13 @@ def _home(module: str, name: str, value: Any) -> str:
 
 def _thread_local(attr: str) -> tuple[str, str]:
     """Find the thread local of which some code uses this attribute; its dict leads nowhere."""
-    local = sys.modules["_thread"]._local
+    local = _thread._local
     for module, found in list(sys.modules.items()):
-        if types.ModuleType not in mro_of(type(found)) or is_standard(module):
+        if not derives(type(found), types.ModuleType) or is_standard(module):
             continue
         file = file_of_module(module)
         for name, value in list(dict.items(names_of_module(found))):
-            if local in mro_of(type(value)) and file and _uses(file, f"{name}.{attr}"):
+            if derives(type(value), local) and file and _uses(file, f"{name}.{attr}"):
                 return f"{module}.{name}.{attr}", f"{module}.{name}"
     return f"threading.local.{attr}", "threading.local"
 
@@ -97,8 +100,6 @@ def _uses(file: str, expression: str) -> bool:
     tree = tree_of_file(file)
     if tree is None:
         return False
-    import ast
-
     return any(
         isinstance(node, ast.Attribute) and ast.unparse(node).endswith(expression)
         for node in ast.walk(tree)

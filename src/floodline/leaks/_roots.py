@@ -10,11 +10,12 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from floodline.leaks._anatomy import is_standard, mro_of
+from floodline.leaks._anatomy import derives, is_standard
 from floodline.leaks._frames import is_ours, own_module
 from floodline.leaks._slots import Slots
 from floodline.leaks._walk import Walk
 
+_PLAIN = frozenset(map(id, (dict, list, set, tuple)))
 THREAD_LOCAL = "<thread local>"
 HELD_BY_C = "<held by the interpreter>"
 
@@ -61,7 +62,7 @@ def _leave_out(obj: Any, walk: Walk) -> None:
 
 def _below(obj: Any) -> bool:
     kind = type(obj)
-    if kind in (dict, list, set, tuple):
+    if id(kind) in _PLAIN:
         return True
     name = kind.__module__ if type(kind) is type else ""
     return type(name) is str and (own_module(name) or name == "array")
@@ -81,7 +82,7 @@ def _modules(walk: Walk) -> None:
 
 
 def _is_engine_main(name: str, module: Any) -> bool:
-    if name != "__main__" or types.ModuleType not in mro_of(type(module)):
+    if name != "__main__" or not derives(type(module), types.ModuleType):
         return False
     return "_floodline_engine" in module.__dict__
 
@@ -122,6 +123,6 @@ def _orphans(walk: Walk) -> None:
         if id(obj) in inner or obj is orphans or type(obj) is types.FrameType:
             continue
         if type(obj) is dict:
-            walk._namespace(obj, local, THREAD_LOCAL)
+            walk.namespace(obj, local, THREAD_LOCAL)
         else:
             walk.push(obj, hooks)

@@ -11,7 +11,7 @@ from floodline.leaks._walk import Walk
 COLUMNS = ("count", "length", "text", "bytes")
 PROCESS = (
     *("round", "objects", "bytes"),
-    *("rss", "blocks", "malloc_used", "malloc_free", "malloc_mapped"),
+    *("rss", "blocks", "malloc_used", "malloc_free", "malloc_mapped", "arenas"),
 )
 
 
@@ -36,6 +36,12 @@ class Series:
         """Return a figure of the whole process, one a sample."""
         return self._process[name].tolist()
 
+    def restart(self) -> None:
+        """Forget the samples so far; the room that they took is used again."""
+        for values in self._process.values():
+            del values[:]
+        self._changes.clear()
+
     def add(self, at: int, walk: Walk, objects: int, split: Split) -> None:
         """Take the figures of one walk at the end of round `at`."""
         sample = len(self)
@@ -46,9 +52,12 @@ class Series:
             self._process[name].append(getattr(split, name))
         known = len(self._last)
         rows = zip(walk.count, walk.length, walk.text, walk.bytes, strict=True)
+        if not sample:
+            self._last[:] = rows
+            return
         for index, row in enumerate(rows):
             if index >= known:
-                self._last.append((0, 0, 0, 0) if sample else row)
+                self._last.append((0, 0, 0, 0))
             if self._last[index] != row:
                 self._note(index, sample, row)
         for index in range(len(walk.count), known):

@@ -7,23 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+from floodline.leaks._arenas import arena_bytes
 from floodline.memory import rss
 
 
 @dataclass(slots=True, frozen=True)
 class Split:
-    """One reading in bytes; the figures of malloc are 0 where the C library cannot tell them."""
+    """One reading in bytes, and in blocks; 0 where an allocator cannot tell."""
 
     rss: int
     blocks: int
     malloc_used: int
     malloc_free: int
     malloc_mapped: int
-
-    @property
-    def rest(self) -> int:
-        """Resident, but not from malloc: Python's small objects, code, and other mappings."""
-        return self.rss - self.malloc_used - self.malloc_free - self.malloc_mapped
+    arenas: int = 0
 
 
 @cache
@@ -56,4 +53,5 @@ def read_split() -> Split:
     """Measure now."""
     ask = _mallinfo2()
     used, free, mapped = ask() if ask else (0, 0, 0)
-    return Split(rss(), sys.getallocatedblocks(), used, free, mapped)
+    blocks = sys.getallocatedblocks()
+    return Split(rss(), blocks, used, free, mapped, arena_bytes() or 0)

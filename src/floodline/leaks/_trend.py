@@ -52,7 +52,12 @@ def _last_rate(at: Sequence[float], values: Sequence[float]) -> float:
     """Return the typical slope between the samples of the last tenth of the run."""
     begin = at[-1] - (at[-1] - at[0]) / 10
     first = min(next(i for i, r in enumerate(at) if r >= begin), len(at) - 6)
-    points = list(zip(at, values, strict=True))[first:]
+    return typical_slope(at[first:], values[first:])
+
+
+def typical_slope(at: Sequence[float], values: Sequence[float]) -> float:
+    """Return the median slope between all pairs of samples, which single steps do not move."""
+    points = list(zip(at, values, strict=True))
     slopes = [
         (b[1] - a[1]) / (b[0] - a[0])
         for i, a in enumerate(points)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from floodline._units import format_size
 from floodline.leaks._series import Series
 from floodline.leaks._suspect import Suspect
 from floodline.leaks._trend import LEAST_SAMPLES, Trend, trend
 
-LEAST_NATIVE = 256.0  # bytes a round
+LEAST_OBJECTS = 0.5  # a round
+LEAST_BLOCKS = 4.0  # a round; free lists of the interpreter fill more slowly
+HOOK = "no name leads to them: look at hooks (atexit, at-fork) and at C extensions"
+LEAST_NATIVE = 512.0  # bytes a round
 LEAST_RESIDENT = 1 << 19  # bytes in all; below it, pages and arenas make steps
+LEAST_STEP = 1 << 16  # bytes from one fifth of the run to the next
 NATIVE_STEP = "run it under memray with --native to see which C call allocates"
 FRAGMENT_STEP = "try MALLOC_ARENA_MAX=2, jemalloc, or malloc_trim at quiet times"
 
@@ -57,10 +62,14 @@ def _trend(series: Series, name: str) -> Trend:
 
 def _unnamed(series: Series) -> Verdict | None:
     """Find growth of Python objects that no named slot shows."""
-    for name, least in (("objects", 0.5), ("blocks", 0.5)):
-        found = _trend(series, name)
-        if found.kind == "growing" and found.rate >= least:
-            return Verdict("growing", "python")
+    total = series.rounds[-1]
+    found = _trend(series, "objects")
+    if found.kind == "growing" and found.rate >= LEAST_OBJECTS:
+        return Verdict("growing", "python", total, f"{found.rate:.1f} more objects a round; {HOOK}")
+    found = _trend(series, "blocks")
+    if found.kind == "growing" and found.rate >= LEAST_BLOCKS:
+        why = f"{found.rate:.1f} more blocks of Python's allocator a round; {HOOK}"
+        return Verdict("undecided", "python", 3 * total, why)
     return None
 
 
@@ -68,22 +77,45 @@ def _native(series: Series, total: int) -> Verdict | None:
     """Find memory that the process holds while its Python objects stay."""
     used = [a + b for a, b in _pairs(series, "malloc_used", "malloc_mapped")]
     native = trend(series.rounds, used, tests=len(series))
+    resident, free = _trend(series, "rss"), _trend(series, "malloc_free")
+    steady = resident.kind != "flat" or _climbs(series.process("rss"))
+    rose = steady and resident.gain >= LEAST_RESIDENT
+    if rose and free.gain >= resident.gain / 2 and free.gain > native.gain:
+        return Verdict("undecided", "fragmentation", 2 * total, _held(resident, "malloc"))
     if native.kind == "growing" and native.rate >= LEAST_NATIVE:
         why = f"malloc holds {format_size(native.rate)} more each round while Python objects stay"
         return Verdict("growing", "native", total, f"{why}; {NATIVE_STEP}")
-    resident, free = _trend(series, "rss"), _trend(series, "malloc_free")
-    if resident.kind == "flat" or resident.gain < LEAST_RESIDENT:
+    if not rose:
         return None
     grown = f"resident memory rose by {format_size(resident.gain)} while Python objects stay"
-    if free.gain >= resident.gain / 2:
-        why = f"{grown}: free, but held by malloc; {FRAGMENT_STEP}"
-        return Verdict("undecided", "fragmentation", 2 * total, why)
     if native.gain >= resident.gain / 2:
         return Verdict("undecided", "native", 2 * total, f"{grown}: in use by C; {NATIVE_STEP}")
-    if resident.kind == "growing":
+    if _arena_gain(series) >= resident.gain / 2:
+        why = _held(resident, "Python's allocator")
+        return Verdict("undecided", "fragmentation", 2 * total, why)
+    if any(used):  # malloc told its figures, and they do not explain it
         why = f"{grown}: mapped outside malloc; look at /proc/PID/smaps, and {NATIVE_STEP}"
-        return Verdict("growing", "native", 2 * total, why)
+        sure = resident.kind == "growing"
+        return Verdict("growing" if sure else "undecided", "native", 2 * total, why)
     return Verdict("undecided", "unknown", 2 * total, f"{grown}; run more rounds")
+
+
+def _climbs(values: list[int]) -> bool:
+    """Tell whether the lowest figure of each fifth of the run rises again and again, in steps."""
+    size = len(values) // 5
+    lows = [min(values[k * size : (k + 1) * size]) for k in range(5)]
+    steps = [after - before >= LEAST_STEP for before, after in pairwise(lows)]
+    return sum(steps) >= 3 and any(steps[-2:])
+
+
+def _held(resident: Trend, holder: str) -> str:
+    rose = f"resident memory rose by {format_size(resident.gain)} while Python objects stay"
+    return f"{rose}: free, but held by {holder}; {FRAGMENT_STEP}"
+
+
+def _arena_gain(series: Series) -> float:
+    arenas = _trend(series, "arenas")
+    return arenas.gain if arenas.kind != "flat" or _climbs(series.process("arenas")) else 0.0
 
 
 def _pairs(series: Series, one: str, other: str) -> zip[tuple[int, int]]:

@@ -12,6 +12,7 @@ from floodline.leaks._anatomy import (
     INERT,
     Anatomy,
     LruWrapper,
+    derives,
     label_of,
     mro_of,
     names_of_module,
@@ -24,7 +25,7 @@ from floodline.leaks._slots import Slot, Slots
 PLAIN = INERT | {id(str), id(bytes), id(bytearray)}
 _DULL = frozenset(("__builtins__", "__loader__", "__spec__", "__doc__", "__module__"))
 MAX_NAMES = 200
-MAX_CAPTURED = 96
+MAX_CAPTURED = 4096
 
 
 class Held:
@@ -151,9 +152,21 @@ class Walk:
             column.extend([0] * (index + 1 - len(column)))
 
     def _instance(self, obj: Any, slot: Slot, plan: Anatomy) -> None:
+        if plan.local:
+            self._thread_local(obj, slot)
+            return
         self._attributes(obj, slot, plan)
         if plan.hidden:
             self._opaque(obj, slot, plan)
+
+    def _thread_local(self, obj: Any, slot: Slot) -> None:
+        """Name the attributes in all threads; asking for `__dict__` would make one in this one."""
+        for threads in gc.get_referents(obj):
+            if type(threads) is dict:
+                self.seen.add(id(threads))
+                for names in list(dict.values(threads)):
+                    if type(names) is dict:
+                        self.namespace(names, slot, slot.owner or slot.path)
 
     def _attributes(self, obj: Any, slot: Slot, plan: Anatomy) -> None:
         for name, get in plan.slots:
@@ -164,9 +177,10 @@ class Walk:
             self._named(value, slot, plan.label, "." + name)
         names = plan.dict_of(obj) if plan.dict_of else None
         if names is not None:
-            self._namespace(names, slot, plan.label)
+            self.namespace(names, slot, plan.label)
 
-    def _namespace(self, names: Any, slot: Slot, anchor: str) -> None:
+    def namespace(self, names: Any, slot: Slot, anchor: str) -> None:
+        """Count what a dict of attributes holds, each under its name."""
         self.seen.add(id(names))
         if dict.__len__(names) > MAX_NAMES:
             self.seen.discard(id(names))
@@ -184,7 +198,7 @@ class Walk:
         self.seen.add(id(names))
         label = slot.label if slot.parent is None else slot.key
         for name, value in list(dict.items(names)):
-            if name in _DULL or types.ModuleType in mro_of(type(value)) or type(name) is not str:
+            if name in _DULL or derives(type(value), types.ModuleType) or type(name) is not str:
                 continue
             child = self.slots.child(slot, label, "." + name)
             if type(value) is contextvars.ContextVar:
@@ -221,7 +235,7 @@ class Walk:
         passed = (id(obj.__globals__), id(obj.__kwdefaults__))
         for value in gc.get_referents(obj):
             if type(value) is dict and id(value) not in passed and id(value) not in self.seen:
-                self._namespace(value, root, label)
+                self.namespace(value, root, label)
 
     def _cache(self, obj: Any, slot: Slot, _: Anatomy) -> None:
         child = self.slots.child(slot, "", "[*]")

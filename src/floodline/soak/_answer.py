@@ -65,7 +65,10 @@ class Answer:
             first = growing[0]
             head = f"GROWING  {_pace(first)}, {_bytes(first.bytes_per_round)} {over}"
         else:
-            head = f"{self.verdict.upper()}  {_bytes(self.rss_per_round)} resident {over}"
+            rate = self.rss_per_round
+            if self.where == "native":  # what malloc reuses does not show in resident memory yet
+                rate = max(rate, self.memory.get("malloc_used_per_round", rate))
+            head = f"{self.verdict.upper()}  {_bytes(rate)} resident {over}"
         lines = [head + (f"  ({self.where})" if self.where else "")]
         if self.why:
             lines.append(f"  {self.why}")

@@ -29,17 +29,21 @@ def _take_package() -> None:
 
 def main(request: dict[str, Any]) -> int:
     """Run what the request asks for, write the record, and return the exit status."""
-    from floodline.errors import ConfigError
-    from floodline.soak import Answer, Soak, load
 
     def tell(done: int, total: int, phase: str) -> None:
         told.write(f"{done} {total} {phase}\n")
         told.flush()
 
-    progress, told = None, sys.stderr
-    if request.get("progress") is not None:
-        told = open(request["progress"], "w", encoding="utf-8")  # noqa: SIM115, PTH123  # open to the end
-        progress = tell
+    if request.get("progress") is None:
+        return _run(request, None)
+    with Path(request["progress"]).open("w", encoding="utf-8") as told:
+        return _run(request, tell)
+
+
+def _run(request: dict[str, Any], progress: Any) -> int:
+    from floodline.errors import ConfigError
+    from floodline.soak import Answer, Soak, load
+
     try:
         scenario = load(Path(request["scenario"]))
     except ConfigError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import linecache
 import time
 import traceback
 from collections.abc import Callable, Coroutine
@@ -28,12 +29,14 @@ from floodline.leaks import (
     survey,
 )
 from floodline.leaks._naming import last_name, module_of
+from floodline.leaks._source import Place
+from floodline.leaks._trend import typical_slope
 from floodline.soak._answer import Answer
 from floodline.soak._scenario import Scenario
 from floodline.soak._schedule import default_warmup, positions, traced_rounds
 
 BUDGET = 6.0  # seconds for all samples of a run
-WATCHED = 5
+WATCHED = 8
 
 Progress = Callable[[int, int, str], object]
 
@@ -83,10 +86,12 @@ class Soak:
         for _ in range(self.warmup):
             await self._round("warm-up")
         await self._drain()
+        # two walks that do not count: they make the room that all others use again
+        await self._sample()
         began = time.process_time()
-        survey(self._slots, own=self._own)  # makes room for itself; the next ones reuse it
-        gc.collect()
+        await self._sample()
         cost = time.process_time() - began
+        self._series.restart()
         self._wanted = set(positions(max(1, self._done), last, cost, self._budget))
         if self._done in self._wanted:
             await self._sample()
@@ -115,9 +120,10 @@ class Soak:
         watches = [one.watch() for one in close]
         with Feeder(watches) as feeder:
             while self._done < self.rounds:
-                if all(watch.hits for watch in watches):
+                if all(watch.fed for watch in watches):
                     break
                 await self._round("tracing" if feeder.active else "finishing")
+                gc.collect()
         while self._done < self.rounds:
             await self._round("finishing")
         return watches
@@ -185,10 +191,7 @@ class Soak:
 
 
 def _rate(series: Series, name: str) -> float:
-    values, rounds = series.process(name), series.rounds
-    if len(values) < 2 or rounds[-1] == rounds[0]:
-        return 0.0
-    return round((values[-1] - values[0]) / (rounds[-1] - rounds[0]), 2)
+    return round(typical_slope(series.rounds, series.process(name)), 2)
 
 
 def _with_line(suspect: Suspect, close: Close, watch: Watch | None) -> Suspect:
@@ -200,15 +203,19 @@ def _with_line(suspect: Suspect, close: Close, watch: Watch | None) -> Suspect:
             function=code.co_name,
         )  # fmt: skip
     place, source = (watch.place() if watch else None), "trace"
-    if place is None:
-        module = module_of(suspect.defined_in + ".x")
-        place = feeding_place(module, last_name(suspect.owner)) if module else None
-        source = "static"
+    name, module = last_name(suspect.owner), module_of(suspect.defined_in + ".x")
+    if place is None or (watch and watch.blind and not _line_names(place, name)):
+        read = feeding_place(module, name) if module else None
+        place, source = (read, "static") if read else (place, source)
     if place is None:
         return suspect
     return suspect.but(
         file=place.file, line=place.line, line_source=source, function=place.function
     )
+
+
+def _line_names(place: Place, name: str) -> bool:
+    return name in linecache.getline(place.file, place.line)
 
 
 def _step_through(work: Coroutine[Any, Any, Answer]) -> Answer:

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import sys
+import threading
+
+import pytest
+
+from floodline.leaks import Feeder, Watch
+from floodline.leaks import _feed as feed
+from soak_programs import line_of, module
+
+SOURCE = """
+import weakref, collections
+
+ROWS, BUSY, KEEP = [], {}, weakref.WeakKeyDictionary()
+TABLE = collections.defaultdict(list)
+
+class Key: pass
+
+KEYS = []
+
+def make(i):
+    return [i]
+
+def add(i):
+    ROWS.append(
+        make(i))
+
+def touch(i):
+    BUSY[i] = make(i)      # comes and goes
+    del BUSY[i]
+    return BUSY.setdefault(i, [])
+
+def remember():
+    key = Key()
+    KEYS.append(key)
+    KEEP[key] = 1          # grows inside weakref
+
+def hand_out():
+    private = []
+    def give():
+        take(private)      # handed to others
+    return give
+
+def take(rows):
+    rows.append([1])
+
+def fail():
+    try:
+        ROWS.append(1)
+        raise ValueError
+    except ValueError:
+        pass
+
+def later():
+    yield 1
+    ROWS.append(2)         # in a generator
+    yield 2
+
+GIVE = hand_out()
+"""
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    return module("fed", SOURCE, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def untraced():
+    """Take off the tracer of a coverage run, which else makes the feeder step back."""
+    kept = sys.gettrace()
+    sys.settrace(None)
+    yield
+    sys.settrace(kept)
+
+
+def fed_at(container, work, owner="fed.X", private=None):
+    watch = Watch([lambda: len(container)], owner, private=private)
+    with Feeder([watch]):
+        work()
+    place = watch.place()
+    return place and place.line
+
+
+def test_the_line_of_a_growth_is_exact(made, untraced):
+    assert fed_at(made.ROWS, lambda: made.add(1)) in (
+        line_of(SOURCE, "ROWS.append("),
+        line_of(SOURCE, "        make(i))"),
+    )
+    assert fed_at(made.ROWS, made.fail) == line_of(SOURCE, "        ROWS.append(1)")
+
+
+def test_what_comes_and_goes_is_not_the_line(made, untraced):
+    assert fed_at(made.BUSY, lambda: made.touch(1)) == line_of(SOURCE, "BUSY.setdefault")
+
+
+def test_lines_of_the_library_are_passed_on_to_their_caller(made, untraced):
+    assert fed_at(made.KEEP.data, made.remember) == line_of(SOURCE, "grows inside weakref")
+
+
+def test_a_private_container_is_fed_where_it_is_handed_out(made, untraced):
+    private = made.GIVE.__closure__[0].cell_contents
+    label = "fed.hand_out.<locals>.give"
+    assert fed_at(private, made.GIVE, private=label) == line_of(SOURCE, "handed to others")
+    assert fed_at(private, made.GIVE) == line_of(SOURCE, "rows.append([1])")
+
+
+def test_generators_are_seen(made, untraced):
+    running = made.later()
+    next(running)
+    assert fed_at(made.ROWS, lambda: next(running)) == line_of(SOURCE, "in a generator")
+
+
+def test_new_threads_are_seen(made, untraced):
+    def work():
+        thread = threading.Thread(target=made.add, args=(1,))
+        thread.start()
+        thread.join()
+
+    assert fed_at(made.ROWS, work) in (
+        line_of(SOURCE, "ROWS.append("),
+        line_of(SOURCE, "        make(i))"),
+    )
+
+
+def test_nothing_that_stays_has_no_line(made, untraced):
+    assert fed_at(made.ROWS, lambda: made.BUSY.clear()) is None
+
+
+def test_a_feeder_steps_back_for_another_tracer(made):
+    watch = Watch([lambda: 0], "fed.X")
+    if sys.version_info >= (3, 12):
+        tools = sys.monitoring
+        taken = [n for n in range(6) if tools.get_tool(n) is None]
+        for number in taken:
+            tools.use_tool_id(number, "others")
+        with Feeder([watch]) as feeder:
+            assert not feeder.active
+        for number in taken:
+            tools.free_tool_id(number)
+    else:
+        kept = sys.gettrace()
+        sys.settrace(lambda *_: None)
+        with Feeder([watch]) as feeder:
+            assert not feeder.active
+        sys.settrace(kept)
+
+
+def test_part_of_a_growth_can_leave_again():
+    rows = []
+    watch = Watch([lambda: len(rows)], "fed.X")
+    here = feed.Place("f.py", 1, "f")
+    rows += [1, 2, 3]
+    watch.compare(lambda _: here)
+    rows.pop()
+    watch.compare(lambda _: None)
+    assert watch.fed
+    assert watch.place() == here
+    rows.clear()
+    watch.compare(lambda _: None)
+    assert not watch.fed
+    rows.append(1)
+    watch.compare(lambda _: None)
+    assert watch.place() is None
+
+
+def test_each_event_moves_on_and_puts_growth_down_to_the_line_before():
+    rows = []
+    watch = Watch([lambda: len(rows)], "app.X")
+    feeder = Feeder([watch])
+    frame = sys._getframe()
+    feeder._on_trace(frame, "line", None)
+    rows.append(1)
+    feeder._on_trace(frame, "return", None)
+    assert watch.place().function == frame.f_code.co_name
+    feeder._on_line()
+    feeder._on_leave()
+    feeder._moved(None, None)
+    rows.append(2)
+    feeder._moved(frame, 3)
+    assert sum(size for _, size in watch._stayed[0]) == 1
+
+
+def test_a_container_of_the_library_shows_the_line_of_the_library():
+    frame = sys._getframe()
+    watch = Watch([], "json.X")
+    assert feed._place(frame, 7, watch).line == 7

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import ast
+import sys
+import types
+
+import pytest
+
+from floodline.leaks import feeding_place
+from floodline.leaks._source import (
+    caps,
+    class_assigns,
+    file_of_module,
+    find,
+    module_assigns,
+    tree_of_file,
+)
+from soak_programs import module
+
+SOURCE = """
+from collections import deque as imported
+
+ROWS = []
+A, B = [], []
+LIMIT = 9
+
+class Base:
+    table: dict = {}
+    def __init__(self):
+        self.rows = []
+        self.rows.append(0)
+        self.untouched = []
+
+    def late(self):
+        self.made_late = {}
+        Base.on_class = []
+
+class Uses(Base):
+    def add(self, x):
+        self.rows.append(x)
+    def index(self, x):
+        self.found[x] = 1
+    def plus(self, x):
+        self.sum += [x]
+    def again(self, x):
+        self.turns = self.turns + [x]
+    def look(self, x):
+        return self.defaults[x]
+    def nested(self, x):
+        self.by_kind["a"].add(x)
+    def start(self):
+        self.fresh = [1]
+
+def shrink(x):
+    if len(ROWS) > LIMIT:
+        ROWS.pop(0)
+    while 5 < len(A):
+        evict()
+    if len(B) >= 3:
+        print("too many")
+    if 1 < len(B) < 3:
+        B.pop()
+
+class Cap:
+    def over(self):
+        if len(self.kept) > self.max_kept:
+            self.kept = self.kept[-5:]
+        if len(self.cut) > 4:
+            del self.cut[0]
+        if len(self.sliced) > 4:
+            self.sliced[:] = []
+        if len(self.keyed) > 4:
+            self.keyed["x"] = 1
+
+def evict():
+    A.clear()
+"""
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    return module("sourced", SOURCE, tmp_path, monkeypatch)
+
+
+def line(part):
+    return next(n for n, text in enumerate(SOURCE.splitlines(), 1) if part in text)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("rows", "self.rows.append(x)"),
+        ("found", "self.found[x] = 1"),
+        ("sum", "self.sum += [x]"),
+        ("turns", "self.turns = "),
+        ("defaults", "return self.defaults"),
+        ("by_kind", 'self.by_kind["a"]'),
+    ],
+)
+def test_the_line_that_adds_is_found_outside_the_constructor(made, name, part):
+    assert feeding_place("sourced", name).line == line(part)
+
+
+def test_what_nothing_feeds_has_no_line(made):
+    assert feeding_place("sourced", "fresh") is None
+    assert feeding_place("sourced", "untouched") is None
+    assert feeding_place("no_such_module", "rows") is None
+
+
+@pytest.mark.parametrize(
+    ("attr", "yes"),
+    [("rows", True), ("table", True), ("made_late", True), ("on_class", True), ("other", False)],
+)
+def test_a_class_is_known_by_what_its_source_assigns(made, attr, yes):
+    assert class_assigns("sourced", "Base", attr) is yes
+    assert class_assigns("sourced", "Missing.Inner", attr) is False
+
+
+def test_a_module_makes_what_it_assigns_or_defines_and_not_what_it_imports(made):
+    assert [module_assigns("sourced", n) for n in ("ROWS", "B", "evict", "imported")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert not module_assigns("no_such_module", "ROWS")
+
+
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [
+        ("ROWS", ["LIMIT"]),
+        ("A", ["5"]),
+        ("B", []),
+        ("kept", ["self.max_kept"]),
+        ("cut", ["4"]),
+        ("sliced", ["4"]),
+        ("keyed", []),
+    ],
+)
+def test_a_cap_is_a_comparison_whose_branch_removes(made, name, limits):
+    assert [ast.unparse(limit) for limit in caps("sourced", name)] == limits
+
+
+def test_what_has_no_source_answers_nothing(tmp_path, monkeypatch):
+    assert caps("no_such_module", "x") == []
+    assert tree_of_file(str(tmp_path / "missing.py")) is None
+    (tmp_path / "broken.py").write_text("def (", encoding="utf-8")
+    assert tree_of_file(str(tmp_path / "broken.py")) is None
+    assert file_of_module("sys") is None
+    monkeypatch.setitem(sys.modules, "odd_module", types.SimpleNamespace())
+    assert file_of_module("odd_module") is None
+    assert find(ast.parse("x = 1"), "a.b") is None

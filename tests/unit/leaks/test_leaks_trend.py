@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from floodline.leaks import trend
+from floodline.leaks._trend import typical_slope
+
+ROUNDS = list(range(0, 300, 6))
+
+
+def kind(values, *, tests=200, at=ROUNDS):
+    return trend(at, values, tests=tests).kind
+
+
+def test_one_item_a_round_grows_at_that_rate():
+    found = trend(ROUNDS, ROUNDS, tests=1000)
+    assert (found.kind, found.rate, found.last) == ("growing", 1.0, 1.0)
+
+
+def test_a_leak_that_strikes_at_random_grows():
+    dice, value, values = random.Random(3), 0, []
+    for _ in ROUNDS:
+        value += sum(dice.random() < 0.4 for _ in range(6))
+        values.append(value)
+    assert kind(values) == "growing"
+
+
+def test_a_leak_below_a_saw_tooth_grows():
+    assert kind([r * 5 + (r * 7) % 60 for r in ROUNDS], tests=1) == "growing"
+
+
+def test_a_saw_tooth_does_not_grow():
+    assert kind([(r * 7) % 400 for r in ROUNDS]) != "growing"
+
+
+def test_a_fall_of_more_than_half_the_gain_is_not_growing():
+    values = [float(r) for r in ROUNDS]
+    values[-5:] = [v - 200 for v in values[-5:]]
+    assert kind(values) != "growing"
+
+
+def test_a_cache_that_fills_and_stays_does_not_grow():
+    assert kind([1500 * (1 - 0.97**r) for r in ROUNDS]) != "growing"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_population_that_drifts_is_not_called_growing(seed):
+    dice, value, values = random.Random(seed), 1000.0, []
+    for _ in ROUNDS:
+        value += dice.gauss(0, 10)
+        values.append(value)
+    assert kind(values) != "growing"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_figures_that_hang_together_are_not_called_growing(seed):
+    dice, value, values = random.Random(seed), 0.0, []
+    for _ in ROUNDS:
+        value = 0.9 * value + dice.gauss(0, 10)
+        values.append(value)
+    assert kind(values) != "growing"
+
+
+def test_what_rises_unsteadily_may_be_a_leak():
+    dice = random.Random(5)
+    values = [r * 0.5 + dice.gauss(0, 12) for r in ROUNDS]
+    assert kind(values, tests=100_000_000) in ("rising", "flat")
+    steps = [0.0]
+    for k in range(1, len(ROUNDS)):
+        steps.append(steps[-1] + (40 if k % 9 == 0 else 1))
+    assert kind(steps, tests=10**9) == "rising"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[1.0] * 50, [float(-r) for r in ROUNDS], [0.0, 1.0, 2.0], [2.0] * 49 + [3.0]],
+    ids=["constant", "falling", "too few", "one step"],
+)
+def test_nothing_to_see_is_flat(values):
+    assert kind(values, at=ROUNDS[: len(values)]) == "flat"
+
+
+def test_a_run_of_no_length_is_flat():
+    assert kind([float(k) for k in range(20)], at=[5] * 20) == "flat"
+
+
+def test_the_slope_of_too_little_is_zero():
+    assert typical_slope([], []) == 0.0
+    assert typical_slope([1], [7]) == 0.0
+
+
+def test_one_step_does_not_move_the_typical_slope():
+    assert typical_slope(ROUNDS, [0.0] * 3 + [1000.0] * 47) == 0.0

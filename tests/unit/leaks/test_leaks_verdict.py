@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import pytest
+
+from floodline.leaks import Series, Slots, Split, Suspect, decide
+from floodline.leaks._walk import Walk
+
+MIB = 1 << 20
+
+
+def series(*, rounds=60, **rates):
+    """Make a run in which the named figures gain so much a round."""
+    slots = Slots()
+    found = Series(slots)
+    for at in range(0, rounds, 2):
+        moved = {name: 50 * MIB + int(rate * at) for name, rate in rates.items()}
+        names = ("rss", "blocks", "malloc_used", "malloc_free", "malloc_mapped", "arenas")
+        split = Split(*(moved.get(name, 50 * MIB) for name in names))
+        found.add(at, Walk(slots), moved.get("objects", 1000), split)
+    return found
+
+
+def suspect(**changes):
+    plain = Suspect(
+        rank=1, verdict="growing", owner="app.CACHE", defined_in="app", path="app.CACHE",
+        type="dict", holds="", len=100, per_round=2.0, bytes_per_round=80.0,
+    )  # fmt: skip
+    return plain.but(**changes)
+
+
+def test_nothing_that_grows_is_bounded():
+    assert decide(series(), [], []).verdict == "bounded"
+
+
+def test_a_suspect_without_a_cap_is_growing():
+    found = decide(series(), [suspect()], [])
+    assert (found.verdict, found.where) == ("growing", "python")
+
+
+def test_a_suspect_below_its_cap_is_undecided_and_says_when_it_is_full():
+    found = decide(series(), [suspect(cap=300, capped=True)], [])
+    assert found.verdict == "undecided"
+    assert "full at 300 in about 100 rounds" in found.why
+    assert found.rounds == 58 + 200
+
+
+def test_a_cap_that_cannot_be_read_leaves_it_undecided():
+    found = decide(series(), [suspect(capped=True)], [])
+    assert (found.verdict, "limit" in found.why) == ("undecided", True)
+
+
+def test_a_suspect_above_its_cap_is_growing():
+    assert decide(series(), [suspect(cap=50, capped=True)], []).verdict == "growing"
+
+
+def test_too_few_samples_are_undecided():
+    found = decide(series(rounds=4), [], [])
+    assert (found.verdict, found.rounds) == ("undecided", 40)
+    assert decide(Series(Slots()), [], []).verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("figure", "rate", "verdict"),
+    [
+        *(("objects", 3, "growing"), ("objects", 0.2, "bounded")),
+        *(("blocks", 9, "undecided"), ("blocks", 1, "bounded")),
+    ],
+)
+def test_objects_that_nobody_names_are_not_passed_over(figure, rate, verdict):
+    found = decide(series(**{figure: rate}), [], [])
+    assert (found.verdict, "no name leads" in str(found.why)) == (verdict, verdict != "bounded")
+
+
+def test_a_leak_of_malloc_is_native():
+    found = decide(series(malloc_used=4000, rss=4000), [], [])
+    assert (found.verdict, found.where) == ("growing", "native")
+    assert "memray" in found.why
+
+
+def test_free_memory_that_malloc_holds_is_fragmentation():
+    found = decide(series(malloc_free=90_000, rss=90_000), [], [])
+    assert (found.verdict, found.where) == ("undecided", "fragmentation")
+    assert "held by malloc" in found.why
+
+
+def test_arenas_that_stay_are_fragmentation_too():
+    found = decide(series(rss=90_000, arenas=90_000), [], [])
+    assert (found.verdict, found.where) == ("undecided", "fragmentation")
+    assert "Python's allocator" in found.why
+
+
+def test_pages_that_no_allocator_knows_are_native():
+    found = decide(series(rss=90_000), [], [])
+    assert (found.verdict, found.where) == ("growing", "native")
+    assert "mapped outside malloc" in found.why
+
+
+def unsteady(name):
+    found = series(rss=0)
+    for k in range(len(found)):
+        found._process["rss"][k] += MIB * (k // 6)
+        if name != "rss":
+            found._process[name][k] += MIB * (k // 6)
+    return found
+
+
+def test_resident_memory_that_rises_in_steps_is_never_bounded():
+    found = decide(unsteady("rss"), [], [])
+    assert (found.verdict, found.where) == ("undecided", "native")
+
+
+def test_without_the_figures_of_malloc_it_is_unknown():
+    found = unsteady("rss")
+    for name in ("malloc_used", "malloc_mapped"):
+        for k in range(len(found)):
+            found._process[name][k] = 0
+    assert decide(found, [], []).where == "unknown"
+
+
+def test_steps_of_malloc_are_native_but_undecided():
+    found = decide(unsteady("malloc_used"), [], [])
+    assert (found.verdict, found.where) == ("undecided", "native")
+
+
+def test_what_rises_without_certainty_is_undecided():
+    found = decide(series(), [], [suspect(verdict="undecided")])
+    assert (found.verdict, found.where) == ("undecided", "python")
+    assert "app.CACHE" in found.why
