@@ -32,7 +32,8 @@ def other(tool: str, folder: Path, *arguments: str) -> None:
     if find_spec(tool) is None:
         print(f"{tool:>10}: not installed")
         return
-    lines = sum(len(path.read_bytes().splitlines()) for path in folder.rglob("*.py"))
+    read = [p for p in folder.rglob("*.py") if "site-packages" not in p.relative_to(folder).parts]
+    lines = sum(path.read_bytes().count(b"\n") for path in read)
     before = seconds_of_children()
     command = [sys.executable, "-m", tool, *arguments, str(folder)]
     subprocess.run(command, capture_output=True, check=False)

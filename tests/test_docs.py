@@ -15,7 +15,17 @@ from floodline import errors
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-PACKAGES = "bounded exporters history memory scan sessions settings stages stores".split()
+PACKAGES = [
+    "bounded",
+    "exporters",
+    "history",
+    "memory",
+    "scan",
+    "sessions",
+    "settings",
+    "stages",
+    "stores",
+]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?:\]\(|src=\")(?!https?:|mailto:)([^)#\"]+)")
 

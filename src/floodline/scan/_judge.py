@@ -11,7 +11,7 @@ from floodline.scan._link import Held, Program
 from floodline.scan._model import Change, FileFacts, Pair
 from floodline.scan._proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._reach import Reach
-from floodline.scan._removal import END, EVENT, NEVER, NONE, RUNS, Removal, Removals
+from floodline.scan._removal import END, EVENT, NEVER, NONE, PUBLIC, RUNS, Removal, Removals
 
 Grown = tuple[FileFacts, Change, Proof, Proof]
 STATES = [PROVED, ASSUMED, UNKNOWN, REFUTED]
@@ -150,8 +150,13 @@ class Judge:
                 c for f, c in held.changes if f is file and c.at == pair.added and c.verb == "grow"
             )
             path, key = self.paths.path(held, file, change), self.paths.key(file, change)
-            risk = "proved" if pair.risk in ("await", "yield") else UNKNOWN
-            told = f"the removal in line {pair.removed_line} is skipped when the {pair.risk} fails"
+            risk = UNKNOWN if pair.risk == "call" else PROVED
+            how = (
+                f"by the {pair.risk}"
+                if pair.risk in ("return", "raise")
+                else f"if the {pair.risk} fails"
+            )
+            told = f"the removal in line {pair.removed_line} is skipped {how}"
             skipped = Proof(told, risk, place(file.path, pair.risk_line))
             proofs = (holder, path, key, skipped)
             confidence = confidence_of(proofs, Removal(RUNS, skipped, ()))
@@ -164,16 +169,10 @@ class Judge:
         return None
 
     def _only_way(self, held: Held, pair: Pair) -> bool:
-        others = [
-            c for f, c in held.changes
-            if c.verb in ("shrink", "replace") and c.function != pair.function
-            and not c.depth and not f.is_test
-        ]  # fmt: skip
-        acting = any(limit.acts for _, limit in held.limits)
-        return not acting and all(
-            c.function.rpartition(".")[2] in ("__init__", "close", "stop", "shutdown", "aclose")
-            for c in others
-        )
+        """Whether nothing else that runs would remove the entry: no limit, no sweeper."""
+        if any(limit.acts for _, limit in held.limits):
+            return False
+        return self.removals.elsewhere(held, pair.depth, pair.function) not in (RUNS, PUBLIC)
 
 
 def _worst(*proofs: Proof) -> int:

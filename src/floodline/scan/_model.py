@@ -75,7 +75,7 @@ class Pair(NamedTuple):
     depth: int
     added: At
     risk_line: int
-    risk: str  # await, yield, call
+    risk: str  # return, raise, await, yield, call
     removed_line: int
     function: str
     key: str

@@ -7,7 +7,7 @@ from collections import defaultdict
 from floodline.scan._model import Change, Pair
 
 SAFE = {"finally", "except"}
-WORST = ("await", "yield", "call")
+WORST = ("return", "raise", "await", "yield", "call")
 
 
 def pairs_of(changes: list[Change], risks: list[tuple[str, int, str]]) -> list[Pair]:
@@ -40,7 +40,11 @@ def _first_pair(group: list[Change], risks: list[tuple[int, str]]) -> Pair | Non
             same = removed.verb == "shrink" and removed.key_text == added.key_text
             if not same or removed.at.line <= added.at.end_line:
                 continue
-            between = [r for r in risks if added.at.end_line < r[0] < removed.at.line]
+            earlier = [
+                c.at.line for c in group if c.verb == "shrink" and c.at.line < removed.at.line
+            ]
+            first = min((line for line in earlier if line > added.at.line), default=removed.at.line)
+            between = [r for r in risks if added.at.end_line < r[0] < first]
             if between and not removed.marks - added.marks:
                 line, kind = min(between, key=lambda r: WORST.index(r[1]))
                 return Pair(

@@ -235,6 +235,8 @@ class _Reader(Bindings):
             self.block(case.body, marks | {"branch", f"arm:{subject}:{number}"})
 
     def raise_(self, node: ast.Raise, marks: frozenset[str]) -> None:
+        if "branch" in marks:
+            self.risks.append((self.scope.name, node.lineno, "raise"))
         if node.exc is not None:
             self.expression(node.exc, marks)
             if isinstance(node.exc, ast.Name) and self.scope.holder_of(node.exc.id) is None:
@@ -243,6 +245,8 @@ class _Reader(Bindings):
                 )
 
     def return_(self, node: ast.Return, marks: frozenset[str]) -> None:
+        if "branch" in marks:
+            self.risks.append((self.scope.name, node.lineno, "return"))
         if node.value is None:
             return
         self.expression(node.value, marks, kept="returned")

@@ -66,6 +66,19 @@ class Removals:
         state = REFUTED if best.when in (RUNS, PUBLIC) else PROVED
         return Removal(best.when, Proof(best.told, state, best.at), tuple(ways))
 
+    def elsewhere(self, held: Held, depth: int, function: str) -> str:
+        """Say when what another function removes is removed, apart from what this one does."""
+        growing = [(f, c) for f, c in held.changes if c.verb == "grow" and c.function == function]
+        functions = [f"{file.module}:{change.function}" for file, change in growing]
+        owner = held.key.rpartition(".")[0] if held.made[0].ref[:2] == "s:" else ""
+        found = [
+            self._way(file, change, functions, growing, owner).when
+            for file, change in held.changes
+            if self._removes(held, change, depth) and change.function != function
+            and not file.is_test
+        ]  # fmt: skip
+        return min(found, key=RANK.index, default=NONE)
+
     def _none(self, held: Held) -> Removal:
         at = place(held.file.path, held.made[0].at.line)
         if held.escapes:

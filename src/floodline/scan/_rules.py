@@ -31,7 +31,7 @@ RULES = {
              "bound it: BoundedMap(max_items=...) as a set of recent values"),
         Rule("FLD108", "captured-container", "{} is captured by a function that lives on",
              "bound it, or functools.lru_cache(maxsize=...)"),
-        Rule("FLD109", "removal-skipped-on-error", "{} keeps its entry if line {line} fails",
+        Rule("FLD109", "removal-skipped-on-error", "{} keeps an entry when line {line} leaves",
              "remove it in `finally`, or use a context manager"),
         Rule("FLD110", "instance-registers-itself", "{} keeps every instance that was ever made",
              "use weakref.WeakSet, or remove the instance when it closes"),

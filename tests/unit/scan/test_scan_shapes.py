@@ -520,3 +520,54 @@ def test_a_call_that_may_raise_makes_a_pair_less_certain(tmp_path):
     """
     [finding] = found(tmp_path, app=code)
     assert (finding.rule, finding.confidence) == ("FLD109", "medium")
+
+
+@pytest.mark.parametrize("leaving", ["return None", "raise ValueError"])
+def test_an_early_way_out_between_adding_and_removing_is_certain(tmp_path, leaving):
+    code = f"""
+        running = {{}}
+
+        def run(job_id, job):
+            running[job_id] = job
+            if job is None:
+                {leaving}
+            running.pop(job_id)
+    """
+    [finding] = found(tmp_path, app=code)
+    assert (finding.rule, finding.confidence) == ("FLD109", "high")
+    assert finding.message == "app.running keeps an entry when line 7 leaves"
+
+
+def test_an_early_way_out_that_removes_first_is_no_finding(tmp_path):
+    code = """
+        running = {}
+
+        def run(job_id, job):
+            running[job_id] = job
+            if job is None:
+                running.pop(job_id)
+                return
+            running.pop(job_id)
+    """
+    assert found(tmp_path, app=code) == []
+
+
+def test_another_remover_that_only_an_event_calls_does_not_save_a_pair(tmp_path):
+    code = """
+        class Jobs:
+            def __init__(self, bus):
+                self.running = {}
+                bus.on("gone", self.gone)
+
+            async def run(self, job_id, job):
+                self.running[job_id] = job
+                await job()
+                del self.running[job_id]
+
+            def gone(self, job_id):
+                self.running.pop(job_id, None)
+
+        jobs = Jobs(make_bus())
+    """
+    [finding] = found(tmp_path, app=code)
+    assert (finding.rule, finding.confidence) == ("FLD109", "high")
