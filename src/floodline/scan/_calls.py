@@ -26,6 +26,10 @@ HARMLESS = {
     "cast", "choice", "sample", "Lock", "next", "format", "items", "keys", "values", "dump",
 }  # fmt: skip
 
+_PAUSES = {ast.Await, ast.Yield, ast.YieldFrom}
+_THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr}
+_GATHERS = {ast.List, ast.Tuple, ast.Dict, ast.Set}
+
 
 class Calls:
     """Holds the lists of facts and reads expressions into them."""
@@ -80,6 +84,9 @@ class Calls:
             kind = type(here)
             if kind is ast.Name or kind is ast.Constant:
                 continue
+            if kind is ast.Attribute:
+                stack.append((here.value, "local"))  # type: ignore[attr-defined]  # kind says so
+                continue
             if isinstance(here, ast.Call):
                 self.call(here, goes, marks)
                 goes = "argument"
@@ -90,17 +97,17 @@ class Calls:
             elif isinstance(here, ast.Lambda):
                 self.lambda_(here)
                 continue
-            elif isinstance(here, ast.Await | ast.Yield | ast.YieldFrom):
-                self.risks.append((self.scope.name, here.lineno, _risk(here)))
-            elif not isinstance(here, ast.BoolOp | ast.IfExp | ast.NamedExpr):
-                goes = "argument" if kind in (ast.List, ast.Tuple, ast.Dict, ast.Set) else "local"
+            elif kind in _PAUSES:
+                risk = "await" if kind is ast.Await else "yield"
+                self.risks.append((self.scope.name, here.lineno, risk))  # type: ignore[attr-defined]  # kind says so
+            elif kind not in _THROUGH:
+                goes = "argument" if kind in _GATHERS else "local"
             for field in here._fields:
                 below = getattr(here, field, None)
-                if isinstance(below, ast.AST):
-                    if below._fields:
-                        stack.append((below, goes))
-                elif type(below) is list:
-                    stack.extend((item, goes) for item in below if isinstance(item, ast.AST))
+                if type(below) is list:
+                    stack.extend([(item, goes) for item in below if item is not None])
+                elif isinstance(below, ast.AST) and below._fields:
+                    stack.append((below, goes))
 
     def lambda_(self, node: ast.Lambda) -> None:
         """A lambda is a function of its own that is handed on where it stands."""
@@ -256,10 +263,6 @@ def lambda_name(scope: Scope, node: ast.Lambda) -> str:
     if scope.name.endswith(":"):
         return f"{scope.owner}.{inner}"
     return f"{scope.name}.<locals>.{inner}"
-
-
-def _risk(node: ast.AST) -> str:
-    return "await" if isinstance(node, ast.Await) else "yield"
 
 
 def _callee_text(name: str) -> str:

@@ -257,11 +257,15 @@ class _Reader(Bindings):
             if found and not found[1]:
                 self.escapes.append((found[0], self.scope.name))
 
+    def expression_(self, node: ast.Expr, marks: frozenset[str]) -> None:
+        self.expression(node.value, marks)
+
     def nothing(self, node: ast.stmt, marks: frozenset[str]) -> None:
         """These statements have no facts."""
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {
+    ast.Expr: _Reader.expression_,
     ast.Import: _Reader.import_,
     ast.ImportFrom: _Reader.import_from,
     ast.ClassDef: _Reader.class_,

@@ -115,13 +115,17 @@ def returns_inner(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         return False
     for statement in node.body:
         if isinstance(statement, ast.Return) and statement.value is not None:
+            if isinstance(statement.value, ast.Lambda):
+                return True
+            if not inner:
+                continue
             called_here = {id(n.func) for n in ast.walk(statement.value) if isinstance(n, ast.Call)}
             names = {
                 n.id
                 for n in ast.walk(statement.value)
                 if isinstance(n, ast.Name) and id(n) not in called_here
             }
-            if names & inner or isinstance(statement.value, ast.Lambda):
+            if names & inner:
                 return True
     return False
 
