@@ -140,7 +140,7 @@ class AutoSummarizingConversationStage:
     is a user's) to `context["conversation"]`, else to its own, then calls `respond(window)`, if
     there is one, and appends what it returns. The context is returned with `conversation`,
     `window` (what to send, valid for the provider) and `reply`. What is cut goes into a rolling
-    summary by `summarise`, made aside and applied at the next turn.
+    summary by `summarise`, made while `respond` runs; the next turn waits for it.
     """
 
     def __init__(
@@ -167,6 +167,9 @@ class AutoSummarizingConversationStage:
     async def __call__(self, context: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         """Take one turn; the context is changed and returned."""
         conversation = self._conversation_of(context)
+        summariser = conversation._keeper.summariser
+        if summariser is not None:
+            await summariser.ended()  # else turns that come fast are cut and never summarised
         conversation.extend(_messages(context.pop("messages", ())))
         window = conversation.window(self._window_tokens)
         context.update(conversation=conversation, window=window)

@@ -336,3 +336,58 @@ def test_the_example_pipeline_runs_without_a_tracker():
     example = runpy.run_path(str(EXAMPLE))
     stages = [("add", lambda context: {**context, "b": 2}), ("nothing", lambda context: None)]
     assert asyncio.run(example["Pipeline"](stages).run({"a": 1})) == {"a": 1, "b": 2}
+
+
+def test_turns_that_come_fast_are_summarised_all_the_same():
+    def summarise(messages):
+        return f"{sum('question' in str(message) for message in messages)} questions"
+
+    talk = AutoSummarizingConversationStage(
+        lambda _window: "fine", summarise=summarise, max_messages=6
+    )
+
+    async def chat():
+        for turn in range(50):
+            context = await talk({"messages": f"question {turn}"})
+        return context
+
+    context = asyncio.run(chat())
+    left = context["conversation"].stats().left
+    assert "count" not in left
+    assert left["summary"] >= 90
+    assert "questions" in str(context["window"][0])
+
+
+def test_a_summary_whose_loop_was_closed_is_not_waited_for():
+    async def summarise(_messages):
+        await asyncio.Event().wait()
+
+    talk = AutoSummarizingConversationStage(summarise=summarise, max_messages=4)
+
+    async def turns(count):
+        for turn in range(count):
+            await talk({"messages": f"question {turn}"})
+
+    asyncio.run(turns(5))
+    asyncio.run(asyncio.wait_for(turns(1), PATIENCE))
+    assert talk.conversation.stats().summaries == 0
+
+
+def test_a_summary_that_takes_too_long_does_not_keep_a_turn():
+    go = threading.Event()
+
+    def summarise(_messages):
+        go.wait(PATIENCE)
+        return "late"
+
+    talk = AutoSummarizingConversationStage(
+        summarise=summarise, max_messages=4, summary_timeout=0.01
+    )
+
+    async def chat():
+        for turn in range(8):
+            await talk({"messages": f"question {turn}"})
+
+    asyncio.run(chat())
+    go.set()
+    assert talk.conversation.stats().summary_failures >= 1

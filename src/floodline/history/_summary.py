@@ -12,6 +12,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from floodline._time import Clock
@@ -62,7 +63,7 @@ class SummaryPolicy:
 class Job:
     """One summary under way; `atoms` are the keys of what it covers."""
 
-    __slots__ = ("atoms", "done", "error", "started", "task", "text", "was_running")
+    __slots__ = ("_waiters", "atoms", "done", "error", "started", "task", "text", "was_running")
 
     def __init__(self, atoms: frozenset[int], started: float) -> None:
         self.atoms, self.started = atoms, started
@@ -70,6 +71,7 @@ class Job:
         self.error: BaseException | None = None
         self.task: asyncio.Task[None] | None = None
         self.done = self.was_running = False
+        self._waiters: list[Callable[[], object]] = []
 
     def run(self, call: Callable[[], object]) -> None:
         """Call the summariser on this thread; an awaitable gets an event loop of its own."""
@@ -78,7 +80,7 @@ class Job:
             self.text = asyncio.run(_await(answer)) if inspect.isawaitable(answer) else answer
         except BaseException as error:  # a thread of ours must survive whatever users raise
             self.error = error
-        self.done = True
+        self._end()
 
     async def run_here(self, call: Callable[[], object]) -> None:
         """Await the summariser as a task of the running loop."""
@@ -91,7 +93,22 @@ class Job:
         except Exception as error:
             self.error = error
         finally:
-            self.done = True
+            self._end()
+
+    def _end(self) -> None:
+        self.done = True
+        for tell in self._waiters:
+            with contextlib.suppress(RuntimeError):  # the loop of who waited is closed
+                tell()
+
+    async def ended(self, patience: float) -> None:
+        """Wait until it is done, or cannot be any more, at most `patience` seconds."""
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        self._waiters.append(partial(loop.call_soon_threadsafe, ended.set))
+        if self.done or (self.task is not None and self.task.done()):  # cancelled before it began
+            return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), patience)
 
     def give_up(self) -> None:
         """Stop what can be stopped; a thread cannot be."""
@@ -160,6 +177,11 @@ class Summariser:
             return job, "", why
         self._failed_in_a_row, self._open_since = 0, None
         return job, str(job.text).strip(), ""
+
+    async def ended(self) -> None:
+        """Wait for the job under way, if there is one, but not longer than it may take."""
+        if self.job is not None:
+            await self.job.ended(self._policy.timeout)
 
     def forget(self) -> None:
         """Give up the job under way; what it was to replace is no more."""

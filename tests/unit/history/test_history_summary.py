@@ -647,3 +647,17 @@ def test_a_conversation_that_is_dropped_during_its_summary_is_freed():
     gc.collect()
     assert gone() is None
     summarise.go.set()
+
+
+def test_a_summary_that_was_cancelled_before_it_began_is_not_waited_for():
+    from floodline.history._summary import Job
+
+    async def main():
+        job = Job(frozenset(), 0.0)
+        job.task = asyncio.create_task(job.run_here(lambda: "never asked"))
+        job.task.cancel()
+        await asyncio.wait((job.task,))
+        await asyncio.wait_for(job.ended(1000), 20)
+        return job.done
+
+    assert asyncio.run(main()) is False
