@@ -68,10 +68,6 @@ class Walk:
             "opaque": self._opaque,
         }
 
-    def skip(self, obj: Any) -> None:
-        """Count this object nowhere."""
-        self.seen.add(id(obj))
-
     def push(self, obj: Any, slot: Slot) -> None:
         """Count an object in a slot, once in the walk, and look into it later."""
         if id(type(obj)) in INERT or id(obj) in self.seen:

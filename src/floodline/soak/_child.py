@@ -67,7 +67,7 @@ def _run(request: dict[str, Any], progress: Any) -> int:
     return answer.exit_code
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # pragma: no cover  # runs in the child that the command starts
     sys.path.pop(0)
     _take_package()
     sys.exit(main(json.loads(sys.argv.pop(1))))

@@ -163,3 +163,14 @@ def test_the_child_takes_the_package_from_its_own_place(monkeypatch):
     taken = sys.modules["floodline"]
     assert taken.__version__ == floodline.__version__
     assert command.command.name == "soak"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="progress needs a FIFO")
+def test_the_bar_follows_what_the_child_reports():
+    reader, writer = os.pipe()
+    os.write(writer, b"0 10 warm-up\n5 10 measuring\n\n")
+    command._show(reader)
+    os.write(writer, b"1 10 measuring\n")
+    os.close(writer)
+    command._show(reader)
+    os.close(reader)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 
@@ -186,3 +187,94 @@ def test_a_container_of_the_library_shows_the_line_of_the_library():
     frame = sys._getframe()
     watch = Watch([], "json.X")
     assert feed._place(frame, 7, watch).line == 7
+
+
+class FakeSys:
+    """`sys`, but for what would take the tracer of a coverage run away."""
+
+    def __init__(self, version, **parts):
+        self.version_info, self.traced = version, []
+        self.settrace = self.traced.append
+        self.gettrace = lambda: None
+        self.__dict__.update(parts)
+
+    def __getattr__(self, name):
+        return getattr(sys, name)
+
+
+class FakeMonitoring:
+    class events:  # noqa: N801  # as in sys.monitoring
+        PY_START, PY_RESUME, LINE, PY_RETURN, PY_YIELD, PY_UNWIND = (1 << n for n in range(6))
+
+    def __init__(self, taken=()):
+        self.tools = dict.fromkeys(taken, "others")
+        self.callbacks, self.set = {}, []
+
+    def get_tool(self, number):
+        return self.tools.get(number)
+
+    def use_tool_id(self, number, name):
+        self.tools[number] = name
+
+    def free_tool_id(self, number):
+        del self.tools[number]
+
+    def register_callback(self, number, event, callback):
+        self.callbacks[event] = callback
+
+    def set_events(self, number, events):
+        self.set.append(events)
+
+
+def test_before_3_12_lines_are_traced_and_the_tracer_is_taken_off(monkeypatch):
+    fake = FakeSys((3, 11))
+    monkeypatch.setattr(feed, "sys", fake)
+    monkeypatch.setattr(feed.threading, "settrace", fake.traced.append)
+    watch = Watch([lambda: 0], "app.X")
+    with Feeder([watch]) as feeder:
+        assert feeder.active
+        assert fake.traced == [feeder._on_trace] * 2
+        assert feeder._on_trace(sys._getframe(), "call", None) == feeder._on_trace
+    assert fake.traced[2:] == [None, None]
+
+
+def test_since_3_12_a_free_monitoring_id_is_taken_and_given_back(monkeypatch):
+    tools = FakeMonitoring(taken=(4, 3))
+    monkeypatch.setattr(feed, "sys", FakeSys((3, 12), monitoring=tools))
+    with Feeder([]) as feeder:
+        assert feeder.active
+        assert tools.tools[5] == "floodline"
+        assert len(tools.callbacks) == 6
+    assert tools.set == [63, 0]
+    assert 5 not in tools.tools
+    monkeypatch.setattr(feed, "sys", FakeSys((3, 12), monitoring=FakeMonitoring(range(6))))
+    with Feeder([]) as feeder:
+        assert not feeder.active
+
+
+def test_collections_wait_until_the_tracer_is_off(monkeypatch):
+    monkeypatch.setattr(feed, "sys", FakeSys((3, 12), monitoring=FakeMonitoring()))
+    with Feeder([]):
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with Feeder([]):
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_the_shown_line_is_the_nearest_of_the_program():
+    library = {"__name__": "json", "sys": sys}
+    exec("def frame():\n    return sys._getframe()", library)
+    inner = library["frame"]()
+    shown = feed._place(inner, 2, Watch([], "app.X"))
+    assert shown.function == "test_the_shown_line_is_the_nearest_of_the_program"
+    assert feed._place(inner, 2, Watch([], "json.X")).line == 2
+    assert feed._place(inner, 2, Watch([], "app.X", private="json.frame")).line == 2
+    ours = {"__name__": "floodline.leaks.x", "sys": sys}
+    exec("frame = sys._getframe()", ours)
+    found = feed._place(ours["frame"], 1, Watch([], "json.X"))
+    assert found is None or found.function != "<module>"

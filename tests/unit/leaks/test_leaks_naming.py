@@ -206,3 +206,15 @@ def test_names_do_not_fall_for_odd_modules(monkeypatch):
     monkeypatch.setitem(sys.modules, "odd", types.SimpleNamespace(X=1))
     assert naming._home("no_such", "X", 1) == "no_such"
     assert isinstance(threading.local(), threading.local)
+
+
+def test_lengths_of_caches_and_of_no_container():
+    import functools
+
+    cached = functools.lru_cache(lambda x: x)
+    cached(1)
+
+    class Rows(list):
+        pass
+
+    assert [inspect._length(v) for v in (cached, Rows([1, 2]), None)] == [1, 2, 0]
