@@ -8,9 +8,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from floodline.leaks import _roots
+from floodline.soak import _run
 
 MANY = """
 import collections, contextvars, functools, threading, weakref
@@ -275,3 +277,5 @@ def narrow(monkeypatch: Any, *modules: Any) -> None:
     monkeypatch.setattr(_roots, "_modules", push)
     monkeypatch.setattr(_roots, "_orphans", lambda walk: None)
     monkeypatch.setattr(_roots, "_frames", lambda walk: None)
+    quick = SimpleNamespace(collect=lambda: 0, get_objects=list)
+    monkeypatch.setattr(_run, "gc", quick)

@@ -28,7 +28,7 @@ LEAK = "ROWS = []\n\ndef round(i):\n    ROWS.append([i])\n"
 
 
 def test_a_leak_is_named_in_words_and_in_the_record(tmp_path):
-    found = soak(tmp_path, LEAK, "--rounds", "60", "--html", str(tmp_path / "page.html"))
+    found = soak(tmp_path, LEAK, "--rounds", "40", "--html", str(tmp_path / "page.html"))
     assert (found["exit"], found["verdict"]) == (1, "growing")
     first = found["suspects"][0]
     assert (first["owner"], first["line"], first["line_source"]) == ("program.ROWS", 4, "trace")
@@ -43,14 +43,14 @@ def test_a_program_that_keeps_its_bounds_is_bounded(tmp_path):
 
 
 def test_a_thread_local_of_a_pool_is_named(tmp_path):
-    found = soak(tmp_path, THREAD_LOCAL, "--rounds", "60")
+    found = soak(tmp_path, THREAD_LOCAL, "--rounds", "40")
     first = found["suspects"][0]
     assert first["owner"] == "program.TRACE.spans"
     assert first["line"] == line_of(THREAD_LOCAL, "TRACE.spans.append")
 
 
 def test_the_lists_of_asyncio_echo_the_set_of_the_program(tmp_path):
-    found = soak(tmp_path, TASKS, "--rounds", "60")
+    found = soak(tmp_path, TASKS, "--rounds", "40")
     assert [s["owner"] for s in found["suspects"]] == ["program.KEPT"]
     assert found["suspects"][0]["holds"].startswith("Task")
 
