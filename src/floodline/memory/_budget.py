@@ -22,7 +22,7 @@ from floodline.telemetry import Stats
 ACTIONS = ("shed", "alert")
 BACK = 15 / 16  # the target below a limit, if none is given: 75% for 80%
 MOST_ROUNDS = 12  # of one check, each with a full collection; more is done by the next
-MOST_ITEMS = 4096  # of one round; slices double while they do not suffice
+MOST_ITEMS = 4096  # of one round; slices may double while they do not suffice
 _numbers = itertools.count(1)
 
 
@@ -77,8 +77,9 @@ class MemoryBudget:
     """Has holders shed when memory passes `limit`, until it is back at `target`.
 
     `Sessions(pressure=budget)` and bounded containers attach themselves; each budget sheds only
-    its own holders, those unused for longest first, `step` items and more a round, then collects,
-    trims and measures again. It ends at the target, or when nothing more can go, and says which.
+    its own holders, those unused for longest first, in slices of at most `step` items and twice as
+    many a round, and no more than seem needed; then collects, trims and measures again. It ends at
+    the target, or when nothing more can go, and says which.
     `limit`, `target`, `warn` and `critical` are sizes, or shares of the cgroup's limit, else of the
     machine. With `action="alert"` it only tells. Events of one kind come at most once a `cooldown`.
     Looks every `every` seconds once a holder is attached or `on_event` is given; else `check()`.
@@ -209,9 +210,9 @@ class MemoryBudget:
         used, limit, target = found.used, found.limit, found.target
         shed = rounds = 0
         exhausted = False
-        step = self._step
+        most = ask = min(self._step, _needed(used - target, self._holders.held(), used))
         while used > target and rounds < MOST_ROUNDS:
-            went = self._holders.shed(step, self.name)
+            went = self._holders.shed(ask, self.name)
             self._errors += went.errors
             if went.items == 0 and not went.sure:
                 break  # somebody is still at it
@@ -221,10 +222,11 @@ class MemoryBudget:
             if went.items or self._may_collect():
                 self._said["collected"] = self._clock()
                 self._collector.collect()
-            used = self._ground.used()
+            before, used = used, self._ground.used()
             if exhausted:
                 break
-            step = min(2 * step, MOST_ITEMS)
+            most = min(2 * most, MOST_ITEMS)
+            ask = min(most, _needed(used - target, went.items, before - used))
         exhausted = exhausted and used > target
         self._rounds += rounds
         self._shed += shed
@@ -310,6 +312,11 @@ class MemoryBudget:
     def _after_fork(self) -> None:
         self._guard.reset()
         self._start()
+
+
+def _needed(excess: int, items: int, size: int) -> int:
+    """Return how many items hold `excess` bytes, if so many of them hold `size`; at least one."""
+    return max(1, -(-excess * items // size)) if size > 0 else MOST_ITEMS
 
 
 def _go_on_in_child() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -58,6 +59,10 @@ class Holders:
     def alive(self) -> list[Any]:
         """Return the holders that still exist."""
         return [holder for ref in list(self._refs.values()) if (holder := ref()) is not None]
+
+    def held(self) -> int:
+        """Return how many items they have in all; very many if one cannot tell."""
+        return sum(_size(holder, sys.maxsize) for holder in self.alive())
 
     def shed(self, limit: int, source: str) -> Shed:
         """Have about `limit` items shed by all together; one that raises is passed over."""
