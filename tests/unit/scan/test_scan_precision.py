@@ -104,3 +104,60 @@ def test_a_function_that_calls_its_inner_one_keeps_nothing(tmp_path):
             return {name: number(name) for name in names}
     """
     assert reported(tmp_path, code) == []
+
+
+def test_a_handler_that_adds_and_removes_through_helpers_is_a_pair(tmp_path):
+    code = """
+        members = {}
+
+        def enter_room(user_id):
+            members[user_id] = True
+
+        def leave_room(user_id):
+            members.pop(user_id, None)
+
+        @app.websocket("/room")
+        async def room(user_id, socket):
+            enter_room(user_id)
+            try:
+                await socket.receive()
+            finally:
+                leave_room(user_id)
+    """
+    assert reported(tmp_path, code) == []
+
+
+def test_what_the_main_loop_calls_runs(tmp_path):
+    code = """
+        waiting = {}
+
+        @bot.event
+        def on_message(message_id):
+            waiting[message_id] = True
+
+        def work():
+            waiting.popitem()
+
+        def main():
+            while True:
+                work()
+
+        main()
+    """
+    assert reported(tmp_path, code) == []
+
+
+def test_a_removal_in_finally_saves_the_one_on_the_straight_path(tmp_path):
+    code = """
+        running = set()
+
+        async def run(job_id, job):
+            running.add(job_id)
+            try:
+                await job()
+            finally:
+                running.discard(job_id)
+            await job.report()
+            running.discard(job_id)
+    """
+    assert reported(tmp_path, code) == []
