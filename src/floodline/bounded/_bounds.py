@@ -83,6 +83,12 @@ def callable_or_none(value: object, what: str) -> None:
         raise ConfigError(f"{what}={value!r} cannot be called; give a function or None")
 
 
+def pressure_or_none(value: object) -> None:
+    """Refuse what no holder can be attached to."""
+    if value is not None and not hasattr(value, "attach"):
+        raise ConfigError(f"pressure={value!r} cannot be used; give a MemoryBudget, or None")
+
+
 class Scale:
     """Weighs items against `max_bytes`; str and bytes need no `weigh`."""
 

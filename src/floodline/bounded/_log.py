@@ -127,6 +127,7 @@ class BoundedLog(Sequence[T]):
     ) -> None:
         bounds.need_one("BoundedLog", max_items=max_items, max_bytes=max_bytes, max_age=max_age)
         bounds.callable_or_none(on_evict, "on_evict")
+        bounds.pressure_or_none(pressure)
         self.name = name_of("log", name)
         self._limits = bounds.count(max_items, "max_items"), bounds.size(max_bytes, "max_bytes")
         self._max_age = bounds.span(max_age, "max_age")

@@ -80,6 +80,7 @@ class BoundedMap(MutableMapping[K, V]):
     ) -> None:
         self._limits = read_limits(max_items, max_bytes, ttl, idle, order)
         bounds.callable_or_none(on_evict, "on_evict")
+        bounds.pressure_or_none(pressure)
         if weak and on_evict is not None:
             raise ConfigError(
                 "weak=True cannot work with on_evict, as the evicted may come back; give only one"

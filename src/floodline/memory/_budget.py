@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from floodline import telemetry
 from floodline._guard import Guard
 from floodline._time import Clock, monotonic, sweeper
 from floodline._units import Duration, Size, format_size, parse_choice, parse_count, parse_duration
+from floodline.bounded._bounds import callable_or_none
+from floodline.bounded._enrol import name_of
 from floodline.errors import ConfigError
 from floodline.memory._collector import GCController
 from floodline.memory._holders import Holders
@@ -23,7 +24,6 @@ ACTIONS = ("shed", "alert")
 BACK = 15 / 16  # the target below a limit, if none is given: 75% for 80%
 MOST_ROUNDS = 12  # of one check, each with a full collection; more is done by the next
 MOST_ITEMS = 4096  # of one round; slices may double while they do not suffice
-_numbers = itertools.count(1)
 
 
 @dataclass(slots=True, frozen=True)
@@ -102,7 +102,9 @@ class MemoryBudget:
         name: str | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.name = name or f"budget-{next(_numbers)}"
+        for what, part in {"probe": probe, "total": total, "clock": clock}.items():
+            callable_or_none(part, what)
+        self.name = name_of("budget", name)
         self._limit = parse_line(limit, "limit")
         self._target = self._limit.scaled(BACK) if target is None else parse_line(target, "target")
         self._alarms = {
@@ -114,8 +116,7 @@ class MemoryBudget:
         self._every = None if every is None else parse_duration(every, "every")
         self._cooldown = parse_duration(cooldown, "cooldown", zero=True)
         self._step = parse_count(step, "step")
-        if on_event is not None and not callable(on_event):
-            raise ConfigError(f"on_event={on_event!r} cannot be called; give a function or None")
+        callable_or_none(on_event, "on_event")
         self._on_event = on_event
         lines: list[Line] = [self._limit, self._target, *self._alarms.values()]
         self._ground = Ground(any(line.share for line in lines), probe, total)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,14 +14,14 @@ from floodline import telemetry
 from floodline._guard import Guard
 from floodline._time import Clock
 from floodline._units import Size, parse_size
+from floodline.bounded._bounds import callable_or_none
+from floodline.bounded._enrol import name_of
 from floodline.errors import ConfigError
 from floodline.memory._probes import Probe, rss
 from floodline.memory._span import StageRun
 from floodline.memory._tracker import MemoryTracker
 from floodline.memory._trim import trim_malloc
 from floodline.telemetry import Stats
-
-_numbers = itertools.count(1)
 
 
 @dataclass(slots=True, frozen=True)
@@ -96,7 +95,9 @@ class GCController:
         name: str | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.name = name or f"gc-{next(_numbers)}"
+        callable_or_none(probe, "probe")
+        callable_or_none(clock, "clock")
+        self.name = name_of("gc", name)
         self._aggressive = aggressive
         self._threshold = None if threshold is None else parse_size(threshold, "threshold")
         self._trim = aggressive if trim is None else trim

@@ -15,6 +15,8 @@ from floodline._guard import Guard
 from floodline._time import Clock, monotonic, sampler
 from floodline._units import Duration, parse_choice, parse_count, parse_duration
 from floodline.bounded import BoundedLog
+from floodline.bounded._bounds import callable_or_none
+from floodline.bounded._enrol import name_of
 from floodline.errors import ConfigError
 from floodline.memory._probes import Probe, rss
 from floodline.memory._report import FORMATS, render
@@ -27,7 +29,6 @@ Listener = Callable[[StageRun], object]
 
 OTHER = "(other)"
 MAX_TRACED = 16  # spans at a time that keep a picture of all allocations
-_numbers = itertools.count(1)
 
 
 class Sample(NamedTuple):
@@ -71,7 +72,9 @@ class MemoryTracker:
         name: str | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.name = name or f"tracker-{next(_numbers)}"
+        callable_or_none(probe, "probe")
+        callable_or_none(clock, "clock")
+        self.name = name_of("tracker", name)
         self._samples: BoundedLog[Sample] = BoundedLog(
             parse_count(max_samples, "max_samples"), name=f"{self.name}.samples"
         )

@@ -13,7 +13,7 @@ import pytest
 
 from floodline import AsyncSessions, BoundedLog, BoundedMap, Sessions, telemetry
 from floodline.errors import ConfigError, WouldBlockLoop
-from floodline.memory import Cgroup, MemoryBudget, _lines
+from floodline.memory import Cgroup, GCController, MemoryBudget, MemoryTracker, _lines
 from floodline.stores import MemoryStore
 from memory_fakes import MIB, FakeClock, FakeMemory
 
@@ -609,3 +609,25 @@ def test_a_forked_worker_has_its_budget_too():
     """
     source = "import warnings; warnings.simplefilter('ignore')\n" + textwrap.dedent(code)
     assert subprocess.run([sys.executable, "-c", source], check=False).returncode == 0
+
+
+# ---- parts of another type
+
+
+@pytest.mark.parametrize("make_one", [MemoryBudget, MemoryTracker, GCController])
+@pytest.mark.parametrize("wrong", [{"probe": 3}, {"clock": 3}, {"name": 3}, {"name": ""}])
+def test_a_part_of_another_type_is_refused_at_construction(make_one, wrong):
+    (what,) = wrong
+    with pytest.raises(ConfigError, match=f"{what}="):
+        make_one(**wrong)
+
+
+def test_a_total_that_cannot_be_called_is_refused():
+    with pytest.raises(ConfigError, match="total=5"):
+        MemoryBudget(total=5)
+
+
+@pytest.mark.parametrize("make_one", [BoundedMap, BoundedLog])
+def test_a_container_refuses_what_is_no_budget(make_one):
+    with pytest.raises(ConfigError, match=r"pressure='80%' .* give a MemoryBudget"):
+        make_one(10, pressure="80%")
