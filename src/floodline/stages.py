@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -68,6 +69,14 @@ class MemoryBoundedStage:
         self.tracker = tracker or MemoryTracker(
             interval=self._every, probe=probe, name=f"{self.name}.memory"
         )
+        self._watcher: AbstractContextManager[object] = nullcontext()
+        if tracker is not None:  # which need not sample by itself
+            self._watcher = MemoryTracker(
+                1,
+                interval=self._every,
+                probe=lambda: tracker.sample().bytes,
+                name=f"{self.name}.watch",
+            )
         self._collector = collector or GCController(
             trim=True, probe=self.tracker.read, name=f"{self.name}.gc"
         )
@@ -78,7 +87,7 @@ class MemoryBoundedStage:
         """Run the stage; the same arguments, and a `StageResult` around what it returns."""
         if self._is_async:
             return self._run_async(*args, **kwargs)
-        with self.tracker.stage(self.name) as span:
+        with self.tracker.stage(self.name) as span, self._watcher:
             value = self._stage(*args, **kwargs)
         return self._result(span, value)
 

@@ -391,3 +391,25 @@ def test_a_summary_that_takes_too_long_does_not_keep_a_turn():
     asyncio.run(chat())
     go.set()
     assert talk.conversation.stats().summary_failures >= 1
+
+
+def test_a_plain_stage_is_watched_with_a_given_tracker_too(memory):
+    seen = threading.Event()
+
+    def probe():
+        if memory.size > 100 * MIB:
+            seen.set()
+        return memory.size
+
+    def load(_context):
+        memory.grow(200 * MIB)
+        for _ in range(2):  # what is seen twice was also kept once
+            assert seen.wait(PATIENCE)
+            seen.clear()
+        memory.grow(-200 * MIB)
+
+    tracker = MemoryTracker(probe=probe)
+    stage = MemoryBoundedStage(load, name="load", every=0.001, hard_limit="64 MiB", tracker=tracker)
+    with pytest.raises(StageTooLarge):
+        stage({})
+    assert tracker.stages["load"].peak == 210 * MIB
