@@ -307,7 +307,11 @@ class MemoryBudget:
         if not self._holders and self._on_event is None:
             return None
         self._ticking = True
-        self.check()
+        try:
+            self.check()
+        except Exception as error:  # of a probe; the next look may succeed, and is due as ever
+            self._hook_errors += 1
+            telemetry.emit("hook_error", self.name, error=telemetry.describe(error))
         return min(self._every or 1.0, 0.05) if self._pressed else self._every
 
     def _after_fork(self) -> None:

@@ -631,3 +631,20 @@ def test_a_total_that_cannot_be_called_is_refused():
 def test_a_container_refuses_what_is_no_budget(make_one):
     with pytest.raises(ConfigError, match=r"pressure='80%' .* give a MemoryBudget"):
         make_one(10, pressure="80%")
+
+
+def test_a_look_that_fails_is_counted_and_the_next_is_due_as_ever():
+    failing = []
+
+    def probe():
+        if failing:
+            raise OSError("not now")
+        return 1
+
+    budget = MemoryBudget(10, probe=probe, every=30, on_event=lambda _: None)
+    failing.append(True)
+    assert budget._tick() == 30
+    assert budget.stats().hook_errors == 1
+    failing.clear()
+    assert budget._tick() == 30
+    assert budget.stats().checks == 1
