@@ -39,8 +39,9 @@ _V2 = _Names(2, ("memory.max", "memory.high"), "memory.current", "inactive_file"
 _V1 = _Names(1, ("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file")
 
 
-def binding(root: Path = ROOT) -> Cgroup | None:
+def binding(root: Path | str = ROOT) -> Cgroup | None:
     """Return the cgroup that limits this process, or None; `root` stands for the root directory."""
+    root = Path(root)
     lowest: Cgroup | None = None
     names, folders = _ancestry(root)
     for folder in folders:

@@ -54,6 +54,7 @@ def test_v2_the_throttling_line_counts_as_a_limit(tmp_path):
         },
     )
     assert cgroup(tmp_path).limit == 400 * MIB
+    assert cgroup(str(tmp_path)) == cgroup(tmp_path)
 
 
 def test_v2_without_any_limit_there_is_none(tmp_path):
