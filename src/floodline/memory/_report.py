@@ -51,7 +51,7 @@ def _page(
 
 def _row(stage: StageStats) -> Row:
     return (
-        stage.name + (" *" if stage.overlapped else ""),
+        " ".join(stage.name.split()) + (" *" if stage.overlapped else ""),
         str(stage.count),
         _signed(stage.growth),
         _signed(stage.mean_growth),

@@ -477,6 +477,13 @@ def test_the_markdown_report_is_a_table():
     assert lines[4].startswith("| a\\|b [red] | 1 | 2 MiB |")
 
 
+def test_a_name_of_several_lines_is_one_row():
+    tracker = MemoryTracker(probe=lambda: 1)
+    with tracker.stage("load\nall"):
+        pass
+    assert "| load all | 1 |" in tracker.report("markdown")
+
+
 def test_a_report_without_stages_is_one_line():
     tracker, _, _ = make(name="t")
     assert tracker.report() == "t: peak 0 B, growth 0 B, 0 samples\n"
