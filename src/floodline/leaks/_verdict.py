@@ -105,7 +105,7 @@ def _climbs(values: list[int]) -> bool:
     size = len(values) // 5
     lows = [min(values[k * size : (k + 1) * size]) for k in range(5)]
     steps = [after - before >= LEAST_STEP for before, after in pairwise(lows)]
-    return sum(steps) >= 3 and any(steps[-2:])
+    return sum(steps) >= 3 and all(steps[-2:])
 
 
 def _held(resident: Trend, holder: str) -> str:
