@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import AbstractContextManager, nullcontext
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -42,7 +43,8 @@ class StageResult(Generic[T]):
 class MemoryBoundedStage:
     """Wraps a stage: samples memory while it runs, and collects if it grew by `threshold`.
 
-    `stage(context)` returns a `StageResult`, or a coroutine of one if the wrapped stage is async.
+    `stage(context)` returns a `StageResult`, or a coroutine of one if the wrapped stage is async
+    or returns something to be awaited.
     Grown by more than `hard_limit`, an async stage is cancelled and a plain one, which cannot be
     interrupted, is let to its end; both then raise `StageTooLarge`.
     """
@@ -87,22 +89,46 @@ class MemoryBoundedStage:
         """Run the stage; the same arguments, and a `StageResult` around what it returns."""
         if self._is_async:
             return self._run_async(*args, **kwargs)
-        with self.tracker.stage(self.name) as span, self._watcher:
-            value = self._stage(*args, **kwargs)
+        span = self.tracker.stage(self.name)
+        span.__enter__()
+        try:
+            with self._watcher:
+                value = self._stage(*args, **kwargs)
+        except BaseException:
+            span.leave()
+            span.end(failed=True)
+            raise
+        inside = copy_context()
+        span.leave()
+        if inspect.isawaitable(value):  # a plain function around an async one
+            return self._go_on(span, value, inside)
+        span.end(failed=False)
         return self._result(span, value)
 
     async def _run_async(self, *args: Any, **kwargs: Any) -> StageResult[Any]:
         with self.tracker.stage(self.name) as span:
-            task = asyncio.ensure_future(self._stage(*args, **kwargs))
-            try:
-                await self._watch(task, span)
-            finally:
-                await _end(task)
-            if task.cancelled():
-                self._collect_after(span)
-                self._refuse_above(span)
-            value = task.result()
+            value = await self._watched(span, asyncio.ensure_future(self._stage(*args, **kwargs)))
         return self._result(span, value)
+
+    async def _go_on(self, span: Span, awaitable: Awaitable[T], inside: Context) -> StageResult[T]:
+        task = asyncio.get_running_loop().create_task(_outcome(awaitable), context=inside)
+        failed = True
+        try:
+            value = await self._watched(span, task)
+            failed = False
+        finally:
+            span.end(failed=failed)
+        return self._result(span, value)
+
+    async def _watched(self, span: Span, task: asyncio.Future[T]) -> T:
+        try:
+            await self._watch(task, span)
+        finally:
+            await _end(task)
+        if task.cancelled():
+            self._collect_after(span)
+            self._refuse_above(span)
+        return task.result()
 
     async def _watch(self, task: asyncio.Future[Any], span: Span) -> None:
         while not task.done():
@@ -133,6 +159,10 @@ class MemoryBoundedStage:
         return StageResult(
             value, self.name, growth, span.peak, span.peak_growth, span.seconds, collected
         )
+
+
+async def _outcome(awaitable: Awaitable[T]) -> T:
+    return await awaitable
 
 
 async def _end(task: asyncio.Future[Any]) -> None:

@@ -413,3 +413,25 @@ def test_a_plain_stage_is_watched_with_a_given_tracker_too(memory):
     with pytest.raises(StageTooLarge):
         stage({})
     assert tracker.stages["load"].peak == 210 * MIB
+
+
+def test_a_plain_function_around_an_async_stage_is_followed_to_its_end(memory):
+    async def load(size):
+        with tracker.stage("inner"):
+            memory.grow(size)
+            await asyncio.sleep(0)
+        if size > 50 * MIB:
+            await asyncio.Event().wait()
+        return size
+
+    tracker = MemoryTracker(probe=memory)
+    stage = MemoryBoundedStage(
+        lambda size: load(size), name="load", every=0.001, hard_limit="64 MiB", tracker=tracker
+    )
+    result = asyncio.run(stage(8 * MIB))
+    assert (result.value, result.growth) == (8 * MIB, 8 * MIB)
+    assert (tracker.stages["load"].count, tracker.stages["load"].own) == (1, 0)
+    with pytest.raises(StageTooLarge):
+        asyncio.run(stage(100 * MIB))
+    assert (tracker.stages["load"].count, tracker.stages["load"].failed) == (2, 1)
+    assert tracker.stats().open == 0
