@@ -61,9 +61,9 @@ class Ground:
             return self._own(), 0
         if self.total is not None:
             return self._own(), int(self.total() or 0)
-        found = _cgroup.binding(self.root)
-        if found is None:
-            return self._own(), machine_memory()
+        found, machine = _cgroup.binding(self.root), machine_memory()
+        if found is None or found.limit > machine:  # a limit that is never reached
+            return self._own(), machine
         if self.probe is None and found.usage is not None:
             return found.usage, found.limit
         return self._own(), found.limit
