@@ -130,7 +130,7 @@ class Span:
         if self.closed or self.began is None:
             return
         self.closed, self.failed = True, failed
-        size = self._tracker.read()
+        size = self._tracker._read_for(self)
         self.seconds = self._tracker._clock() - self.began
         if self._resumed is not None:
             self._settle(size)

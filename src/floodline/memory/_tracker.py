@@ -118,10 +118,10 @@ class MemoryTracker:
         return sample
 
     def __enter__(self) -> MemoryTracker:
+        self.sample()  # first: a probe that raises must leave nothing begun
         self._guard.run(partial(self._enter, 1))
         if self._trace:
             tracing.acquire()
-        self.sample()
         self._want_tick()
         return self
 
@@ -132,9 +132,11 @@ class MemoryTracker:
         _traceback: TracebackType | None,
     ) -> None:
         self._guard.run(partial(self._enter, -1))
-        self.sample()
-        if self._trace:
-            tracing.release()
+        try:
+            self.sample()
+        finally:
+            if self._trace:
+                tracing.release()
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call `listener(run)` at the end of each span; calling the answer ends that.
@@ -207,7 +209,7 @@ class MemoryTracker:
         if self._trace:
             tracing.acquire()
             self._picture(span)
-        size = self.read()
+        size = self._read_for(span)
         self._guard.run(partial(self._open_span, span, size))
         self._samples.append(Sample(self._clock(), size, span.name))
         if self._interval is not None:
@@ -218,6 +220,21 @@ class MemoryTracker:
         lines = self._lines(span) if self._trace else {}
         self._guard.run(partial(self._close_span, span, size, lines))
         self._samples.append(Sample(self._clock(), size, span.name))
+
+    def _read_for(self, span: Span) -> int:
+        """Measure at an edge of a span; if the probe raises, the span is over and not counted."""
+        try:
+            return self.read()
+        except BaseException:
+            self._guard.run(partial(self._drop_span, span))
+            if self._trace:
+                span.before = None
+                tracing.release()
+            raise
+
+    def _drop_span(self, span: Span) -> None:
+        self._open.discard(span)
+        self._pictured.discard(span)
 
     def _open_span(self, span: Span, size: int) -> None:
         self._seen(size)

@@ -671,3 +671,24 @@ assert list(tracker.stages) == ["parent", "open"]
 raise SystemExit(os.waitstatus_to_exitcode(status))
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("good", [0, 1])
+@pytest.mark.parametrize("what", ["tracker", "span"])
+def test_a_probe_that_raises_leaves_nothing_open_and_tracemalloc_off(what, good):
+    answers = [1] * good
+
+    def probe():
+        if answers:
+            return answers.pop()
+        raise OSError("no answer")
+
+    tracker = MemoryTracker(trace=True, probe=probe)
+    with (
+        pytest.raises(OSError, match="no answer"),
+        tracker if what == "tracker" else tracker.stage("a"),
+    ):
+        assert tracemalloc.is_tracing()
+    assert not tracemalloc.is_tracing()
+    assert tracker.stats().open == 0
+    assert not tracker.stages
