@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from floodline.bounded import Batch, BoundedLog, BoundedMap
     from floodline.history import Conversation
+    from floodline.leaks import expect_gone, why_alive
     from floodline.memory import GCController, MemoryBudget, MemoryTracker, track_memory
     from floodline.sessions import AsyncSessions, Sessions, SessionScope
     from floodline.telemetry import Reason
@@ -26,7 +27,9 @@ __all__ = [
     "Reason",
     "SessionScope",
     "Sessions",
+    "expect_gone",
     "track_memory",
+    "why_alive",
 ]
 
 _HOMES = {
@@ -41,7 +44,9 @@ _HOMES = {
     "Reason": "telemetry",
     "SessionScope": "sessions",
     "Sessions": "sessions",
+    "expect_gone": "leaks",
     "track_memory": "memory",
+    "why_alive": "leaks",
 }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from floodline.leaks._candidates import Candidate, Candidates, find_candidates
 from floodline.leaks._feed import Feeder, Watch
+from floodline.leaks._gone import Expectations, Watchlist, check_gone, expect_gone
 from floodline.leaks._inspect import Close, look_closer, merge
 from floodline.leaks._roots import survey
 from floodline.leaks._series import Series
@@ -16,13 +17,16 @@ from floodline.leaks._split import Split, read_split
 from floodline.leaks._suspect import Suspect
 from floodline.leaks._trend import Trend, trend
 from floodline.leaks._verdict import Verdict, decide
+from floodline.leaks._why import Retainer, WhyAlive, why_alive
 
 __all__ = [
     "Candidate",
     "Candidates",
     "Close",
+    "Expectations",
     "Feeder",
     "Place",
+    "Retainer",
     "Series",
     "Slots",
     "Split",
@@ -30,7 +34,11 @@ __all__ = [
     "Trend",
     "Verdict",
     "Watch",
+    "Watchlist",
+    "WhyAlive",
+    "check_gone",
     "decide",
+    "expect_gone",
     "feeding_place",
     "find_candidates",
     "look_closer",
@@ -38,4 +46,5 @@ __all__ = [
     "read_split",
     "survey",
     "trend",
+    "why_alive",
 ]
