@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from floodline import telemetry
@@ -88,11 +88,14 @@ def _warn(span: Span, limit: int) -> None:
 
 
 def _tracked(function: Callable[..., Any], new: NewSpan, end: EndSpan) -> Callable[..., Any]:
-    if inspect.iscoroutinefunction(function):
+    kind: Any = function
+    if not (inspect.isroutine(kind) or isinstance(kind, (type, partial))):
+        kind = kind.__call__  # an object's may be async
+    if inspect.iscoroutinefunction(kind):
         return _coroutine(function, new, end)
-    if inspect.isasyncgenfunction(function):
+    if inspect.isasyncgenfunction(kind):
         return _async_generator(function, new, end)
-    if inspect.isgeneratorfunction(function):
+    if inspect.isgeneratorfunction(kind):
         return _generator(function, new, end)
 
     @wraps(function)

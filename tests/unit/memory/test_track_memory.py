@@ -543,3 +543,18 @@ def test_the_types_of_a_tracked_function_are_kept(tmp_path):
     out, _, _ = api.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(program)])
     assert out.count("error:") == 1, out
     assert 'Argument 1 to "load" has incompatible type "str"' in out
+
+
+def test_an_object_whose_call_is_async_is_measured_to_its_end():
+    memory = FakeMemory(0)
+    tracker = MemoryTracker(probe=memory)
+
+    class Fetch:
+        async def __call__(self, size):
+            memory.grow(size)
+            return size
+
+    fetch = track_memory(tracker=tracker, name="fetch")(Fetch())
+    assert inspect.iscoroutinefunction(fetch)
+    assert asyncio.run(fetch(10)) == 10
+    assert tracker.stages["fetch"].growth == 10
