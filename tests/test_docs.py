@@ -25,6 +25,7 @@ PACKAGES = [
     "settings",
     "stages",
     "stores",
+    "verify",
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?:\]\(|src=\")(?!https?:|mailto:)([^)#\"]+)")

@@ -155,6 +155,17 @@ PUBLIC = {
         "seal",
         "unseal",
     ],
+    "floodline.verify": [
+        "POLICIES",
+        "Answer",
+        "Claim",
+        "Evidence",
+        "Judgement",
+        "document",
+        "load",
+        "text",
+        "verify",
+    ],
     "floodline.settings": ["Settings", "default", "load", "resolve"],
 }
 

@@ -17,6 +17,7 @@ USAGE = 2
 COMMANDS: dict[str, tuple[str, str]] = {
     "scan": ("_scan", "Find containers in source code that only grow."),
     "explain": ("_explain", "Explain a rule of scan."),
+    "verify": ("_verify", "Prove or refute announced fixes."),
     "soak": ("_soak", "Run a scenario many rounds and say what grows."),
 }
 

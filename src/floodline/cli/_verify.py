@@ -1,0 +1,54 @@
+"""`floodline verify`: is an announced fix real?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from floodline import __version__
+from floodline.errors import ConfigError
+from floodline.verify import document, load, text, verify
+
+REFUTED, UNKNOWN = 1, 3
+COLORS = {"proved": "green", "refuted": "red", "cannot tell": "yellow"}
+
+
+@click.command("verify")
+@click.argument("claims", type=click.Path(path_type=Path))
+@click.option("--execute", is_flag=True,
+              help="Also import the code in a child process and feed it.")  # fmt: skip
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0,
+              show_default=True, help="Seconds for the child process of one claim.")  # fmt: skip
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text",
+              show_default=True, help="How to report.")  # fmt: skip
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the record.")
+def command(claims: Path, execute: bool, timeout: float, form: str, json_file: Path | None) -> int:
+    """Prove or refute announced fixes.
+
+    Without --execute no code of the claims is run. Exit status: 0 all proved, 1 some refuted,
+    3 some cannot be told and none refuted, 2 wrong usage.
+    """
+    answers = [verify(claim, run=execute, patience=timeout) for claim in load(claims)]
+    record = json.dumps(document(answers, __version__), indent=1, ensure_ascii=False)
+    if json_file is not None:
+        try:
+            json_file.write_text(record + "\n", encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"--json {json_file} cannot be written: {error.strerror}") from error
+    click.echo(record if form == "json" else _colored(text(answers)))
+    verdicts = {answer.verdict for answer in answers}
+    return REFUTED if "refuted" in verdicts else UNKNOWN if "cannot tell" in verdicts else 0
+
+
+def _colored(told: str) -> str:
+    if not sys.stdout.isatty():
+        return told
+    lines = []
+    for line in told.splitlines():
+        verdict, colon, rest = line.partition(":")
+        color = COLORS.get(verdict)
+        lines.append(click.style(verdict, fg=color, bold=True) + colon + rest if color else line)
+    return "\n".join(lines)

@@ -1,0 +1,19 @@
+"""Proves or refutes announced fixes: in the source, and by feeding the code more than the limit."""
+
+from __future__ import annotations
+
+from floodline.verify._answer import Answer, Evidence, Judgement, document, text
+from floodline.verify._claims import POLICIES, Claim, load
+from floodline.verify._verify import verify
+
+__all__ = [
+    "POLICIES",
+    "Answer",
+    "Claim",
+    "Evidence",
+    "Judgement",
+    "document",
+    "load",
+    "text",
+    "verify",
+]

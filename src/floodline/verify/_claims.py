@@ -1,0 +1,98 @@
+"""Reads the file of claims: announced fixes, each with the code that is said to have it."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from floodline.errors import ConfigError
+
+POLICIES = ("lru", "oldest", "fifo", "window", "batch", "reject")
+SPELLINGS = {"oldest-first": "oldest", "rolling": "window", "rolling-window": "window"}
+KEYS = ("file", "symbol", "limit", "policy", "name", "make", "feed")
+REQUIRED = ("file", "symbol", "limit", "policy")
+
+
+class Claim(NamedTuple):
+    """One announced fix: this symbol holds at most `limit` items, and makes room by `policy`."""
+
+    name: str
+    file: Path
+    symbol: str
+    limit: int
+    policy: str
+    make: str | None = None
+    feed: str | None = None
+
+
+def load(path: Path) -> list[Claim]:
+    """Read the claims of a TOML file; their files are relative to it. What is wrong raises."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:  # bad TOML, and bad UTF-8
+        raise ConfigError(f"{path} is no TOML: {error}") from error
+    _known(table, ["claim"], f"{path}: ")
+    entries = table.get("claim")
+    if not isinstance(entries, list) or not entries:
+        raise ConfigError(f"{path} has no claim; write one below [[claim]]")
+    return [_claim(entry, f"{path}: claim {n}: ", path) for n, entry in enumerate(entries, 1)]
+
+
+def _known(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    for key in table:
+        if key not in known:
+            near = get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
+            raise ConfigError(f"{where}{key} is no key of a claim; {hint}")
+
+
+def _claim(entry: Any, where: str, path: Path) -> Claim:
+    if not isinstance(entry, dict):
+        raise ConfigError(f"{where}{entry!r} is no table; write [[claim]]")
+    _known(entry, KEYS, where)
+    missing = [key for key in REQUIRED if key not in entry]
+    if missing:
+        raise ConfigError(f"{where}{missing[0]} is missing; a claim needs {', '.join(REQUIRED)}")
+    for key in KEYS:
+        if key != "limit" and not _is_text(entry.get(key, "-")):
+            raise ConfigError(f"{where}{key}={entry[key]!r} must be a text that is not empty")
+    limit = entry["limit"]
+    if type(limit) is not int or limit < 1:
+        raise ConfigError(f"{where}limit={limit!r} must be a whole number of at least 1")
+    for key in ("make", "feed"):
+        _expression(entry.get(key), f"{where}{key}")
+    symbol: str = entry["symbol"]
+    name: str = entry.get("name", symbol)
+    return Claim(
+        name, path.parent / entry["file"], symbol, limit,
+        _policy(entry["policy"], where), entry.get("make"), entry.get("feed"),
+    )  # fmt: skip
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _policy(given: str, where: str) -> str:
+    plain = "-".join(given.lower().replace("_", " ").replace("-", " ").split())
+    policy = SPELLINGS.get(plain, plain)
+    if policy not in POLICIES:
+        near = get_close_matches(plain, [*POLICIES, *SPELLINGS], 1)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(POLICIES)}"
+        raise ConfigError(f"{where}policy={given!r} is not known; {hint}")
+    return policy
+
+
+def _expression(given: str | None, what: str) -> None:
+    if given is None:
+        return
+    try:
+        ast.parse(given.replace("{i}", "1").strip(), mode="eval")
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(f"{what}={given!r} is no Python expression: {error}") from error

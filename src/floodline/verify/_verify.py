@@ -1,0 +1,30 @@
+"""Judges claims in the two ways and puts the two judgements together."""
+
+from __future__ import annotations
+
+from floodline.verify._answer import PROVED, REFUTED, Answer, Judgement
+from floodline.verify._claims import Claim
+from floodline.verify._execute import execute
+from floodline.verify._static import judge
+
+PATIENCE = 30.0  # seconds for one claim
+
+
+def verify(claim: Claim, *, run: bool = False, patience: float = PATIENCE) -> Answer:
+    """Judge one claim by its source and, if `run`, by running it in a child process.
+
+    Without `run` none of the claimed code is imported or run.
+    """
+    static, feeders = judge(claim)
+    if not run or not claim.file.is_file():
+        return Answer(claim, static.verdict, static, None)
+    executed = execute(claim, feeders, patience)
+    return Answer(claim, _together(static, executed), static, executed)
+
+
+def _together(static: Judgement, executed: Judgement) -> str:
+    """What was run decides, unless the source shows another limit or policy than the claimed."""
+    if static.verdict == REFUTED and not (static.absent and executed.verdict == PROVED):
+        return REFUTED
+    # `absent` of an execution: there was no way to run it, so nothing was learned
+    return static.verdict if executed.absent else executed.verdict

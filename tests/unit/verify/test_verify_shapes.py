@@ -1,0 +1,238 @@
+"""Fixes in many shapes, judged by their source and by running them."""
+# ruff: noqa: E501 -- one shape a line reads as a table
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from floodline.verify import Claim, verify
+
+HEAD = """\
+import heapq, logging, queue
+from collections import OrderedDict, deque
+from functools import cache, lru_cache
+LIMIT = 10
+log = logging.getLogger(__name__)
+"""
+
+
+def klass(add: str, made: str = "{}", more: str = "", init: str = "self") -> str:
+    body = "\n".join(f"        {line}" for line in add.splitlines())
+    extra = "\n".join(f"    {line}" for line in more.splitlines())
+    return f"""\
+class Cache:
+    top = 10
+    def __init__({init}):
+        self.x = {made}
+    def add(self, key):
+{body}
+{extra}
+"""
+
+
+PUT = "self.x[key] = 1\n"
+PUSH = "self.x.append(key)\n"
+GET = "def get(self, key):\n    self.x.move_to_end(key)\n    return self.x[key]"
+DICT_FIRST = PUT + "if len(self.x) > 10: "
+# what it is, code, policy, verdict by the source, verdict with --execute
+SHAPES = [
+    ("deque", klass(PUSH, "deque(maxlen=10)"), "window", "proved", "proved"),
+    ("deque by place", klass(PUSH, "deque([], 10)"), "fifo", "proved", "proved"),
+    ("deque of a constant", klass(PUSH, "deque(maxlen=LIMIT)"), "oldest", "proved", "proved"),
+    ("deque is no lru", klass(PUSH, "deque(maxlen=10)"), "lru", "refuted", "refuted"),
+    ("deque is no batch", klass(PUSH, "deque(maxlen=10)"), "batch", "refuted", "refuted"),
+    ("another maxlen", klass(PUSH, "deque(maxlen=LIMIT * 2)"), "fifo", "refuted", "refuted"),
+    ("a smaller maxlen", klass(PUSH, "deque(maxlen=LIMIT - 5)"), "fifo", "refuted", "refuted"),
+    ("maxlen None", klass(PUSH, "deque(maxlen=None)"), "fifo", "refuted", "refuted"),
+    ("a queue refuses", klass("self.x.put_nowait(key)", "queue.Queue(10)"), "reject", "proved", "proved"),
+    ("a queue is no fifo", klass("self.x.put_nowait(key)", "queue.Queue(maxsize=10)"), "fifo", "refuted", "refuted"),
+    ("cut to the newest", klass(PUSH + "self.x = self.x[-10:]", "[]"), "window", "proved", "proved"),
+    ("cut in place", klass(PUSH + "del self.x[:-10]", "[]"), "window", "proved", "proved"),
+    ("cut to the oldest", klass(PUSH + "self.x = self.x[:10]", "[]"), "window", "refuted", "refuted"),
+    ("cut the tail off", klass(PUSH + "del self.x[10:]", "[]"), "window", "refuted", "refuted"),
+    ("cut to another number", klass(PUSH + "self.x = self.x[-9 + 4:]", "[]"), "window", "refuted", "refuted"),
+    ("pop first", klass(PUSH + "if len(self.x) > 10:\n    self.x.pop(0)", "[]"), "fifo", "proved", "proved"),
+    ("del first", klass(PUSH + "if 10 < len(self.x):\n    del self.x[0]", "[]"), "fifo", "proved", "proved"),
+    ("pop last", klass(PUSH + "if len(self.x) > 10:\n    self.x.pop()", "[]"), "fifo", "refuted", "refuted"),
+    ("popleft", klass(PUSH + "while len(self.x) > LIMIT:\n    self.x.popleft()", "deque()"), "oldest", "proved", "proved"),
+    ("iter", klass(DICT_FIRST + "self.x.pop(next(iter(self.x)))"), "fifo", "proved", "proved"),
+    ("a named key", klass(PUT + "if len(self.x) > self.top:\n    old = next(iter(self.x))\n    del self.x[old]"), "fifo", "proved", "proved"),
+    ("min", klass(PUT + "if len(self.x) > 10:\n    old = min(self.x, key=self.x.get)\n    del self.x[old]"), "oldest", "proved", "proved"),
+    ("least used is not seen", klass(DICT_FIRST + "del self.x[min(self.x, key=self.x.get)]"), "lru", "cannot tell", "proved"),
+    ("a loop over the first", klass(PUT + "if len(self.x) > 10:\n    for k in list(self.x)[:1]:\n        del self.x[k]"), "fifo", "proved", "proved"),
+    ("the largest", klass(PUT + "if len(self.x) > 10:\n    k = max(self.x)\n    del self.x[k]"), "fifo", "cannot tell", "refuted"),
+    ("a heap", klass("heapq.heappush(self.x, key)\nif len(self.x) > 10:\n    heapq.heappop(self.x)", "[]"), "oldest", "proved", "proved"),
+    ("lru", klass(PUT + "if len(self.x) > 10:\n    self.x.popitem(last=False)", "OrderedDict()", GET), "lru", "proved", "proved"),
+    ("lru is not fifo", klass(PUT + "if len(self.x) > 10:\n    self.x.popitem(False)", "OrderedDict()", GET), "fifo", "refuted", "refuted"),
+    ("fifo is not lru", klass(PUT + "if len(self.x) > 10:\n    self.x.popitem(last=False)", "OrderedDict()"), "lru", "refuted", "refuted"),
+    ("renewed on writing", klass(PUT + "self.x.move_to_end(key)\nif len(self.x) > 10:\n    self.x.popitem(last=False)", "OrderedDict()"), "lru", "cannot tell", "proved"),
+    ("taken out and put in", klass("self.x.pop(key, None)\n" + PUT + "if len(self.x) > 10:\n    del self.x[next(iter(self.x))]"), "lru", "cannot tell", "proved"),
+    ("popitem takes the newest", klass(DICT_FIRST + "self.x.popitem()"), "oldest", "refuted", "refuted"),
+    ("batch", klass(PUSH + "if len(self.x) >= 10:\n    print(self.x)\n    self.x.clear()", "[]"), "batch", "proved", "proved"),
+    ("batch by a method", klass(PUSH + "if len(self.x) >= 10:\n    self.flush()", "[]", "def flush(self):\n    self.x = []"), "batch", "proved", "proved"),
+    ("batch of other size", klass(PUSH + "if len(self.x) >= 4:\n    self.x = list()", "[]"), "batch", "refuted", "refuted"),
+    ("emptied is no fifo", klass(PUSH + "if len(self.x) > 10:\n    del self.x[:]", "[]"), "fifo", "refuted", "refuted"),
+    ("evicting is no batch", klass(PUSH + "if len(self.x) > 10:\n    self.x.pop(0)", "[]"), "batch", "refuted", "refuted"),
+    ("returns", klass("if len(self.x) >= 10:\n    return\n" + PUT), "reject", "proved", "proved"),
+    ("raises", klass("if len(self.x) >= 10:\n    raise ValueError\n" + PUT), "reject", "proved", "proved"),
+    ("returning is no fifo", klass("if len(self.x) >= 10:\n    return\n" + PUT), "fifo", "refuted", "refuted"),
+    ("adds below the limit", klass("if len(self.x) < 10:\n    " + PUT), "reject", "proved", "proved"),
+    ("else removes", klass("if len(self.x) < 10:\n    pass\nelse:\n    self.x.pop(0)\n" + PUSH, "[]"), "fifo", "proved", "proved"),
+    ("fifo is no reject", klass(DICT_FIRST + "del self.x[next(iter(self.x))]"), "reject", "refuted", "refuted"),
+    ("only logs", klass(PUT + "if len(self.x) > 10:\n    log.warning('full')"), "fifo", "refuted", "refuted"),
+    ("nothing", klass(PUT), "fifo", "refuted", "refuted"),
+    ("a helper of another shape", klass(PUT + "self.trim()", more="def trim(self):\n    if len(self.x) > 10:\n        self.x.pop(list(self.x)[0])"), "fifo", "proved", "proved"),
+    ("a check before a private add", klass("if len(self.x) >= 10:\n    self.x.pop(0)\nself._add(key)", "[]", "def _add(self, key):\n    self.x.append(key)"), "fifo", "proved", "proved"),
+    ("nobody calls the check", klass(PUT, more="def trim(self):\n    if len(self.x) > 10:\n        self.x.popitem()\n        del self.x[next(iter(self.x))]"), "reject", "refuted", "refuted"),
+    ("a check on another path", klass(PUT, more="def tick(self):\n    self.trim()\ndef trim(self):\n    while len(self.x) > 10:\n        del self.x[next(iter(self.x))]"), "fifo", "cannot tell", "refuted"),
+    ("an unknown condition", klass("size = len(self.x)\nif size >= 10:\n    del self.x[next(iter(self.x))]\n" + PUT), "fifo", "cannot tell", "proved"),
+    ("some are removed", klass(PUT + "if len(self.x) > 10:\n    self.x = {k: v for k, v in self.x.items() if k == key}"), "fifo", "cannot tell", "refuted"),
+    ("an unknown number", klass(PUT + "if len(self.x) > self.limit():\n    self.x.popitem()", more="def limit(self):\n    return 10"), "fifo", "cannot tell", "refuted"),
+    ("a default", klass(PUSH, "deque(maxlen=n)", init="self, n=10"), "fifo", "proved", "proved"),
+    ("another default", klass(PUSH, "deque(maxlen=n)", init="self, *, n=11"), "fifo", "refuted", "refuted"),
+    ("no default", klass(PUSH, "deque(maxlen=n)", init="self, n"), "fifo", "cannot tell", "cannot tell"),
+    ("a class attribute", klass(PUSH + "if len(self.x) > Cache.top:\n    self.x.pop(0)", "[]"), "fifo", "proved", "proved"),
+    ("a base of its own", "class Base:\n    def trim(self):\n        if len(self.x) > 10:\n            self.x.pop(0)\n" + klass(PUSH + "self.trim()", "[]").replace("Cache", "Cache(Base)"), "fifo", "proved", "proved"),
+    ("a base from elsewhere", klass(PUT).replace("Cache", "Cache(logging.Filter)"), "fifo", "cannot tell", "refuted"),
+    ("a map itself", "class Cache(dict):\n    def add(self, key):\n        self[key] = 1\n        if len(self) > 10:\n            del self[next(iter(self))]\n", "fifo", "proved", "proved"),
+    ("ours", klass(PUT, "BoundedMap(10)").replace("class", "from floodline import BoundedMap\nclass"), "lru", "proved", "proved"),
+    ("ours by age", klass(PUT, "BoundedMap(10, order='fifo')").replace("class", "from floodline import BoundedMap\nclass"), "lru", "refuted", "refuted"),
+    ("heappop by name", klass("heapq.heappush(self.x, key)\nif len(self.x) > 10:\n    heappop(self.x)", "[]").replace("class", "from heapq import heappop\nclass", 1), "oldest", "cannot tell", "proved"),
+    ("an order list", klass("self.x[key] = 1\nself.o.append(key)\nif len(self.x) > 10:\n    old = self.o.pop(0)\n    del self.x[old]", "{}; self.o = []"), "fifo", "proved", "proved"),
+    ("the last of an order list", klass("self.o.append(key)\nself.x[key] = 1\nif len(self.x) > 10:\n    old = self.o.pop()\n    del self.x[old]", "{}; self.o = []"), "fifo", "cannot tell", "refuted"),
+    ("a key of its own", klass(DICT_FIRST + "del self.x[key]"), "fifo", "cannot tell", "refuted"),
+    ("pop the last by index", klass(PUSH + "if len(self.x) > 10:\n    self.x.pop(-1)", "[]"), "window", "refuted", "refuted"),
+    ("remove one", klass(PUSH + "if len(self.x) > 10:\n    self.x.remove(self.x[0])", "[]"), "fifo", "cannot tell", "proved"),
+    ("cut the middle", klass(PUSH + "if len(self.x) > 10:\n    del self.x[0:1]", "[]"), "fifo", "cannot tell", "proved"),
+    ("a negative name", klass(PUSH + "if len(self.x) > 10:\n    del self.x[-LIMIT]", "[]"), "fifo", "cannot tell", "refuted"),
+    ("one too many", klass("if len(self.x) > 10:\n    self.x.pop(0)\n" + PUSH, "[]"), "fifo", "refuted", "refuted"),
+    ("only on a condition", klass(PUSH + "if len(self.x) > 10 and key == 'never':\n    self.x.pop(0)", "[]"), "fifo", "cannot tell", "refuted"),
+    ("a range", klass(PUSH + "if 5 < len(self.x) < 10:\n    self.x.pop(0)", "[]"), "fifo", "cannot tell", "refuted"),
+    ("a range that logs", klass(PUSH + "if 5 < LIMIT < len(self.x):\n    log.info('full')", "[]"), "fifo", "refuted", "refuted"),
+    ("one of two conditions", klass(PUSH + "if key is None or len(self.x) > 10:\n    self.x.pop(0)", "[]"), "fifo", "proved", "proved"),
+    ("no container", "class Cache:\n    def add(self, key):\n        pass\n", "fifo", "cannot tell", "cannot tell"),
+]  # fmt: skip
+
+
+def claim(tmp_path: Path, code: str, policy: str = "fifo", **more: object) -> Claim:
+    (tmp_path / "app.py").write_text(HEAD + code)
+    given = {"name": "n", "file": tmp_path / "app.py", "symbol": "Cache", "limit": 10, **more}
+    return Claim(policy=policy, **given)
+
+
+@pytest.mark.parametrize(
+    ("code", "policy", "verdict"), [s[1:4] for s in SHAPES], ids=[s[0] for s in SHAPES]
+)
+def test_the_source_of_a_class_is_judged(tmp_path, code, policy, verdict):
+    answer = verify(claim(tmp_path, code, policy))
+    assert (answer.verdict, answer.executed) == (verdict, None), answer.evidence
+    assert all("app.py" in evidence.at for evidence in answer.evidence)
+
+
+@pytest.mark.parametrize(
+    ("code", "policy", "verdict"),
+    [(*s[1:3], s[4]) for s in SHAPES],
+    ids=[s[0] for s in SHAPES],
+)
+def test_a_class_that_is_fed_is_judged(tmp_path, code, policy, verdict, in_process):
+    assert verify(claim(tmp_path, code, policy), run=True).verdict == verdict
+
+
+def test_a_batch_of_ours_is_a_batch(tmp_path):
+    code = klass("self.x.add(key)", "Batch(len, max_items=10)")
+    assert verify(claim(tmp_path, code, "batch")).verdict == "proved"
+
+
+CACHED = [
+    ("@lru_cache(maxsize=10)", "lru", "proved"),
+    ("@lru_cache(10)", "lru", "proved"),
+    ("@lru_cache(maxsize=10)", "fifo", "refuted"),
+    ("@lru_cache(maxsize=None)", "lru", "refuted"),
+    ("@lru_cache", "lru", "refuted"),
+    ("@lru_cache()", "lru", "refuted"),
+    ("@cache", "lru", "refuted"),
+]
+
+
+@pytest.mark.parametrize(("decorator", "policy", "verdict"), CACHED)
+def test_the_cache_of_a_function_is_judged_by_its_decorator(
+    tmp_path, decorator, policy, verdict, in_process
+):
+    code = f"@staticmethod\ndef other(): pass\n{decorator}\ndef f(key):\n    return key\n"
+    made = claim(tmp_path, code, policy, symbol="f")
+    assert verify(made).verdict == verdict
+    assert verify(made, run=True).verdict == verdict
+
+
+FUNCTION = """\
+seen = {}
+plain = 5
+def add(key):
+    seen[key] = 1
+    if len(seen) > 10:
+        del seen[next(iter(seen))]
+def nothing(): pass
+class Outer:
+    class Inner:
+        shared = []
+        def __init__(self): self.log = deque(maxlen=10)
+        def add(self, key): self.log.append(key)
+        def put(self, key):
+            self.shared.append(key)
+            if len(self.shared) > 10:
+                self.shared.pop(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("symbol", "verdict"),
+    [
+        ("seen", "proved"), ("app.seen", "proved"), ("add", "proved"), ("Outer.Inner.log", "proved"),
+        ("Outer.Inner.shared", "proved"), ("Outer.Inner.put", "proved"), ("plain", "cannot tell"),
+        ("nothing", "cannot tell"), ("gone", "refuted"), ("Outer.gone", "refuted"),
+        ("Gone.x", "refuted"),
+    ],
+)  # fmt: skip
+def test_a_symbol_is_a_class_an_attribute_a_method_a_function_or_a_name(tmp_path, symbol, verdict):
+    assert verify(claim(tmp_path, FUNCTION, symbol=symbol)).verdict == verdict
+
+
+@pytest.mark.parametrize("symbol", ["seen", "add"])
+def test_a_container_of_the_module_is_fed_by_its_function(tmp_path, symbol, in_process):
+    assert verify(claim(tmp_path, FUNCTION, symbol=symbol), run=True).verdict == "proved"
+
+
+@pytest.mark.parametrize(
+    ("make", "verdict"),
+    [("Cache(10)", "proved"), ("Cache(n=10)", "proved"), ("Cache(m=1)", "cannot tell"),
+     ("Cache(12)", "refuted"), ("build()", "cannot tell"), ("Cache", "cannot tell")],
+)  # fmt: skip
+def test_a_limit_that_is_an_argument_is_read_from_make(tmp_path, make, verdict):
+    code = klass(PUSH, "deque(maxlen=n)", init="self, n, m=0")
+    assert verify(claim(tmp_path, code, make=make)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    "number", ["'ten'", "LIMIT / 2", "UNKNOWN", "other.x", "-UNKNOWN", "LIMIT + UNKNOWN", "a.b.c"]
+)
+def test_a_number_that_is_not_known_is_not_guessed(tmp_path, number):
+    answer = verify(claim(tmp_path, klass(PUSH, f"deque(maxlen={number})")))
+    assert answer.verdict == "cannot tell"
+    assert "not known" in answer.evidence[0].says
+
+
+def test_numbers_that_name_each_other_end(tmp_path):
+    code = "A = B\nB = A\n" + klass(PUSH, "deque(maxlen=A)")
+    assert verify(claim(tmp_path, code)).verdict == "cannot tell"
+
+
+def test_a_file_that_is_missing_refutes_and_one_that_cannot_be_read_does_not(tmp_path):
+    gone = claim(tmp_path, "")._replace(file=tmp_path / "gone.py")
+    assert verify(gone, run=True).verdict == "refuted"
+    broken = claim(tmp_path, "def broken(:\n")
+    assert verify(broken).verdict == "cannot tell"
+    (tmp_path / "app.py").write_bytes(b"# coding: klingon\n")
+    assert verify(broken).verdict == "cannot tell"
+    assert verify(broken._replace(file=tmp_path)).verdict == "cannot tell"
