@@ -11,6 +11,7 @@ import pytest
 
 import floodline
 from floodline import errors
+from floodline.cli._main import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -96,3 +97,9 @@ def test_the_readme_begins_with_two_commands_and_eight_lines_of_python():
     first = BLOCK.search(readme)
     assert first is not None
     assert len(first[1].strip().splitlines()) == 8
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_is_documented(name):
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert f"floodline {name} " in text or f"floodline {name}`" in text

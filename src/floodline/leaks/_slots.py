@@ -60,8 +60,7 @@ class Slots:
 
     def __init__(self) -> None:
         self.all: list[Slot] = []
-        # floodline: bounded[MAX_SLOTS, and one root for a module, class, function or thread]
-        self._by_key: dict[str, Slot] = {}
+        self._by_key: dict[str, Slot] = {}  # floodline: bounded[MAX_SLOTS, and one root a module]
 
     def get(self, key: str) -> Slot | None:
         """Return the slot of a key, None if it was never seen."""
