@@ -145,30 +145,30 @@ class Lines(Generic[K, V]):
         out: list[Entry[K, V]] = []
         if now < self.safe:
             return out
-        aged = self._pop_aged(now, limit, out)
+        self._pop_aged(now, limit, out)
         idled = None if self._idle == INFINITE else self._pop_idle(now, limit, out)
-        self.safe = INFINITE if aged is None else aged.dies
+        oldest = [] if self._age is None else self._age.runs[0][:1]  # who is left of both
+        self.safe = oldest[0].dies if oldest else INFINITE
         if idled is not None:
             # one that was touched again hides others, which may have expired
             until = idled.touched + self._idle if idled.stamp == idled.filed else GONE
             self.safe = min(self.safe, until)
         return out
 
-    def _pop_aged(self, now: float, limit: int, out: list[Entry[K, V]]) -> Entry[K, V] | None:
-        """Take out those that are too old; return who is first after them."""
+    def _pop_aged(self, now: float, limit: int, out: list[Entry[K, V]]) -> None:
+        """Take out those that are too old."""
         if self._age is None:
-            return None
+            return
         runs = self._age.runs
         while run := runs[0]:
             entry = run[0]
             if entry.hold is not None:
                 self._park(entry)
             elif now < entry.dies or len(out) == limit:
-                return entry
+                return
             else:
                 self.remove(entry)
                 out.append(entry)
-        return None
 
     def _pop_idle(self, now: float, limit: int, out: list[Entry[K, V]]) -> Entry[K, V] | None:
         """Take out those that nobody has touched; return who is first after them."""

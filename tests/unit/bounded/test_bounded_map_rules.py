@@ -596,3 +596,13 @@ def test_a_map_that_is_dropped_frees_everything_at_once():
         assert ref() is None
     finally:
         gc.enable()
+
+
+def test_one_set_after_all_have_idled_away_idles_away_too():
+    now = [0.0]
+    held = BoundedMap(ttl=3, idle=1, clock=lambda: now[0])
+    for time in (0.0, 1.0, 2.0):
+        now[0] = time
+        assert len(held) == 0
+        held["a"] = time
+        assert len(held) == 1
