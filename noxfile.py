@@ -110,9 +110,9 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def brief(session: nox.Session) -> None:
-    """What differs between Pythons, without the long random walks: for `make test`."""
+    """The promises on another Python, without the long random walks: for `make test`."""
     session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".[test]")
-    suites = ("tests/unit", "tests/contract", "tests/test_package.py")
+    suites = ("tests/contract", "tests/unit/bounded", "tests/unit/sessions", "tests/unit/leaks")
     _pytest(session, str(Path(session.bin) / "python"), "-m", *PYTEST, *suites)
 
 
