@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -68,7 +69,7 @@ class SessionsStats(Stats):
     store_file_bytes: int | None
 
 
-class SessionsBase(Generic[S]):
+class SessionsBase(ABC, Generic[S]):
     """Reads the arguments and answers questions; see `Sessions` and `AsyncSessions`."""
 
     _closers: tuple[str, ...]
@@ -200,17 +201,17 @@ class SessionsBase(Generic[S]):
 
         owners[key] = weakref.ref(owner, died)
 
+    @abstractmethod
     def _exit_late(self, hold: Any, error: BaseException | None) -> None:
         """End a hold on behalf of somebody who cannot be told how that went."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _tidy(self, leaver: Entry | None) -> None:
         """See out one entry, and a few of those that are due."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _soon(self) -> None:
         """Have the upkeep done soon; called by the garbage collector."""
-        raise NotImplementedError
 
     def _find(self, id: str) -> Entry | None:
         return self._core.look(_look.find_live, self._core.table, id, self._core.clock())
@@ -244,13 +245,13 @@ class SessionsBase(Generic[S]):
         if left:
             telemetry.emit("shutdown_incomplete", self.name, sessions=left)
 
+    @abstractmethod
     def shed(self, limit: int) -> Any:
         """Park at most `limit` unused sessions, longest unused first, for lack of memory."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _at_exit(self) -> None:
         """Save what is left when the interpreter ends."""
-        raise NotImplementedError
 
     def stats(self) -> SessionsStats:
         """Return the figures of this moment."""

@@ -6,6 +6,7 @@ two, a lock or a thread, is all in which stores differ.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -34,11 +35,12 @@ class Blocking(Protocol):
         ...
 
 
-class BlockingCalls:
+class BlockingCalls(ABC):
     """What `MemoryStore` and `SQLiteStore` share; see `Store` for what each call does."""
 
+    @abstractmethod
     def _ask(self, what: str, /, *args: Any) -> Any:
-        raise NotImplementedError
+        """Have an operation done, and wait for its answer."""
 
     def acquire(
         self, name: str, id: str, owner: str, *, lease: float, known: int | None = None
@@ -120,9 +122,9 @@ class BlockingCalls:
         kept: list[Kept] = self._ask("quarantined", name, limit)
         return kept
 
+    @abstractmethod
     def close(self) -> None:
         """See `Store.close`."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
