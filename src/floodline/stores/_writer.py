@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import time
 from _thread import allocate_lock, get_ident
 from collections.abc import Sequence
 from queue import Empty, SimpleQueue
@@ -196,6 +197,8 @@ class Writer:
                 self._waiting = False
                 self._runner.run(batch)
             _settle(batch)
+            if len(batch) > 1:
+                time.sleep(0)  # whoever was woken may ask again, and share the next batch
             del batch  # an idle thread holds nobody's bytes
         self._shut()
         self._ident = 0
