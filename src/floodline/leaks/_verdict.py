@@ -15,6 +15,7 @@ LEAST_BLOCKS = 4.0  # a round; free lists of the interpreter fill more slowly
 HOOK = "no name leads to them: look at hooks (atexit, at-fork) and at C extensions"
 LEAST_NATIVE = 512.0  # bytes a round
 LEAST_RESIDENT = 1 << 19  # bytes in all; below it, pages and arenas make steps
+DWARFS = 4  # so many times what stays in use is free: the pins of fragments, and no leak
 LEAST_STEP = 1 << 16  # bytes from one fifth of the run to the next
 NATIVE_STEP = "run it under memray with --native to see which C call allocates"
 FRAGMENT_STEP = "try MALLOC_ARENA_MAX=2, jemalloc, or malloc_trim at quiet times"
@@ -80,11 +81,15 @@ def _native(series: Series, total: int) -> Verdict | None:
     resident, free = _trend(series, "rss"), _trend(series, "malloc_free")
     steady = resident.kind != "flat" or _climbs(series.process("rss"))
     rose = steady and resident.gain >= LEAST_RESIDENT
-    if rose and free.gain >= resident.gain / 2 and free.gain > native.gain:
-        return Verdict("undecided", "fragmentation", 2 * total, _held(resident, "malloc"))
-    if native.kind == "growing" and native.rate >= LEAST_NATIVE:
+    held = rose and free.gain >= resident.gain / 2 and free.gain > native.gain
+    # one large block that came and went leaves a step: beside a sure leak only a climb counts
+    climbs = free.kind != "flat" or _climbs(series.process("malloc_free"))
+    dwarfed = held and climbs and free.gain >= DWARFS * native.gain
+    if native.kind == "growing" and native.rate >= LEAST_NATIVE and not dwarfed:
         why = f"malloc holds {format_size(native.rate)} more each round while Python objects stay"
         return Verdict("growing", "native", total, f"{why}; {NATIVE_STEP}")
+    if held:
+        return Verdict("undecided", "fragmentation", 2 * total, _held(resident, "malloc"))
     if not rose:
         return None
     grown = f"resident memory rose by {format_size(resident.gain)} while Python objects stay"

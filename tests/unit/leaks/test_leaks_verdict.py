@@ -83,6 +83,30 @@ def test_free_memory_that_malloc_holds_is_fragmentation():
     assert "held by malloc" in found.why
 
 
+def step(found, name, *, at, size):
+    for k in range(at, len(found)):
+        found._process[name][k] += size
+    return found
+
+
+def test_a_large_block_that_came_and_went_does_not_hide_a_leak_of_malloc():
+    found = series(malloc_used=20_000, rss=20_000)
+    for name in ("malloc_free", "rss"):
+        step(found, name, at=9, size=9 * MIB)
+    verdict = decide(found, [], [])
+    assert (verdict.verdict, verdict.where) == ("growing", "native")
+
+
+def test_a_leak_that_also_leaves_holes_is_native():
+    found = decide(series(malloc_used=20_000, malloc_free=25_000, rss=45_000), [], [])
+    assert (found.verdict, found.where) == ("growing", "native")
+
+
+def test_small_pins_between_large_holes_are_fragmentation():
+    found = decide(series(malloc_used=2_000, malloc_free=90_000, rss=92_000), [], [])
+    assert (found.verdict, found.where) == ("undecided", "fragmentation")
+
+
 def test_arenas_that_stay_are_fragmentation_too():
     found = decide(series(rss=90_000, arenas=90_000), [], [])
     assert (found.verdict, found.where) == ("undecided", "fragmentation")
