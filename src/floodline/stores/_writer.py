@@ -1,9 +1,11 @@
 """The one thread that works on a file, and how calls come to it and answers go back.
 
 While a batch is being committed the calls of other threads and loops queue up, and are the next
-batch. A caller that finds nobody at work runs its call itself, which saves the way to the thread
-and back. Where no thread can be started (at interpreter exit, or at the limit of the system) the
-caller runs all that waits.
+batch. After a batch of several callers the thread lets them come back before it takes the next:
+SQLite gives up the interpreter's lock at each statement, and a statement that has to win it back
+from a crowd costs more than the statement. A caller that is alone runs its call itself, which saves
+the way to the thread and back. Where no thread can be started (at interpreter exit, or at the limit
+of the system) the caller runs all that waits.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import Any, Protocol
 from floodline.errors import StoreClosed, StoreUnavailable
 
 _BATCH = 256
+_PAUSE = 20e-6
 _LAST_PATIENCE = 2.0
 
 
@@ -63,7 +66,7 @@ class Writer:
         self._queue: SimpleQueue[Call | None] = SimpleQueue()  # C, so a finalizer may use it
         self._thread: threading.Thread | None = None
         self._ident = 0
-        self._waiting = False
+        self._waiting = self._crowded = False
         self._starting, self._running = threading.Lock(), threading.Lock()
         self._helpers: set[int] = set()
 
@@ -140,7 +143,7 @@ class Writer:
 
     def _run_alone(self, call: Call) -> bool:
         """Run a call here and now if nobody is at work and nobody waits: two switches less."""
-        if self._waiting or self._running.locked() or not self._queue.empty():
+        if self._waiting or self._crowded or self._running.locked() or not self._queue.empty():
             return False
         if self._closed or self.is_writer_thread():
             return False
@@ -196,12 +199,23 @@ class Writer:
             with self._running:
                 self._waiting = False
                 self._runner.run(batch)
+            self._crowded = len(batch) > 1
             _settle(batch)
-            if len(batch) > 1:
-                time.sleep(0)  # whoever was woken may ask again, and share the next batch
+            if self._crowded:
+                self._gather(len(batch))
             del batch  # an idle thread holds nobody's bytes
         self._shut()
         self._ident = 0
+
+    def _gather(self, callers: int) -> None:
+        """Let those who were woken ask again, as long as they do."""
+        came = 0
+        while came < callers:
+            time.sleep(_PAUSE)
+            waiting = self._queue.qsize()
+            if waiting <= came:
+                return
+            came = waiting
 
     def _take(self, *, block: bool) -> list[Call]:
         """Return what waits, at most a batch; nothing means: the end was reached."""

@@ -76,6 +76,42 @@ def test_what_waits_is_one_batch(store: SQLiteStore, monkeypatch: pytest.MonkeyP
     assert sorted(grant.fence for grant in results) == list(range(1, 10))
 
 
+@pytest.mark.parametrize(
+    ("came", "pauses"), [([0], 1), ([2, 5, 5], 3), ([3, 8], 2), ([9], 1)], ids=str
+)
+def test_a_crowd_may_come_back_as_long_as_it_comes(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, came: list[int], pauses: int
+) -> None:
+    class Line:
+        def qsize(self) -> int:
+            return came.pop(0)
+
+    slept: list[float] = []
+    monkeypatch.setattr(_writer.time, "sleep", slept.append)
+    monkeypatch.setattr(store._writer, "_queue", Line())
+    store._writer._gather(8)
+    monkeypatch.undo()
+    assert (len(slept), came) == (pauses, [])
+
+
+def test_a_caller_runs_its_own_call_when_the_crowd_has_gone(store: SQLiteStore) -> None:
+    workers: list[int] = []
+    run = store._database.run
+
+    def watched(batch: Sequence[Call]) -> None:
+        workers.append(threading.get_ident())
+        run(batch)
+
+    store._database.run = watched  # type: ignore[method-assign]  # to see which thread works
+    store._writer._crowded = True
+    store.count("chat")
+    wait_until(lambda: not store._writer._crowded)
+    store.count("chat")
+    me = threading.get_ident()
+    assert workers[0] != me
+    assert workers[1] == me
+
+
 def test_a_batch_has_an_end(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_writer, "_BATCH", 4)
     batches = watch_batches(store, monkeypatch)
