@@ -119,6 +119,7 @@ PUBLIC = {
         "track_memory",
         "trim_malloc",
     ],
+    "floodline.pytest_plugin": ["SoakWarning"],
     "floodline.scan": ["RULES", "Finding", "Proof", "Report", "Rule", "Scan"],
     "floodline.sessions": [
         "AsyncSessions",

@@ -1,0 +1,89 @@
+"""Soak tests in pytest: `@pytest.mark.soak(rounds=200)` and the fixture `soak`.
+
+pytest imports this module in every run, so all else is imported by the first test that soaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from floodline.errors import ConfigError
+
+if TYPE_CHECKING:
+    from floodline.pytest_plugin._soaks import Soaks
+
+__all__ = ["SoakWarning"]
+
+UNDECIDED = ("warn", "fail", "skip")
+MARK = (
+    "soak(rounds=200, warmup=None, allow=()): run the test so many times, with its fixtures set up "
+    "once, and fail if something grows; `allow` names owners that may"
+)
+
+
+class SoakWarning(pytest.PytestWarning):
+    """A soak that could not decide; its text says what more is needed."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--soak-rounds` and the setting `soak_undecided`."""
+    group = parser.getgroup("floodline")
+    group.addoption(
+        "--soak-rounds",
+        type=int,
+        metavar="N",
+        help="run every soak for N rounds, whatever its test says; its warm-up scales with them",
+    )
+    parser.addini(
+        "soak_undecided",
+        "what an undecided soak does: warn, fail or skip",
+        default="warn",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the mark known, and refuse options that mean nothing."""
+    config.addinivalue_line("markers", MARK)
+    chosen = config.getini("soak_undecided")
+    if chosen not in UNDECIDED:
+        raise pytest.UsageError(f"soak_undecided={chosen!r} is none of {', '.join(UNDECIDED)}")
+    rounds = config.getoption("soak_rounds")
+    if rounds is not None and rounds < 1:
+        raise pytest.UsageError(f"--soak-rounds {rounds} must be at least 1")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Put a loop in the place of a marked test, for whichever plugin calls it."""
+    mark = item.get_closest_marker("soak")
+    if mark is None:
+        return (yield)
+    if mark.args:
+        raise ConfigError(f"soak{mark.args!r}: name the argument, as in soak(rounds=200)")
+    unknown = ", ".join(mark.kwargs.keys() - {"rounds", "warmup", "allow"})
+    if unknown:
+        raise ConfigError(f"soak({unknown}=…) is unknown; it takes rounds, warmup and allow")
+    if not isinstance(item, pytest.Function):
+        raise ConfigError("the mark soak loops test functions; use the fixture soak in them")
+    from floodline.pytest_plugin._soaks import Soaks, looped
+
+    test, soaks = item.obj, Soaks(item)
+    item.obj = looped(test, soaks, mark.kwargs)
+    try:
+        result = yield
+    finally:
+        item.obj = test
+    if not soaks.begun:
+        raise ConfigError(f"{item.nodeid} is called in a way that the mark soak cannot loop")
+    return result
+
+
+@pytest.fixture
+def soak(request: pytest.FixtureRequest) -> Soaks:
+    """Soak a block: `soak(function, rounds=200)`, or `await soak.run(function, rounds=200)`."""
+    from floodline.pytest_plugin._soaks import Soaks
+
+    return Soaks(request.node)

@@ -1,0 +1,169 @@
+"""A soak inside a test: the loop, and what its answer means for the test."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from floodline.errors import ConfigError
+from floodline.leaks import Suspect
+from floodline.pytest_plugin import SoakWarning
+from floodline.pytest_plugin._records import Records
+from floodline.soak import Answer, Scenario, Soak
+
+ROUNDS = 200
+
+
+def looped(
+    test: Callable[..., Any], soaks: Soaks, options: Mapping[str, Any]
+) -> Callable[..., Any]:
+    """Return what runs the rounds of a test, plain or async as the test is."""
+    if inspect.isasyncgenfunction(test):  # no test to any plugin: let pytest say so
+        return test
+    if inspect.iscoroutinefunction(test):
+
+        @functools.wraps(test)
+        async def loop_async(*arguments: Any, **named: Any) -> None:
+            __tracebackhide__ = True
+            await soaks.run(functools.partial(test, *arguments, **named), **options)
+
+        return loop_async
+
+    @functools.wraps(test)
+    def loop(*arguments: Any, **named: Any) -> None:
+        __tracebackhide__ = True
+        soaks(functools.partial(test, *arguments, **named), **options)
+
+    return loop
+
+
+class Soaks:
+    """Runs soaks for one test; growing fails it, undecided does what `soak_undecided` says."""
+
+    def __init__(self, item: pytest.Item) -> None:
+        self._item = item
+        self.begun = False
+
+    def __call__(
+        self,
+        work: Callable[[], Any],
+        *,
+        rounds: int = ROUNDS,
+        warmup: int | None = None,
+        allow: str | Iterable[str] = (),
+    ) -> Answer:
+        """Call `work()` so many times, warm-up included, and return the answer."""
+        __tracebackhide__ = True
+        if inspect.iscoroutinefunction(work):
+            raise ConfigError("soak() was given a coroutine function: use `await soak.run(...)`")
+        body = _Body(work, Records(self._item))
+        return self._judge(self._soak(body.call, body, rounds, warmup).run(), body, allow)
+
+    async def run(
+        self,
+        work: Callable[[], Coroutine[Any, Any, Any]],
+        *,
+        rounds: int = ROUNDS,
+        warmup: int | None = None,
+        allow: str | Iterable[str] = (),
+    ) -> Answer:
+        """Await `work()` so many times on the event loop that is running."""
+        __tracebackhide__ = True
+        body = _Body(work, Records(self._item))
+        # a plain function makes the engine leave alone an event loop that is not asyncio's
+        calls = body.call_async if _on_asyncio() else functools.partial(_hand_over, body)
+        return self._judge(await self._soak(calls, body, rounds, warmup).arun(), body, allow)
+
+    def _soak(
+        self, calls: Callable[[int], Any], body: _Body, rounds: int, warmup: int | None
+    ) -> Soak:
+        self.begun = True
+        wanted = self._item.config.getoption("soak_rounds")
+        if wanted is not None:
+            warmup = None if warmup is None else warmup * wanted // max(rounds, 1)
+            rounds = wanted
+        return Soak(Scenario(calls), rounds=rounds, warmup=warmup, own=(body.records,))
+
+    def _judge(self, answer: Answer, body: _Body, allow: str | Iterable[str]) -> Answer:
+        __tracebackhide__ = True
+        if answer.errors:
+            raise body.error or RuntimeError(answer.errors[0])
+        text = answer.text()
+        self._item.add_report_section("call", "soak", text)
+        verdict = _verdict(answer, (allow,) if isinstance(allow, str) else tuple(allow))
+        chosen = self._item.config.getini("soak_undecided")
+        if verdict == "growing" or (verdict == "undecided" and chosen == "fail"):
+            pytest.fail(text, pytrace=False)
+        if verdict == "undecided" and chosen == "skip":
+            pytest.skip(text)
+        if verdict == "undecided":
+            self._item.warn(SoakWarning(text))
+        return answer
+
+
+def _verdict(answer: Answer, allow: tuple[str, ...]) -> str:
+    """Return the verdict without the owners that may grow.
+
+    Only names can be allowed: growth that has none, or is outside Python's objects, stays.
+    """
+    suspects = answer.suspects
+    others = [one for one in suspects if not any(_covers(name, one.owner) for name in allow)]
+    if len(others) == len(suspects) or answer.where != "python":
+        return answer.verdict
+    if answer.verdict == "growing" and answer.why:  # it is not the suspects that grow
+        return "growing"
+    if not others:
+        return "bounded"
+    return "undecided" if all(map(_may_fill, others)) else answer.verdict
+
+
+def _covers(name: str, owner: str) -> bool:
+    return owner == name or (owner.startswith(name) and owner[len(name)] in ".[{(")
+
+
+def _may_fill(one: Suspect) -> bool:
+    return one.capped and (one.cap is None or one.len <= one.cap)
+
+
+def _on_asyncio() -> bool:
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _hand_over(body: _Body, number: int) -> Coroutine[Any, Any, None]:
+    return body.call_async(number)
+
+
+class _Body:
+    """One round: the work, then pytest's records put back; the first error is kept for pytest."""
+
+    def __init__(self, work: Callable[[], Any], records: Records) -> None:
+        self._work, self.records = work, records
+        self.error: Exception | None = None
+
+    def call(self, _: int) -> None:
+        __tracebackhide__ = True
+        try:
+            self._work()
+        except Exception as error:
+            self.error = error
+            raise
+        self.records.put_back()
+
+    async def call_async(self, _: int) -> None:
+        __tracebackhide__ = True
+        try:
+            await self._work()
+        except Exception as error:
+            self.error = error
+            raise
+        self.records.put_back()
