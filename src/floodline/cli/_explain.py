@@ -35,7 +35,7 @@ def command(code: str | None) -> int:
     """Explain a rule of `floodline scan`, or list all rules."""
     if code is None:
         for rule in RULES.values():
-            click.echo(f"{rule.code}  {rule.name}")
+            click.echo(f"{rule.code}  {rule.name}{'  (preview)' if rule.preview else ''}")
         return 0
     wanted = code.upper()
     if wanted not in RULES:

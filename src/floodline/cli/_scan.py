@@ -34,6 +34,7 @@ def _codes(text: str | None) -> tuple[str, ...]:
               help="Exit with 1 on a finding of at least this confidence.")  # fmt: skip
 @click.option("--select", help="Only these rules: FLD101,FLD2.")
 @click.option("--ignore", help="Not these rules.")
+@click.option("--preview", is_flag=True, help="Run the preview rules too.")
 @click.option("--baseline", type=click.Path(path_type=Path, dir_okay=False),
               help="Findings in this file are known and do not count.")  # fmt: skip
 @click.option("--write-baseline", is_flag=True,
@@ -49,6 +50,7 @@ def command(
     fail_on: str,
     select: str | None,
     ignore: str | None,
+    preview: bool,
     baseline: Path | None,
     write_baseline: bool,
     statistics: bool,
@@ -67,7 +69,7 @@ def command(
     scan = _scan(paths, library=library)
     if why_not:
         return _explain(scan, why_not)
-    report = scan.report(select=_codes(select), ignore=_codes(ignore))
+    report = scan.report(select=_codes(select), ignore=_codes(ignore), preview=preview)
     level = min(confidence, fail_on, key=LEVELS.index)
     report = report._replace(
         findings=tuple(f for f in report.findings if at_least(f.confidence, level))

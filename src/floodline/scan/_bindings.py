@@ -6,8 +6,9 @@ import ast
 
 from floodline.scan._calls import Calls
 from floodline.scan._expressions import at, created, dotted, last_name, stored_value
-from floodline.scan._model import Alias, Container
+from floodline.scan._model import Alias, Container, Mark
 from floodline.scan._shape import adds_to_itself
+from floodline.scan._signs import client, flips, keeps
 
 MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
 
@@ -31,6 +32,9 @@ class Bindings(Calls):
             return
         self.expression(node.value, marks, kept=self._kept(node.target))
         self.bind(node.target, node.value, marks)
+        if self.scope.name.endswith(":") and last_name(node.annotation) == "ClassVar":
+            shared = Mark("classvar", last_name(node.target), at(node), self.scope.name, "")
+            self.marks.append(shared)
 
     def _kept(self, target: ast.expr) -> str:
         if isinstance(target, ast.Subscript):
@@ -43,6 +47,8 @@ class Bindings(Calls):
         return found[0]
 
     def bind(self, target: ast.expr, value: ast.expr, marks: frozenset[str]) -> None:
+        if not isinstance(target, ast.Name) and (flip := flips(self.scope, target, value)):
+            self.marks.append(flip)
         if isinstance(target, ast.Subscript):
             self.store_item(target, value, marks)
         elif isinstance(target, ast.Name):
@@ -90,6 +96,8 @@ class Bindings(Calls):
             if name and name.rpartition(".")[2][:1].isupper():
                 scope.types[target.id] = name
         scope.stored[target.id] = stored_value(value)
+        if client(value):
+            scope.clients[target.id] = value
 
     def _forget(self, name: str, origin: str) -> None:
         scope = self.scope
@@ -103,6 +111,7 @@ class Bindings(Calls):
         scope = self.scope
         kind, fills = created(value)
         if isinstance(value, ast.Call) and not kind:
+            self.marks += keeps(scope, ref, target, value)
             name = dotted(value.func)
             if name and name.rpartition(".")[2].lstrip("_")[:1].isupper():
                 self._note_type(ref, name)
@@ -140,6 +149,8 @@ class Bindings(Calls):
         if isinstance(target.slice, ast.Slice):
             self.change("shrink", found, "[:]=", target, "const", "", None, marks)
             return
+        if isinstance(value, ast.Call) and not found[1]:
+            self.marks += keeps(self.scope, found[0], target, value)
         origin = self.scope.origin(target.slice)
         self.change("grow", found, "[]=", target, origin, ast.unparse(target.slice), value, marks)
 

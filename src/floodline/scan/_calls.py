@@ -8,6 +8,16 @@ from floodline.scan._expressions import at, dotted, last_name, stored_value
 from floodline.scan._model import Alias, Call, Change, Container, Function, Mark, Pair
 from floodline.scan._scope import Found, Scope
 from floodline.scan._shape import QUIET
+from floodline.scan._signs import (
+    CLOSES,
+    METERS,
+    TIMERS,
+    ages,
+    closes,
+    inline_client,
+    labels,
+    opposites_of,
+)
 
 APPENDS = {
     "append", "appendleft", "extend", "extendleft", "insert", "push", "enter_context",
@@ -26,6 +36,13 @@ HARMLESS = {
     "cast", "choice", "sample", "Lock", "next", "format", "items", "keys", "values", "dump",
 }  # fmt: skip
 
+# these hold on to nothing and call nothing of the program: not worth an edge each
+ASKING = {
+    "len", "isinstance", "issubclass", "str", "int", "float", "bool", "bytes", "repr", "print",
+    "range", "hasattr", "id", "type", "hash", "ord", "chr", "abs", "round", "super", "callable",
+}  # fmt: skip
+
+_LEAVES = {ast.Name, ast.Constant}
 _PAUSES = {ast.Await, ast.Yield, ast.YieldFrom}
 _THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr}
 _GATHERS = {ast.List, ast.Tuple, ast.Dict, ast.Set}
@@ -82,13 +99,13 @@ class Calls:
         while stack:
             here, goes = stack.pop()
             kind = type(here)
-            if kind is ast.Name or kind is ast.Constant:
+            while kind is ast.Attribute:
+                here, goes = here.value, "local"  # type: ignore[attr-defined]  # kind says so
+                kind = type(here)
+            if kind in _LEAVES:
                 continue
-            if kind is ast.Attribute:
-                stack.append((here.value, "local"))  # type: ignore[attr-defined]  # kind says so
-                continue
-            if isinstance(here, ast.Call):
-                self.call(here, goes, marks)
+            if kind is ast.Call:
+                self.call(here, goes, marks)  # type: ignore[arg-type]  # kind says so
                 goes = "argument"
             elif isinstance(here, ast.Subscript):
                 if type(here.ctx) is ast.Load and not (stored and here is node):
@@ -100,13 +117,13 @@ class Calls:
             elif kind in _PAUSES:
                 risk = "await" if kind is ast.Await else "yield"
                 self.risks.append((self.scope.name, here.lineno, risk))  # type: ignore[attr-defined]  # kind says so
+            elif kind is ast.Compare:
+                self.marks += ages(self.scope, here)  # type: ignore[arg-type]  # kind says so
+                goes = "local"
             elif kind not in _THROUGH:
                 goes = "argument" if kind in _GATHERS else "local"
-            for field in here._fields:
-                below = getattr(here, field, None)
-                if type(below) is list:
-                    stack.extend([(item, goes) for item in below if item is not None])
-                elif isinstance(below, ast.AST) and below._fields:
+            for below in _below(here, kind):
+                if type(below) not in _LEAVES:
                     stack.append((below, goes))
 
     def lambda_(self, node: ast.Lambda) -> None:
@@ -138,9 +155,12 @@ class Calls:
     def call(self, node: ast.Call, kept: str, marks: frozenset[str]) -> None:
         """Read one call: as growth, as removal, and as an edge of the call graph."""
         function = node.func
+        if type(function) is ast.Name and function.id in ASKING:
+            return
         name = last_name(function)
         if isinstance(function, ast.Attribute):
             self.method(node, function, marks)
+            self._signs(node, function, kept)
         elif name in ("heappush", "insort") and node.args:
             self._grown_by_function(node, marks)
         if name in ("heappush", "insort", "heappop") and isinstance(function, ast.Attribute):
@@ -151,6 +171,10 @@ class Calls:
             guarded = "guarded" if marks & {"branch", "absent", "none"} else ""
             self.marks.append(Mark("handler", dotted(function), at(node), self.scope.name, guarded))
         callee = self.callee(function)
+        if name in TIMERS:
+            left = any(f == self.scope.name and kind == "return" for f, _, kind in self.risks)
+            guarded = "guarded" if left or "branch" in marks else ""
+            self.marks.append(Mark("timer", callee, at(node), self.scope.name, guarded))
         if callee:
             repeats = next((mark for mark in ("once", "while", "for") if mark in marks), "")
             kept = "main" if "main" in marks else kept
@@ -161,6 +185,21 @@ class Calls:
             self.calls.append(
                 Call(self.scope.name, callee, node.lineno, repeats, arguments, keywords, kept)
             )
+
+    def _signs(self, node: ast.Call, function: ast.Attribute, kept: str) -> None:
+        """Note what rules of their own look for in a call of a method."""
+        name = function.attr
+        if name == "set" and node.args:
+            self.marks.append(Mark("set", self.callee(function), at(node), self.scope.name, ""))
+        elif kept == "dropped" and opposites_of(name):
+            callee = self.callee(function)
+            self.marks.append(Mark("listener", callee, at(node), self.scope.name, name))
+        if name in CLOSES:
+            self.marks += closes(self.scope, function)
+        elif name == "labels" or (name in METERS and len(node.args) + len(node.keywords) > 1):
+            self.marks += labels(self.scope, node, name)
+        if type(function.value) is ast.Call:
+            self.marks += inline_client(self.scope, function)
 
     def _grown_by_function(self, node: ast.Call, marks: frozenset[str]) -> None:
         found = self.scope.reference(node.args[0]) if node.args else None
@@ -209,12 +248,16 @@ class Calls:
 
     def argument(self, node: ast.expr, into: str) -> str:
         """Return what an argument is: a function, a container or the origin of a value."""
+        if type(node) is ast.Constant:
+            return "const"
         if isinstance(node, ast.Lambda):
             return f"f:{lambda_name(self.scope, node)}"
         if isinstance(node, ast.Call) and last_name(node.func) in ("partial", "ref", "WeakMethod"):
             return self.argument(node.args[0], into) if node.args else "unknown"
         if isinstance(node, ast.Name):
             self.keep_local(node.id, "argument")
+        elif isinstance(node, ast.Attribute) and node.attr in CLOSES:
+            self.marks += closes(self.scope, node)
         elif isinstance(node, ast.Attribute) and node.attr in SHRINKS:
             below = self.scope.reference(node.value)
             if below:
@@ -268,3 +311,23 @@ def lambda_name(scope: Scope, node: ast.Lambda) -> str:
 def _callee_text(name: str) -> str:
     head, _, tail = name.rpartition(".")
     return f"o:g:{head}|{tail}" if head else f"n:{tail}"
+
+
+def _below(node: ast.AST, kind: type[ast.AST]) -> list[ast.AST]:
+    """Return what stands below a node, in its order; operators and contexts are nothing."""
+    found: list[ast.AST] = []
+    for field in _FIELDS[kind]:
+        below = getattr(node, field)
+        if type(below) is list:
+            found += below if kind is not ast.Dict else [item for item in below if item is not None]
+        elif below is not None:
+            found.append(below)
+    return found
+
+
+_OTHER = {"op", "ops", "ctx", "arg", "id", "attr", "kind", "conversion", "is_async", "value_kind"}
+_FIELDS = {
+    kind: tuple(field for field in kind._fields if field not in _OTHER)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}

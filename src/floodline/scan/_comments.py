@@ -12,6 +12,10 @@ from floodline.scan._finding import Finding
 from floodline.scan._rules import RULES
 
 COMMENT = re.compile(r"#\s*floodline:\s*(ignore|bounded)\s*(?:\[([^\]]*)\])?\s*(.*)$")
+# a bound is no answer where it is not a container that grows
+UNBOUNDABLE = {
+    "FLD301", "FLD303", "FLD403", "FLD404", "FLD405", "FLD406", "FLD407", "FLD505",
+}  # fmt: skip
 NOQA = re.compile(r"#\s*noqa:.*\bB019\b")
 
 
@@ -58,12 +62,15 @@ def _written(text: str) -> Iterable[tuple[int, str]]:
 
 
 def answered(
-    findings: list[Finding], written: list[Comment], decided: dict[str, list[tuple[str, int]]]
+    findings: list[Finding],
+    written: list[Comment],
+    decided: dict[str, list[tuple[str, int]]],
+    unasked: frozenset[str] = frozenset(),
 ) -> tuple[list[Finding], list[Problem]]:
     """Mark the findings that a comment answers, and report comments that are wrong or unused.
 
     `decided` maps a fingerprint to the lines at which a comment for it may stand: where it grows
-    and where it is made.
+    and where it is made. A comment for rules that did not run (`unasked`) is no problem.
     """
     by_place = {(comment.path, comment.line): comment for comment in written}
     used: set[Comment] = set()
@@ -75,14 +82,15 @@ def answered(
             used.add(found)
             finding = finding._replace(status="suppressed")
         result.append(finding)
-    return result, list(_problems(written, used))
+    asked = [c for c in written if not (c.reason and c.codes and c.codes <= unasked)]
+    return result, list(_problems(asked, used))
 
 
 def _answers(comment: Comment, finding: Finding) -> bool:
     if not comment.reason:
         return False
     if comment.verb == "bounded":
-        return finding.rule not in ("FLD301", "FLD303", "FLD405", "FLD407")
+        return finding.rule not in UNBOUNDABLE
     return finding.rule in comment.codes
 
 

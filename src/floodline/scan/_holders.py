@@ -10,6 +10,8 @@ DEEP = 6
 SHORT_LIVED = {"Exception", "BaseException", "NodeVisitor", "NodeTransformer", "HTMLParser", "Enum",
                "NamedTuple", "TestCase", "TypedDict", "Protocol", "Action"}  # fmt: skip
 
+_PASSING = ("argument", "local", "item", "dropped")
+
 
 class Holders:
     """Follows instances from where they are made to where they are kept."""
@@ -92,7 +94,7 @@ class Holders:
             return Proof(f"{name} is kept by the module", PROVED, at)
         if making.kept[:2] == "c:":
             return Proof(f"{name} is kept by a class", PROVED, at)
-        if making.function.endswith(":") and making.kept in ("argument", "local", "item"):
+        if making.function.endswith(":") and making.kept in _PASSING:
             return Proof(f"{name} is made while the module is loaded", PROVED, at)
         if making.kept[:2] == "s:":
             return self._kept_by_instance(name, making, depth, at)

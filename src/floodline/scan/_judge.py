@@ -11,7 +11,7 @@ from floodline.scan._link import Held, Program
 from floodline.scan._model import Change, FileFacts, Pair
 from floodline.scan._proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._reach import Reach
-from floodline.scan._removal import END, EVENT, NEVER, NONE, PUBLIC, RUNS, Removal, Removals
+from floodline.scan._removal import END, EVENT, LAZY, NEVER, NONE, PUBLIC, RUNS, Removal, Removals
 
 Grown = tuple[FileFacts, Change, Proof, Proof]
 STATES = [PROVED, ASSUMED, UNKNOWN, REFUTED]
@@ -39,6 +39,8 @@ class Judge:
         if kinds & {"bounded", "weak"}:
             return
         holder = self.holders.proof(held)
+        if holder.state == REFUTED:
+            return  # most containers: no need to ask the other three
         found = self._unbounded(held, holder, kinds)
         if found is None and "lookup" in kinds:
             found = self._looked_up(held, holder)
@@ -64,12 +66,15 @@ class Judge:
     def _unbounded(self, held: Held, holder: Proof, kinds: set[str]) -> Finding | None:
         grown = [g for g in self.growth(held, kinds) if g[1].verb == "grow"]
         for file, change, path, key in grown:
+            if path.state == REFUTED:
+                continue
             growing = [(f, c) for f, c, _, _ in grown if c.depth <= change.depth]
             removal = self.removals.judge(held, change.depth, growing)
             proofs = (holder, path, key, removal.proof)
             confidence = confidence_of(proofs, removal)
             if confidence:
                 rule = self._rule(held, change, removal, kinds)
+                proofs = (*proofs[:3], _told(held, rule, removal.proof))
                 return make(
                     self._program, held, rule, file, change.at, confidence, proofs,
                     [(f.path, c.at.line) for f, c in growing], removal.ways,
@@ -81,6 +86,8 @@ class Judge:
             return "FLD102"
         if removal.when == NEVER:
             return "FLD103"
+        if removal.when == LAZY:
+            return "FLD203"
         maker = change.function.rpartition(".")[2] in ("__init__", "__post_init__", "__new__")
         if maker and (change.value == "self" or change.key == "fresh:self"):
             return "FLD110"
@@ -92,6 +99,11 @@ class Judge:
             return "FLD108"
         if any(not limit.acts for _, limit in held.limits):
             return "FLD201"
+        if any(mark.kind == "ttl" for _, mark in held.signs):
+            return "FLD203"
+        grows = {c.function for _, c in held.changes if c.verb == "grow" and not c.depth}
+        if any(mark.kind == "flip" and mark.function not in grows for _, mark in held.signs):
+            return "FLD204"
         if held.slices and kinds == {"list"}:
             return "FLD202"
         if "set" in kinds and "absent" in change.marks:
@@ -173,6 +185,18 @@ class Judge:
         if any(limit.acts for _, limit in held.limits):
             return False
         return self.removals.elsewhere(held, pair.depth, pair.function) not in (RUNS, PUBLIC)
+
+
+def _told(held: Held, rule: str, proof: Proof) -> Proof:
+    """Name the line that looks as if it kept the container small and does not."""
+    kind = {"FLD203": "ttl", "FLD204": "flip"}.get(rule)
+    if kind is None or proof.state != PROVED:
+        return proof
+    file, mark = next(sign for sign in held.signs if sign[1].kind == kind)
+    says = "an age is asked for" if kind == "ttl" else f"an entry becomes {mark.detail}"
+    return Proof(
+        f"{proof.claim}: {says} and the entry stays", PROVED, place(file.path, mark.at.line)
+    )
 
 
 def _worst(*proofs: Proof) -> int:

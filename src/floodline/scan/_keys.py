@@ -70,10 +70,11 @@ class Paths:
         at = place(file.path, change.at.line)
         if change.key == "append":
             return Proof("every call adds one more", PROVED, at)
-        state, why = self._origin(file.module, change.function, change.key, 0)
+        state, why = self.origin(file.module, change.function, change.key)
         return Proof(f"key {change.key_text or 'of the look-up'}: {why}", state, at)
 
-    def _origin(self, module: str, function: str, origin: str, depth: int) -> tuple[str, str]:
+    def origin(self, module: str, function: str, origin: str, depth: int = 0) -> tuple[str, str]:
+        """Say whether values of an origin have no end, and why."""
         kind, _, detail = origin.partition(":")
         if kind in ("const", "type"):
             return REFUTED, "a constant" if kind == "const" else "a type"
@@ -159,4 +160,4 @@ class Paths:
         if origin[:2] == "f:":
             return UNKNOWN, "a function"
         caller_module, _, caller = edge.caller.partition(":")
-        return self._origin(caller_module, caller, origin, depth + 1)
+        return self.origin(caller_module, caller, origin, depth + 1)

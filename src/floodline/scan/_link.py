@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from floodline.scan._calls import HARMLESS
-from floodline.scan._model import Call, Change, Container, FileFacts, Limit, Pair
+from floodline.scan._model import Call, Change, Container, FileFacts, Limit, Mark, Pair
 from floodline.scan._names import Names
 
 COMMON = {
@@ -14,6 +14,7 @@ COMMON = {
     "run", "start", "stop", "send", "write", "read", "join", "set", "put", "copy", "format",
 }  # fmt: skip
 CANDIDATES = 3
+SIGNS = {"ttl", "flip"}
 
 
 class Edge(NamedTuple):
@@ -39,7 +40,7 @@ class Making(NamedTuple):
 class Held:
     """One container of the program with everything that happens to it."""
 
-    __slots__ = ("changes", "escapes", "file", "key", "limits", "made", "pairs", "slices")
+    __slots__ = ("changes", "escapes", "file", "key", "limits", "made", "pairs", "signs", "slices")
 
     def __init__(self, key: str, file: FileFacts) -> None:
         self.key = key
@@ -49,6 +50,7 @@ class Held:
         self.limits: list[tuple[FileFacts, Limit]] = []
         self.pairs: list[tuple[FileFacts, Pair]] = []
         self.slices: list[tuple[str, int]] = []
+        self.signs: list[tuple[FileFacts, Mark]] = []
         self.escapes = False
 
 
@@ -154,7 +156,7 @@ class Program:
             kept = self.held.setdefault(one, Held(one, gone.file))
             if ref:
                 gone.made = [made._replace(ref=ref) for made in gone.made]
-            for slot in ("made", "changes", "limits", "pairs", "slices"):
+            for slot in ("made", "changes", "limits", "pairs", "slices", "signs"):
                 getattr(kept, slot).extend(getattr(gone, slot))
             kept.escapes = kept.escapes or gone.escapes
 
@@ -172,10 +174,11 @@ class Program:
                     self.edges_of[caller].append(edge)
             into = call.callee.rpartition("|")[2].rpartition(":")[2]
             for argument in (*call.arguments, *(k.partition("=")[2] for k in call.keywords)):
-                for function in self._functions_in(file, call, argument):
+                for function in self.functions_in(file, call, argument):
                     self.by_reference[function].add(into)
 
-    def _functions_in(self, file: FileFacts, call: Call, argument: str) -> list[str]:
+    def functions_in(self, file: FileFacts, call: Call, argument: str) -> list[str]:
+        """Return the functions that an argument of a call hands on."""
         if argument[:2] == "f:":
             return [f"{file.module}:{argument[2:]}"]
         if argument[:2] != "r:":
@@ -264,6 +267,11 @@ class Program:
         for pair in file.pairs:
             if (key := self.key(file, pair.function, pair.ref)) in self.held:
                 self.held[key].pairs.append((file, pair))
+        for mark in file.marks:
+            if mark.kind in SIGNS and mark.name:
+                key = self.key(file, mark.function, mark.name)
+                if key in self.held:
+                    self.held[key].signs.append((file, mark))
         for ref, function, line in file.slices:
             if (key := self.key(file, function, ref)) in self.held:
                 self.held[key].slices.append((file.path, line))
@@ -273,16 +281,19 @@ class Program:
 
     def _follow_arguments(self, file: FileFacts) -> None:
         for call in file.calls:
-            into = call.callee.rpartition("|")[2].rpartition(":")[2]
-            if into in HARMLESS or not call.line:
+            if not call.line:
                 continue
-            named = [(k.partition("=")[0], k.partition("=")[2]) for k in call.keywords]
-            given: list[tuple[int | str, str]] = [*enumerate(call.arguments), *named]
-            for place, text in given:
-                if text[:2] == "r:":
-                    key = self.key(file, call.function, text[2:].partition("=")[0])
-                    if key in self.held:
-                        self._hand_on(key, place, self.callees(file, call._replace(line=-1)))
+            given = [(n, text) for n, text in enumerate(call.arguments) if text[:2] == "r:"]
+            named = [k.partition("=")[::2] for k in call.keywords if "=r:" in k]
+            if not given and not named:
+                continue
+            into = call.callee.rpartition("|")[2].rpartition(":")[2]
+            if into in HARMLESS:
+                continue
+            for place, text in (*given, *named):
+                key = self.key(file, call.function, text[2:].partition("=")[0])
+                if key in self.held:
+                    self._hand_on(key, place, self.callees(file, call._replace(line=-1)))
 
     def _hand_on(self, key: str, place: int | str, callees: list[tuple[str, int]]) -> None:
         if not callees:

@@ -29,7 +29,7 @@ def marked(program: Program, judge: Judge) -> Iterator[Finding]:
                 yield from _cached(program, judge, file, mark)
             elif mark.kind == "handler":
                 yield from _handler(judge, file, mark)
-            else:
+            elif mark.kind == "raise":
                 yield from _raised(program, judge, file, mark)
 
 

@@ -22,6 +22,7 @@ from floodline.scan._shape import (
     tests_absence,
     tests_membership,
 )
+from floodline.scan._signs import closes, unclosed
 
 MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
 NONE: frozenset[str] = frozenset()
@@ -139,6 +140,8 @@ class _Reader(Bindings):
         collect_locals(node, scope)
         self.scope = scope
         self.block(node.body, NONE)
+        if scope.clients:
+            self.marks += unclosed(node, scope)
         self.scope = outer
 
     def decorator(
@@ -222,6 +225,7 @@ class _Reader(Bindings):
     def with_(self, node: ast.With | ast.AsyncWith, marks: frozenset[str]) -> None:
         for item in node.items:
             self.expression(item.context_expr, marks, kept="with")
+            self.marks += closes(self.scope, item)
             if isinstance(item.optional_vars, ast.Name):
                 self._forget(item.optional_vars.id, self.scope.origin(item.context_expr))
         if type(node) is ast.AsyncWith:
@@ -258,7 +262,7 @@ class _Reader(Bindings):
                 self.escapes.append((found[0], self.scope.name))
 
     def expression_(self, node: ast.Expr, marks: frozenset[str]) -> None:
-        self.expression(node.value, marks)
+        self.expression(node.value, marks, kept="dropped")
 
     def nothing(self, node: ast.stmt, marks: frozenset[str]) -> None:
         """These statements have no facts."""

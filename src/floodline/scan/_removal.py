@@ -11,7 +11,8 @@ from floodline.scan._model import Change, FileFacts
 from floodline.scan._proof import PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._reach import ENDING, STARTS, Reach
 
-RUNS, PUBLIC, EVENT, END, NEVER, NONE = "runs", "public", "event", "end", "never", "none"
+RUNS, PUBLIC, LAZY, EVENT, END = "runs", "public", "lazy", "event", "end"
+NEVER, NONE = "never", "none"
 COUNTERPARTS = {
     "__exit__": ("__enter__", "__init__"),
     "__aexit__": ("__aenter__", "__init__"),
@@ -21,7 +22,8 @@ COUNTERPARTS = {
     "disconnect": ("connect",),
     "__del__": ("__init__", "__new__"),
 }
-RANK = [RUNS, PUBLIC, EVENT, END, NEVER]
+RANK = [RUNS, PUBLIC, LAZY, EVENT, END, NEVER]
+ONE = {"pop", "del", "__delitem__"}
 
 
 class Way(NamedTuple):
@@ -54,7 +56,9 @@ class Removals:
         functions = [f"{file.module}:{change.function}" for file, change in growing]
         owner = held.key.rpartition(".")[0] if held.made[0].ref[:2] == "s:" else ""
         ways = [
-            self._way(file, change, functions, growing, owner)
+            _when_asked(file, change)
+            if _is_lazy(held, file, change)
+            else self._way(file, change, functions, growing, owner)
             for file, change in held.changes
             if self._removes(held, change, depth) and not file.is_test
         ]
@@ -64,6 +68,8 @@ class Removals:
             return self._none(held)
         best = ways[0]
         state = REFUTED if best.when in (RUNS, PUBLIC) else PROVED
+        if best.when == LAZY:
+            state = UNKNOWN
         return Removal(best.when, Proof(best.told, state, best.at), tuple(ways))
 
     def elsewhere(self, held: Held, depth: int, function: str) -> str:
@@ -95,6 +101,8 @@ class Removals:
         return True
 
     def _limits(self, held: Held, depth: int, functions: list[str]) -> list[Way]:
+        if not held.limits:
+            return []
         near = frozenset().union(*(self._reach.ancestors(function) for function in functions))
         return [
             Way(RUNS, "its size is limited", place(file.path, limit.at.line), limit.at.line)
@@ -195,6 +203,22 @@ class Removals:
 
     def _last(self, function: str) -> str:
         return function.rpartition(":")[2].rpartition(".")[2]
+
+
+def _is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
+    """Whether an entry leaves only where its age was asked for, by whoever wanted that entry."""
+    if change.op not in ONE or not change.key_text or change.marks & {"for", "while"}:
+        return False
+    return "branch" in change.marks and any(
+        mark.kind == "ttl" and mark.function == change.function and mark.at.line <= change.at.line
+        for where, mark in held.signs
+        if where is file
+    )
+
+
+def _when_asked(file: FileFacts, change: Change) -> Way:
+    told = "removed only if somebody asks for it again after it has expired"
+    return Way(LAZY, told, place(file.path, change.at.line), change.at.line)
 
 
 def _excludes(one: Change, other: Change) -> bool:

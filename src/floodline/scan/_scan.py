@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from floodline.errors import ConfigError
 from floodline.scan._comments import Comment, Problem, answered, comments
 from floodline.scan._files import Skipped, Source, decoded, sources
-from floodline.scan._finding import LEVELS, Finding, in_characters
+from floodline.scan._finding import LEVELS, LOW, Finding, in_characters
 from floodline.scan._judge import Judge
 from floodline.scan._link import Program
 from floodline.scan._marked import marked
 from floodline.scan._model import FileFacts
+from floodline.scan._preview import preview as previewed
 from floodline.scan._python import read
+from floodline.scan._resources import clients, resources
 from floodline.scan._rules import RULES
 from floodline.scan._siblings import siblings
 
+PREVIEW = [code for code, rule in RULES.items() if rule.preview]
 MANY_BYTES = 8 * 1024 * 1024
 
 
@@ -80,32 +83,49 @@ class Scan:
             self._facts.append(facts)
             self._comments += comments(source.shown, text)
 
-    def report(self, *, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Report:
-        """Judge everything; `select` and `ignore` take rule codes or their beginnings."""
+    def report(
+        self,
+        *,
+        select: Iterable[str] = (),
+        ignore: Iterable[str] = (),
+        preview: bool = False,
+    ) -> Report:
+        """Judge everything; `select` and `ignore` take rule codes or their beginnings.
+
+        Preview rules run with `preview`, or one by one if `select` has their whole code.
+        """
         chosen, left_out = tuple(select), tuple(ignore)
         for code in (*chosen, *left_out):
             if not any(known.startswith(code) for known in RULES):
                 raise ConfigError(f"there is no rule {code!r}; `floodline explain` lists the rules")
         found = {
             (f.fingerprint, f.path, f.line): f
-            for f in (
-                *self.judge.findings(),
-                *marked(self.program, self.judge),
-                *siblings(self.program, self.judge),
-            )
+            for f in self._found(preview=preview or any(c in chosen for c in PREVIEW))
+            if preview or not RULES[f.rule].preview or f.rule in chosen
             if (not chosen or f.rule.startswith(chosen)) and not f.rule.startswith(left_out or "-")
         }
         ordered = sorted(
             (in_characters(f) for f in found.values()),
             key=lambda f: (f.path, f.line, f.column, f.rule),
         )
-        findings, problems = answered(ordered, self._comments, self._places(ordered))
+        unasked = frozenset(c for c in PREVIEW if not preview and c not in chosen)
+        findings, problems = answered(ordered, self._comments, self._places(ordered), unasked)
         if chosen or left_out:
             problems = [p for p in problems if "answers no finding" not in p.says]
         return Report(
             tuple(findings), len(self._facts), sum(f.lines for f in self._facts),
             tuple(self._skipped), tuple(problems),
         )  # fmt: skip
+
+    def _found(self, *, preview: bool) -> Iterator[Finding]:
+        found = [*self.judge.findings()]
+        for rule in (marked, siblings, clients):
+            found += rule(self.program, self.judge)
+        yield from found
+        if preview:
+            told = {finding.symbol for finding in found if finding.confidence != LOW}
+            yield from previewed(self.program, self.judge, told)
+            yield from resources(self.program, self.judge)
 
     def _places(self, findings: list[Finding]) -> dict[str, list[tuple[str, int]]]:
         """Where a comment may stand: the lines that grow it, and the line that makes it."""

@@ -15,8 +15,8 @@ class Scope:
     """One function (or the module, or the body of a class) while it is read."""
 
     __slots__ = (
-        "annotations", "globals", "kinds", "name", "origins", "outer", "owner", "parameters",
-        "refs", "stored", "types",
+        "annotations", "clients", "globals", "kinds", "name", "origins", "outer", "owner",
+        "parameters", "refs", "stored", "types",
     )  # fmt: skip
 
     def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
@@ -30,6 +30,7 @@ class Scope:
         self.origins: dict[str, str] = {}
         self.types: dict[str, str] = {}
         self.stored: dict[str, str] = {}
+        self.clients: dict[str, ast.expr] = {}
         self.kinds: set[str] = set()  # locals that are containers made here
 
     def holder_of(self, name: str) -> Scope | None:

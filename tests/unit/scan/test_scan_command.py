@@ -267,7 +267,9 @@ def test_a_silence_is_explained(project, capsys):
 
 def test_explain_lists_the_rules_and_prints_a_page(capsys, monkeypatch):
     assert main(["explain"]) == 0
-    assert capsys.readouterr().out.splitlines() == [f"{r.code}  {r.name}" for r in RULES.values()]
+    assert capsys.readouterr().out.splitlines() == [
+        f"{r.code}  {r.name}{'  (preview)' if r.preview else ''}" for r in RULES.values()
+    ]
     assert main(["explain", "fld101"]) == 0
     assert capsys.readouterr().out.startswith("# FLD101 unbounded-container\n")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)

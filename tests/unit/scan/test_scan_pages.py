@@ -22,7 +22,7 @@ def block(page: Path, section: str) -> str:
 
 def rules_in(code: str, folder: Path) -> dict[str, str]:
     (folder / "app.py").write_text(code, encoding="utf-8")
-    findings = Scan([folder]).report().findings
+    findings = Scan([folder]).report(preview=True).findings
     return {f.rule: f.confidence for f in findings if f.confidence != "low"}
 
 
@@ -52,10 +52,10 @@ def test_what_a_page_tells_to_use_instead_is_clean(page, tmp_path):
 def test_a_comment_with_a_reason_silences_the_example(page, tmp_path):
     code = page.stem.partition("-")[0]
     (tmp_path / "app.py").write_text(block(page, "Example"), encoding="utf-8")
-    [finding] = [f for f in Scan([tmp_path]).report().findings if f.rule == code]
+    [finding] = [f for f in Scan([tmp_path]).report(preview=True).findings if f.rule == code]
     lines = block(page, "Example").splitlines()
     lines[finding.line - 1] += f"  # floodline: ignore[{code}] a test says so"
     (tmp_path / "app.py").write_text("\n".join(lines), encoding="utf-8")
-    report = Scan([tmp_path]).report()
+    report = Scan([tmp_path]).report(preview=True)
     assert [f.status for f in report.findings if f.rule == code] == ["suppressed"]
     assert report.problems == ()

@@ -1,0 +1,176 @@
+"""Signs of rules that need more than growth: clocks, final states, handles, labels, clients."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from floodline.scan._expressions import at, dotted, last_name
+from floodline.scan._model import Mark
+from floodline.scan._scope import Found, Scope
+
+CLOCKS = {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "now", "utcnow"}
+ORDERS = {ast.Lt, ast.LtE, ast.Gt, ast.GtE}
+CLOSES = {
+    "close", "aclose", "shutdown", "dispose", "terminate", "disconnect", "release", "stop", "quit",
+    "kill", "detach", "wait", "communicate", "cleanup", "wait_closed",
+}  # fmt: skip
+HANDLES = {
+    "open", "fdopen", "Popen", "socket", "create_connection", "TemporaryFile",
+    "NamedTemporaryFile", "SpooledTemporaryFile", "ZipFile", "mmap",
+}  # fmt: skip
+QUEUES = {"Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue"}
+# a client is known by the end of its name and by what it is asked to do
+CLIENTS = (
+    (("client", "session"),
+     {"get", "post", "put", "patch", "delete", "head", "options", "request", "send", "stream"}),
+    (("executor", "pool"),
+     {"submit", "map", "apply", "apply_async", "imap", "imap_unordered", "starmap", "acquire"}),
+    (("engine",), {"connect", "begin", "execute", "raw_connection"}),
+    (("connection",), {"request", "cursor", "execute", "getresponse", "commit"}),
+)  # fmt: skip
+METERS = {
+    "add", "record", "inc", "increment", "incr", "observe", "gauge", "histogram", "timing", "count",
+    "distribution",
+}  # fmt: skip
+LABELS = {"attributes", "tags", "labels"}
+TIMERS = {"Timer", "call_later", "call_at"}
+# a listener is added by one word and removed by its opposite
+OPPOSITES = {
+    "on": ("off", "remove_listener"), "subscribe": ("unsubscribe",), "connect": ("disconnect",),
+    "register": ("unregister", "deregister"), "bind": ("unbind",), "attach": ("detach",),
+    "observe": ("unobserve",), "watch": ("unwatch",), "listen": ("unlisten",),
+    "hook": ("unhook",),
+}  # fmt: skip
+ADDS = re.compile(r"^add_(\w*(?:listener|handler|callback|hook|observer)\w*)$")
+ONE_SHOT = {"add_done_callback", "add_signal_handler"}
+
+
+def inside(scope: Scope, node: ast.expr) -> Found | None:
+    """Return the container in whose value an expression looks, if it looks into one."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    found = scope.reference(node)
+    return found if found and found[1] and found[0][:2] != "l:" else None
+
+
+def ages(scope: Scope, node: ast.Compare) -> tuple[Mark, ...]:
+    """A comparison with the clock; its name is the container whose value is asked for its age."""
+    if type(node.ops[0]) not in ORDERS:
+        return ()
+    sides = (node.left, node.comparators[0])
+    if not any(_tells_time(scope.origin(side)) for side in sides):
+        return ()
+    for side in sides:
+        for part in ast.walk(side):
+            if isinstance(part, ast.Attribute | ast.Subscript | ast.Name):
+                found = inside(scope, part)
+                if found:
+                    return (Mark("ttl", found[0], at(node), scope.name, ""),)
+    return (Mark("ttl", "", at(node), scope.name, ""),)
+
+
+def _tells_time(origin: str) -> bool:
+    kind, _, detail = origin.partition(":")
+    name = detail.removesuffix("()")
+    return (kind == "fresh" and name in CLOCKS) or (kind == "call" and name.endswith("clock"))
+
+
+def flips(scope: Scope, target: ast.expr, value: ast.expr) -> Mark | None:
+    """A value inside a container gets another state: `jobs[i].state = "done"`."""
+    final = isinstance(value, ast.Constant) and isinstance(value.value, str | bool)
+    member = isinstance(value, ast.Attribute) and dotted(value)[:1].isupper()
+    if not (final or member):
+        return None
+    slot = isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)
+    if not (slot or isinstance(target, ast.Attribute)):
+        return None
+    found = inside(scope, target.value)  # type: ignore[attr-defined]  # both have a value
+    return Mark("flip", found[0], at(target), scope.name, ast.unparse(value)) if found else None
+
+
+def keeps(scope: Scope, ref: str, target: ast.expr, value: ast.Call) -> Iterator[Mark]:
+    """An open handle, or a queue without a limit, is put where it stays."""
+    name = last_name(value.func)
+    if name in HANDLES and ref[:2] != "l:":
+        kind = "item" if isinstance(target, ast.Subscript) else "slot"
+        yield Mark("handle", ref, at(target), scope.name, kind)
+    elif name in QUEUES and ref[:2] != "l:" and not _sized(value):
+        yield Mark("queue", ref, at(target), scope.name, name)
+
+
+def closes(scope: Scope, node: ast.Attribute | ast.withitem) -> Iterator[Mark]:
+    """What is closed, or entered by `with`, is no handle that stays open."""
+    held = node.value if isinstance(node, ast.Attribute) else node.context_expr
+    if isinstance(held, ast.Name | ast.Attribute | ast.Subscript):
+        found = scope.reference(held)
+        if found and found[0][:2] != "l:":
+            yield Mark("close", found[0], at(held), scope.name, "")
+
+
+def _sized(node: ast.Call) -> bool:
+    sizes = [*node.args, *(k.value for k in node.keywords if k.arg in (None, "maxsize"))]
+    return any(not (isinstance(size, ast.Constant) and not size.value) for size in sizes)
+
+
+def labels(scope: Scope, node: ast.Call, name: str) -> Iterator[Mark]:
+    """Values that become labels of a metric: each new one makes a series that stays."""
+    given: list[ast.expr] = []
+    if name == "labels":
+        given = [*node.args, *(k.value for k in node.keywords if k.arg)]
+    elif name in METERS:
+        maps = [k.value for k in node.keywords if k.arg in LABELS] + node.args[1:2]
+        given = [value for item in maps if isinstance(item, ast.Dict) for value in item.values]
+    for value in given:
+        origin = scope.origin(value)
+        if origin not in ("const", "unknown", "type"):
+            yield Mark("label", ast.unparse(value), at(value), scope.name, origin)
+
+
+def opposites_of(name: str) -> tuple[str, ...]:
+    """Return the words that undo the adding of a listener, `()` if the name adds none."""
+    added = ADDS.match(name)
+    if added and name not in ONE_SHOT:
+        return (f"remove_{added[1]}", f"discard_{added[1]}", f"delete_{added[1]}")
+    return OPPOSITES.get(name, ())
+
+
+def client(node: ast.expr) -> str:
+    """Return the dotted name of what makes a client, an engine, an executor; `""` if it is none."""
+    if isinstance(node, ast.Await):
+        node = node.value
+    name = last_name(node.func) if isinstance(node, ast.Call) else ""
+    made = name[:1].isupper() or name.startswith("create_")
+    if made and name.lower().endswith(tuple(end for ends, _ in CLIENTS for end in ends)):
+        return dotted(node.func)  # type: ignore[attr-defined]  # a name was found
+    return ""
+
+
+def inline_client(scope: Scope, function: ast.Attribute) -> Iterator[Mark]:
+    """`Client().get(url)`: used once, kept by nobody, closed by nobody."""
+    maker = client(function.value)
+    if maker and _works(maker, {function.attr}):
+        yield Mark("client", maker, at(function.value), scope.name, "")
+
+
+def unclosed(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> Iterator[Mark]:
+    """Of the clients that a function makes for itself, those that it uses and never closes."""
+    used: dict[str, set[str]] = {name: set() for name in scope.clients}
+    asked, kept = set(), set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
+            asked.add(id(part.value))
+            if part.value.id in used:
+                used[part.value.id].add(part.attr)
+        elif isinstance(part, ast.Name) and type(part.ctx) is ast.Load and id(part) not in asked:
+            kept.add(part.id)
+    for name, value in scope.clients.items():
+        maker = client(value)
+        if name not in kept and not used[name] & CLOSES and _works(maker, used[name]):
+            yield Mark("client", maker, at(value), scope.name, name)
+
+
+def _works(maker: str, used: set[str]) -> bool:
+    name = maker.lower()
+    return any(name.endswith(ends) and used & work for ends, work in CLIENTS)
