@@ -120,6 +120,7 @@ PUBLIC = {
         "trim_malloc",
     ],
     "floodline.pytest_plugin": ["SoakWarning"],
+    "floodline.recorder": ["Recorder", "Recording", "read_recording"],
     "floodline.scan": ["RULES", "Finding", "Proof", "Report", "Rule", "Scan"],
     "floodline.sessions": [
         "AsyncSessions",

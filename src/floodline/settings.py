@@ -42,6 +42,13 @@ def _url(value: Any, what: str) -> str:
     return value
 
 
+def _probe(value: Any, what: str) -> str:
+    """Not of `Sessions`: `dormant`, or the address that `floodline run` gives to its children."""
+    if not isinstance(value, str) or (value != "dormant" and value.count(":") < 2):
+        raise ConfigError(f'{what}={value!r} is no probe; give "dormant" or nothing')
+    return value
+
+
 def _or_none(check: Check) -> Check:
     return lambda value, what: None if value is None else check(value, what)
 
@@ -64,6 +71,7 @@ KEYS: dict[str, Check] = {
     "tombstone": _or_none(parse_duration),
     "retain": _or_none(parse_duration),
     "sweep_every": _or_none(parse_duration),
+    "probe": _or_none(_probe),
 }
 
 

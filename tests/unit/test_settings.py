@@ -26,6 +26,7 @@ EXAMPLES = {
     "tombstone": ("10 min", 600.0),
     "retain": ("30 d", 2592000.0),
     "sweep_every": ("1.5 s", 1.5),
+    "probe": ("dormant", "dormant"),
 }
 
 

@@ -15,6 +15,7 @@ USAGE = 2
 
 # command → the module of floodline.cli that has it as `command`, and its line in `--help`
 COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("_run", "Run a program and record what grows in it."),
     "scan": ("_scan", "Find containers in source code that only grow."),
     "explain": ("_explain", "Explain a rule of scan."),
     "verify": ("_verify", "Prove or refute announced fixes."),

@@ -1,0 +1,171 @@
+"""`floodline run`: start a program with the flight recorder beside it."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from floodline._units import format_size, parse_size
+from floodline.errors import ConfigError
+from floodline.recorder import Recorder
+from floodline.recorder import _answer as answer
+from floodline.recorder._launch import (
+    Program,
+    end_as,
+    find_interpreter,
+    program_words,
+    watched_environment,
+)
+from floodline.recorder._runtime import Announcement, recordings_folder
+
+FIRST_TICKS, QUICK, TICK = 20, 0.25, 1.0
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+KEPT = 20  # recordings that were given no name
+
+
+@click.command(
+    "run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+@click.option("-m", "module", is_flag=True, help="Run a module, as python -m does.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Of the dashboard; any free one by default.",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Of the dashboard; off loopback it asks for a token.",
+)
+@click.option(
+    "--line", help='The flood line: warn, and shed, above so much memory, such as "512 MiB".'
+)
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The recording; an older one is kept as FILE.1.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the report as a page at the end.",
+)
+@click.option(
+    "--python", default=sys.executable, help="The interpreter of the app, which needs no floodline."
+)
+@click.option("--no-dashboard", is_flag=True, help="Record only.")
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(
+    module: bool,
+    port: int,
+    host: str,
+    line: str | None,
+    record: Path | None,
+    report: Path | None,
+    python: str,
+    no_dashboard: bool,
+    program: tuple[str, ...],
+) -> int:
+    """Run a program and record what grows in it.
+
+    floodline run app.py ARGS…, or floodline run -m MODULE ARGS…. The program keeps its standard
+    input, its terminal and its exit status; its Python child processes are watched too. Give our
+    options before the program.
+    """
+    bytes_of_line = None if line is None else parse_size(line, "--line")
+    words = program_words(find_interpreter(python), list(program), module=module)
+    name = " ".join(["-m", *program] if module else [Path(program[0]).name, *program[1:]])[:200]
+    recorder = _recorder(name, record, bytes_of_line)
+    announcement = Announcement()
+    child = Program(words, watched_environment(recorder.address))
+    recorder.program(child.pid)
+    serving = None if no_dashboard else _serve(recorder, host, port, announcement)
+    try:
+        _watch(recorder, child)
+    finally:
+        announcement.withdraw()
+        if serving is not None:
+            serving.close()
+        recorder.close()
+    _finish(recorder, report)
+    assert child.code is not None
+    return end_as(child.code)
+
+
+def _recorder(name: str, record: Path | None, line: int | None) -> Recorder:
+    if record is not None:
+        return Recorder(name, file=record, line=line)
+    import tempfile
+
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    file = f"{stamp}-{Path(name.split()[-1 if name.startswith('-m') else 0]).stem}.rec"
+    for folder in (recordings_folder(), Path(tempfile.gettempdir()) / "floodline-recordings"):
+        with suppress(ConfigError, OSError):
+            _forget_old(folder)
+            return Recorder(name, file=folder / file, line=line)
+    _say(
+        "no folder for the recording can be written; give --record FILE, in a container on a volume"
+    )
+    return Recorder(name, line=line)
+
+
+def _forget_old(folder: Path) -> None:
+    """Keep the newest recordings that were given no name."""
+    known = sorted(folder.glob("*.rec"), key=lambda file: file.stat().st_mtime)
+    for file in known[: max(0, len(known) - KEPT + 1)]:
+        file.unlink(missing_ok=True)
+
+
+def _serve(recorder: Recorder, host: str, port: int, announcement: Announcement) -> Any:
+    """Start the dashboard, or say in one line what it lacks."""
+    try:
+        from floodline.web import make_app, serve
+    except ImportError:
+        _say("no dashboard: it needs the extra web, pip install 'floodline[web]'")
+        return None
+    token = None if host in LOOPBACK else secrets.token_urlsafe(16)
+    try:
+        serving = serve(make_app(recorder, token=token), host, port)
+    except OSError as error:
+        _say(f"no dashboard: {host}:{port} cannot be used ({error}); try another --port")
+        return None
+    announcement.publish(url=serving.url, token=token)
+    _say(f"dashboard at {serving.url}" + (f"?token={token}" if token else ""))
+    return serving
+
+
+def _watch(recorder: Recorder, child: Program) -> None:
+    ticks = 0
+    above = False
+    while not child.wait(QUICK if ticks < FIRST_TICKS else TICK):
+        recorder.tick()
+        ticks += 1
+        state = recorder.state()
+        line, used = state["line"], state["memory"]["now"]
+        if line and (used >= line) != above:
+            above = not above
+            if above:
+                _say(f"{format_size(used)} is above the line of {format_size(line)}")
+    recorder.ended(child.code, asked=child.asked)
+
+
+def _finish(recorder: Recorder, report: Path | None) -> None:
+    state = recorder.state()
+    own = state["recorder"]
+    click.echo(answer.text(state), err=True)
+    if report is not None:
+        _say(f"report in {report}")
+    file = own["file"] or "no file"
+    _say(f"recorded to {file}; the recorder took {format_size(own['rss'])}")
+
+
+def _say(words: str) -> None:
+    click.echo(f"floodline: {words}", err=True)

@@ -1,0 +1,91 @@
+"""The event log of a recording: bounded, and what matters outlives what is frequent."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+OTHERS = 300
+FIRST, LAST = 200, 400  # of those that matter
+TEXT = 500
+MATTERS = frozenset({
+    "program_started", "program_ended", "process_lost", "growing", "line_crossed", "line_cleared",
+    "line_shed", "retained", "stuck_hold", "stuck_leaving", "save_failed", "unreadable_record",
+    "memory_pressure", "memory_exhausted", "memory_critical", "probe_error", "not_covered",
+    "recording_error",
+})  # fmt: skip
+
+
+@dataclass(slots=True)
+class Entry:
+    """One event, and how often it came with the same words."""
+
+    number: int
+    at: float
+    pid: int | None
+    kind: str
+    text: str
+    count: int = 1
+
+    @property
+    def matters(self) -> bool:
+        """Whether it stays when others have to go."""
+        return self.kind in MATTERS
+
+    def as_record(self) -> dict[str, Any]:
+        """Return it as JSON-ready data."""
+        record = {"at": self.at, "pid": self.pid, "kind": self.kind, "text": self.text}
+        return {**record, "count": self.count} if self.count > 1 else record
+
+
+class Journal:
+    """Keeps the first and the last of what matters, and the last of the rest."""
+
+    def __init__(self) -> None:
+        self._first: list[Entry] = []
+        self._last: deque[Entry] = deque(maxlen=LAST)
+        self._others: deque[Entry] = deque(maxlen=OTHERS)
+        self._count = 0
+        self._changed: dict[int, Entry] = {}
+
+    def add(self, at: float, pid: int | None, kind: str, text: str) -> None:
+        """Note an event; the same words of the same process are counted, not repeated."""
+        text = text[:TEXT]
+        same = self._find(pid, kind, text)
+        if same is not None:
+            same.count += 1
+            self._changed[same.number] = same
+            return
+        self._count += 1
+        entry = Entry(self._count, at, pid, kind, text)
+        if not entry.matters:
+            self._others.append(entry)
+        elif len(self._first) < FIRST:
+            self._first.append(entry)
+        else:
+            self._last.append(entry)
+        self._changed[entry.number] = entry
+
+    def _find(self, pid: int | None, kind: str, text: str) -> Entry | None:
+        for entry in (*self._others, *self._last, *self._first):
+            if (entry.pid, entry.kind, entry.text) == (pid, kind, text):
+                return entry
+        return None
+
+    def unwritten(self) -> list[Entry]:
+        """Return what is new or was counted since the last call."""
+        changed, self._changed = list(self._changed.values()), {}
+        return changed
+
+    def rewrite(self) -> None:
+        """Take all events as unwritten, after a write that failed."""
+        self._changed = {entry.number: entry for entry in self.kept()}
+
+    def kept(self) -> list[Entry]:
+        """Return all that is still kept, oldest first."""
+        return sorted((*self._first, *self._last, *self._others), key=lambda entry: entry.number)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return all that is kept, newest last."""
+        return [entry.as_record() for entry in self.kept()]

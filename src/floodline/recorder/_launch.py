@@ -1,0 +1,125 @@
+"""Starting the program with the probe, passing signals on, and ending as it ended."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from floodline.errors import ConfigError
+from floodline.recorder._recorder import SITE
+
+VARIABLE = "FLOODLINE_PROBE"
+FROM_KERNEL = 1  # si_code: at and above it, not sent by a process; the terminal sends so
+# what a service manager, a container or a person may send; the others act on us alone
+PASSED_ON = frozenset(
+    getattr(signal, name)
+    for name in (
+        "SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGTTIN",
+        "SIGTTOU",
+    )
+    if hasattr(signal, name)
+)  # fmt: skip
+
+
+def watched_environment(address: str, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment that lets the probe into a Python and into all its children."""
+    result = dict(os.environ if environ is None else environ)
+    before = [one for one in result.get("PYTHONPATH", "").split(os.pathsep) if one]
+    result["PYTHONPATH"] = os.pathsep.join([SITE, *(one for one in before if one != SITE)])
+    result[VARIABLE] = address
+    return result
+
+
+def find_interpreter(python: str) -> str:
+    """Return the path of an interpreter, or say that there is none."""
+    found = shutil.which(python)
+    if found is None:
+        raise ConfigError(f"--python {python!r} is no program that can be run; give its path")
+    return found
+
+
+def program_words(python: str, words: list[str], *, module: bool) -> list[str]:
+    """Return the command line of `app.py args…` or, with `module`, of `-m module args…`."""
+    if module:
+        return [python, "-m", *words]
+    if not Path(words[0]).exists():
+        raise ConfigError(f"{words[0]!r} is no file; give a Python file, or -m and a module")
+    return [python, *words]
+
+
+class Program:
+    """The watched program: one child process that keeps our terminal, files and process group."""
+
+    def __init__(self, words: list[str], environ: Mapping[str, str]) -> None:
+        self._asked: set[int] = set()
+        self._ended = threading.Event()
+        self.code: int | None = None
+        # blocked before any thread exists, so that only the one that waits for them gets them
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
+        try:
+            self.pid = os.posix_spawn(
+                words[0], words, dict(environ), setsigmask=self._mask,
+                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores them here
+            )  # fmt: skip
+        except OSError as error:
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+            raise ConfigError(f"{words[0]} cannot be run: {error}") from error
+        for work in (self._wait, self._pass_on):
+            threading.Thread(target=work, name="floodline-run", daemon=True).start()
+
+    @property
+    def asked(self) -> bool:
+        """Whether it died of a signal that we have passed on."""
+        return self.code is not None and -self.code in self._asked
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for the end; tell whether it has come."""
+        return self._ended.wait(timeout)
+
+    def _wait(self) -> None:
+        everybody = os.getpid() == 1  # in a container orphans become ours, and want to be reaped
+        while True:
+            pid, status = os.waitpid(-1 if everybody else self.pid, 0)
+            if pid == self.pid:
+                self.code = os.waitstatus_to_exitcode(status)
+                self._ended.set()
+                return
+
+    def _pass_on(self) -> None:
+        while not self._ended.is_set():
+            self.pass_on(signal.sigwaitinfo(PASSED_ON))
+
+    def pass_on(self, info: signal.struct_siginfo) -> bool:
+        """Send a signal on, unless the terminal has sent it to the program as well."""
+        if info.si_code >= FROM_KERNEL or self._ended.is_set():
+            return False
+        self._asked.add(info.si_signo)
+        os.kill(self.pid, info.si_signo)
+        return True
+
+
+def end_as(code: int, *, kill: Callable[[int, int], object] = os.kill) -> int:
+    """End by the signal that the program died of, or return its status."""
+    if code >= 0:
+        return code
+    number = -code
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    _no_core()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    kill(os.getpid(), number)
+    return 128 + number  # process 1 of a container cannot be killed from inside
+
+
+def _no_core() -> None:
+    """The program has left its own; ours would hide it."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

@@ -1,0 +1,146 @@
+"""What can be seen of a process without its help: by /proc, else by psutil."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PROC = Path("/proc")
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+VERSION = re.compile(r"python3\.(\d+)")
+OLDEST = 11
+NO_PROBE = {
+    "flags": "started with {flag}, which ignores the environment",
+    "environment": "its environment was cleaned: it has no FLOODLINE_PROBE",
+    "path": "its PYTHONPATH was replaced",
+    "old": "Python 3.{minor}; the probe needs 3.11 or later",
+    "other": "not a Python program",
+    "quiet": "it carries the probe, but has only forked or waited so far",
+}
+
+
+@dataclass(slots=True, frozen=True)
+class Seen:
+    """A process as the outside sees it; `why` says why it has no probe, `key` in one word."""
+
+    pid: int
+    parent: int
+    command: str
+    key: str
+    why: str
+
+
+def resident(pid: int, proc: Path = PROC) -> int | None:
+    """Return the resident bytes of a process, None if it is gone."""
+    if not proc.is_dir():
+        return _psutil(pid)
+    try:
+        return int((proc / str(pid) / "statm").read_bytes().split()[1]) * PAGE
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _psutil(pid: int) -> int | None:
+    import psutil
+
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return None
+
+
+def alive(pid: int, proc: Path = PROC) -> bool:
+    """Tell whether a process still runs; one that only waits to be reaped does not."""
+    try:
+        state = (proc / str(pid) / "stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return not proc.is_dir() and _psutil(pid) is not None
+    return state.rpartition(")")[2].split()[:1] not in (["Z"], ["X"])
+
+
+def descendants(pid: int, proc: Path = PROC) -> list[int]:
+    """Return the children of a process and theirs; empty where they cannot be listed."""
+    if not proc.is_dir():
+        return _psutil_descendants(pid)
+    found: list[int] = []
+    queue = [pid]
+    while queue and len(found) < 1000:
+        for child in _children(queue.pop(), proc):
+            found.append(child)
+            queue.append(child)
+    return found
+
+
+def _children(pid: int, proc: Path) -> list[int]:
+    children: list[int] = []
+    try:
+        for task in (proc / str(pid) / "task").iterdir():
+            children += map(int, (task / "children").read_text(encoding="ascii").split())
+    except (OSError, ValueError):
+        pass
+    return children
+
+
+def _psutil_descendants(pid: int) -> list[int]:
+    import psutil
+
+    try:
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+def look(pid: int, parent: int, site: str, proc: Path = PROC) -> Seen | None:
+    """Return what a process is and why it may have no probe; None if it is gone."""
+    folder = proc / str(pid)
+    words = _words(folder / "cmdline")
+    if not words:
+        return None
+    command = " ".join([Path(words[0]).name, *words[1:]])[:200]
+    key, details = _why(folder, words, site)
+    return Seen(pid, parent, command, key, NO_PROBE[key].format(**details))
+
+
+def _why(folder: Path, words: list[str], site: str) -> tuple[str, dict[str, Any]]:
+    try:
+        exe = (folder / "exe").readlink().name
+    except OSError:
+        exe = Path(words[0]).name
+    if "python" not in exe.lower():
+        return "other", {}
+    version = VERSION.search(exe)
+    if version and int(version[1]) < OLDEST:
+        return "old", {"minor": version[1]}
+    flag = next((word for word in _flags(words) if "I" in word or "E" in word), None)
+    if flag:
+        return "flags", {"flag": flag}
+    environment = dict(pair.split("=", 1) for pair in _words(folder / "environ") if "=" in pair)
+    if not environment:
+        return "quiet", {}
+    if "FLOODLINE_PROBE" not in environment:
+        return "environment", {}
+    if site not in environment.get("PYTHONPATH", "").split(os.pathsep):
+        return "path", {}
+    return "quiet", {}
+
+
+def _flags(words: list[str]) -> list[str]:
+    """Return the interpreter's own options: those before the program."""
+    flags = []
+    for word in words[1:]:
+        if not word.startswith("-") or word in ("-c", "-m", "-"):
+            break
+        if not word.startswith("--"):
+            flags.append(word)
+    return flags
+
+
+def _words(file: Path) -> list[str]:
+    try:
+        text = file.read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return []
+    return [word for word in text.split("\0") if word]

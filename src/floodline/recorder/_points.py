@@ -1,0 +1,72 @@
+"""Series of figures over time that stay short: the older, the coarser."""
+
+from __future__ import annotations
+
+from floodline.leaks._trend import typical_slope
+
+MOST = 600
+WINDOW = 120.0  # seconds that the present rate is taken from
+FEWEST = 5  # points, and seconds, below which there is no rate
+LEAST_RATE = 1024.0  # bytes a second; below it nothing is forecast
+
+
+class Points:
+    """At most 600 points `[at, value]`; when full, every second one of the older half goes."""
+
+    def __init__(self, series: int, most: int = MOST) -> None:
+        self.series, self._most = series, most
+        self.all: list[list[float]] = []
+        self.peak = 0.0
+        self._written = 0
+        self._thinned = False
+
+    def add(self, at: float, value: float) -> None:
+        """Append; a point that is not after the last one replaces it."""
+        if self.all and at <= self.all[-1][0]:
+            at = self.all[-1][0]
+            self.all.pop()
+            if self._written > len(self.all):
+                self._written, self._thinned = 0, True
+        self.all.append([round(at, 3), value])
+        self.peak = max(self.peak, value)
+        if len(self.all) > self._most:
+            half = len(self.all) // 2
+            self.all[:half] = self.all[:half:2]
+            self._written, self._thinned = 0, True
+
+    def unwritten(self) -> tuple[bool, list[list[float]]]:
+        """Return whether what is on disk is to be replaced, and the points that are not there."""
+        new = self.all[self._written :]
+        replace, self._thinned = self._thinned, False
+        self._written = len(self.all)
+        return replace, new
+
+    def rewrite(self) -> None:
+        """Take all points as unwritten, after a write that failed."""
+        self._written, self._thinned = 0, True
+
+    @property
+    def last(self) -> float:
+        """The newest value, 0 if there is none."""
+        return self.all[-1][1] if self.all else 0.0
+
+    def rate(self) -> float:
+        """Return bytes a second over the last two minutes; single steps do not move it."""
+        if not self.all:
+            return 0.0
+        newest = self.all[-1][0]
+        recent = [point for point in self.all if point[0] >= newest - WINDOW]
+        if len(recent) < FEWEST or newest - recent[0][0] < FEWEST:
+            return 0.0
+        step = max(1, len(recent) // 60)
+        chosen = recent[::-1][::step][::-1]
+        return typical_slope([at for at, _ in chosen], [value for _, value in chosen])
+
+
+def crosses_in(now: float, rate: float, line: float | None) -> float | None:
+    """Return the seconds until the line is crossed at this rate; 0 above it, None if never."""
+    if line is None:
+        return None
+    if now >= line:
+        return 0.0
+    return (line - now) / rate if rate >= LEAST_RATE else None

@@ -1,0 +1,147 @@
+"""What the probe reads of its process: memory, the collector, and what floodline's holders tell."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import deque
+from typing import Any
+
+from floodline import memory, telemetry
+from floodline.memory._probes import asyncio_tasks, open_files, threads
+
+_floodline_engine = True  # the walk leaves this module out
+
+SELDOM = 5  # ticks between two looks at what costs a folder's listing
+MAX_HOLDERS = 200  # of one kind that are told by name
+MANY_HOLDERS = 2000  # from here on they are asked only seldom
+MAX_EVENTS = 200
+LIMIT_AGE = 10.0
+# fields of events that are numbers, places or types; never ids, labels or texts of the program
+SAFE = frozenset({
+    "breaker_open", "count", "items", "limit", "path", "rounds", "seconds", "sessions", "shed",
+    "target", "times", "used", "waiting",
+})  # fmt: skip
+
+
+class _Limit:
+    """The memory limit above this process, asked seldom because it is many small files."""
+
+    def __init__(self) -> None:
+        self._asked = -LIMIT_AGE
+        self.value: int | None = None
+
+    def read(self) -> int | None:
+        now = time.monotonic()
+        if now - self._asked >= LIMIT_AGE:
+            self._asked = now
+            found = memory.cgroup()
+            self.value = None if found is None else found.limit
+        return self.value
+
+
+_limit = _Limit()
+
+
+def limit_of() -> tuple[int, int | None]:
+    """Return resident memory and its limit, for the engine's own caution."""
+    return memory.rss(), _limit.read()
+
+
+class Readings:
+    """Figures of the process; those that cost more are read seldom and told again."""
+
+    def __init__(self) -> None:
+        self._seldom: dict[str, Any] = {}
+
+    def read(self, tick: int) -> dict[str, Any]:
+        """Return the figures of this tick."""
+        if tick % SELDOM == 0:
+            self._seldom = {"threads": threads(), "fds": open_files()}
+        return {
+            "rss": memory.rss(),
+            "limit": _limit.read(),
+            "gc": [generation["collections"] for generation in gc.get_stats()],
+            "tasks": asyncio_tasks(),
+            **self._seldom,
+        }
+
+
+class Holders:
+    """Sessions and containers by name, from the registry of floodline in this process."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, list[dict[str, Any]]] = {"sessions": [], "containers": []}
+
+    def read(self, tick: int) -> dict[str, list[dict[str, Any]]]:
+        """Return `sessions` and `containers`; the largest first where there are very many."""
+        holders = telemetry.holders()
+        if len(holders) > MANY_HOLDERS and tick % SELDOM:
+            return self._told
+        told = [record for holder in holders if (record := _record(holder)) is not None]
+        sessions = [_session(one) for one in told if one["kind"] == "sessions"]
+        containers = [_container(one) for one in told if one["kind"] != "sessions"]
+        self._told = {"sessions": _largest(sessions), "containers": _largest(containers)}
+        return self._told
+
+
+def _record(holder: Any) -> dict[str, Any] | None:
+    try:
+        record: dict[str, Any] = holder.stats().as_dict()
+        record["left"] = {str(reason): count for reason, count in record["left"].items()}
+        return record if isinstance(record["kind"], str) else None
+    except Exception:  # the code of a holder that is not ours
+        return None
+
+
+def _session(record: dict[str, Any]) -> dict[str, Any]:
+    return {**record, "live": record["items"]}
+
+
+def _container(record: dict[str, Any]) -> dict[str, Any]:
+    return {**record, "evicted": record["left"]}
+
+
+def _largest(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if len(records) <= MAX_HOLDERS:
+        return records
+    return sorted(records, key=lambda one: one["items"], reverse=True)[:MAX_HOLDERS]
+
+
+class Events:
+    """The last events, bounded, in words that hold nothing of what the program keeps."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[dict[str, Any]] = deque(maxlen=MAX_EVENTS)
+
+    def add(self, event: telemetry.Event) -> None:
+        """Take an event of the telemetry."""
+        self._waiting.append(
+            {"at": event.at, "kind": event.kind, "text": in_words(event.source, event.fields)}
+        )
+
+    def note(self, kind: str, text: str) -> None:
+        """Add an event of the probe itself."""
+        self._waiting.append({"at": time.time(), "kind": kind, "text": text})
+
+    def take(self) -> list[dict[str, Any]]:
+        """Return what has come since the last call."""
+        taken = []
+        while self._waiting:
+            taken.append(self._waiting.popleft())
+        return taken
+
+
+def in_words(source: str, fields: Any) -> str:
+    """Write an event in one line: numbers, places and the types of errors, and nothing else."""
+    words: list[str] = []
+    for name, value in fields.items():
+        if name == "error":  # "KeyError: …": the text may be the user's
+            words.append(str(value).partition(":")[0])
+        elif name in SAFE:
+            words.append(f"{name}={_short(value)}")
+    return f"{source}: {', '.join(words)}" if words else source
+
+
+def _short(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)[:300]

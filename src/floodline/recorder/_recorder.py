@@ -1,0 +1,296 @@
+"""The recorder: hears the probes, looks from outside, and puts a snapshot on disk each tick."""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from floodline import __version__, memory
+from floodline._units import format_size
+from floodline.recorder import _outside
+from floodline.recorder._death import exit_record, oom_kills
+from floodline.recorder._fleet import TOTAL, Fleet
+from floodline.recorder._intake import Intake
+from floodline.recorder._journal import Journal
+from floodline.recorder._merge import merge_suspects, merge_verdicts
+from floodline.recorder._points import Points, crosses_in
+from floodline.recorder._recording import Writer
+from floodline.recorder._replay import boot_id
+
+SITE = str(Path(__file__).parent / "_site")
+LOOK_EVERY = 2.0  # seconds between two looks for child processes
+CHILD_AGE = 5.0  # seconds after which a child without a probe is told
+CLEARED = 0.95  # of the line: below it, a crossing is over
+TIDY_EVERY = 60  # ticks
+
+Record = dict[str, Any]
+
+
+class Recorder:
+    """Watches the processes of one run; `file=None` keeps it in memory only.
+
+    `tick()` is called by whoever waits for the program, about once a second. All else may be called
+    from any thread. `state()` is the newest snapshot, `version` its number.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        *,
+        file: Path | None = None,
+        line: int | None = None,
+        clock: Callable[[], float] = time.time,
+        kills: Callable[[], int | None] = oom_kills,
+    ) -> None:
+        self._command, self._line, self._clock, self._kills = command, line, clock, kills
+        self._started = clock()
+        self._changed = threading.Condition()
+        self._journal = Journal()
+        self._fleet = Fleet(self._journal)
+        self._total = Points(TOTAL)
+        self._above = False
+        self._exit: Record | None = None
+        self._errors: list[str] = []
+        self._children: dict[int, float] = {}
+        self._looked = 0.0
+        self._ticks = 0
+        self._kills_before = kills()
+        self._limit = _cgroup_limit()
+        self._boot = boot_id()
+        self._writer = None if file is None else Writer(file)
+        self._intake = Intake(self, secrets.token_hex(16))
+        self.version = 0
+        self._state = self._snapshot(closed=False)
+
+    @property
+    def address(self) -> str:
+        """What a probe has to know: `HOST:PORT:TOKEN`."""
+        return self._intake.address
+
+    # ---- what the probes say
+
+    def heard(self, pid: int, message: Record) -> None:
+        """Take a message of a probe; on the thread of the intake."""
+        now = self._clock()
+        with self._changed:
+            kind = message.get("kind")
+            if kind == "hello":
+                self._fleet.hello(pid, message, now)
+            elif kind == "tick":
+                self._fleet.sample(pid, message, now)
+            elif kind == "bye":
+                self._fleet.goodbye(pid)
+
+    def hung_up(self, pid: int) -> None:
+        """Note the end of a connection; on the thread of the intake."""
+        with self._changed:
+            self._fleet.hung_up(pid)
+            self._changed.notify_all()
+
+    # ---- the program
+
+    def program(self, pid: int) -> None:
+        """Note the process of the program itself."""
+        with self._changed:
+            self._fleet.start(pid, self._command, self._clock(), main=True)
+            self._journal.add(self._clock(), pid, "program_started", self._command)
+
+    def ended(self, code: int | None, *, asked: bool = False, patience: float = 1.0) -> None:
+        """Note how the program ended: an exit status, or a signal as a negative number."""
+        self._hear_out(patience)
+        kills = self._kills()
+        oom = None not in (kills, self._kills_before) and (kills or 0) > (self._kills_before or 0)
+        now = self._clock()
+        with self._changed:
+            main = self._fleet.running.get(self._fleet.main or -1)
+            last = main.points.last if main else self._total.last
+            limit = self._fleet.limit() or self._limit
+            self._exit = exit_record(
+                code, oom=oom, last=max(last, self._total.last), limit=limit, asked=asked
+            )
+            self._journal.add(now, self._fleet.main, "program_ended", _ending(self._exit))
+            if self._fleet.main is not None:
+                self._fleet.end(self._fleet.main, self._exit, now)
+
+    def _hear_out(self, patience: float) -> None:
+        """Wait until what the program's probe has sent is read: its connection then ends."""
+        until = time.monotonic() + patience
+        with self._changed:
+            while (left := until - time.monotonic()) > 0:
+                main = self._fleet.running.get(self._fleet.main or -1)
+                if main is None or not main.connected:
+                    return
+                self._changed.wait(left)
+
+    # ---- ticking
+
+    def tick(self, *, closed: bool = False) -> None:
+        """Look, write, and wake those who wait for news."""
+        with self._changed:
+            now = self._clock()
+            self._look(now)
+            self._draw_line(now)
+            self._ticks += 1
+            self._state = self._snapshot(closed=closed)
+            self._write()
+            self.version += 1
+            self._changed.notify_all()
+
+    def _look(self, now: float) -> None:
+        running = list(self._fleet.running)
+        for pid in running:
+            self._fleet.measured(pid, _outside.resident(pid) if _outside.alive(pid) else None, now)
+        if self._fleet.running:
+            self._total.add(now, self._fleet.resident())
+        if now - self._looked >= LOOK_EVERY and self._fleet.main in self._fleet.running:
+            self._looked = now
+            self._look_for_children(now)
+
+    def _look_for_children(self, now: float) -> None:
+        main = self._fleet.main
+        assert main is not None
+        present = _outside.descendants(main)
+        self._children = {pid: self._children.get(pid, now) for pid in present}
+        for pid, since in self._children.items():
+            known = self._fleet.running.get(pid)
+            if now - since >= CHILD_AGE and (known is None or (known.blind and not known.sample)):
+                found = _outside.look(pid, main, SITE)
+                if found is not None:
+                    self._fleet.seen(found, now)
+        alone = self._fleet.running[main]
+        if now - alone.started >= CHILD_AGE and alone.python is None:
+            found = _outside.look(main, os.getpid(), SITE)
+            if found is not None:
+                self._fleet.seen(found, now)
+
+    def _draw_line(self, now: float) -> None:
+        if self._line is None:
+            return
+        used = self._total.last if self._fleet.running else 0.0
+        if used >= self._line:
+            if not self._above:
+                over = f"{format_size(used)} is above the line of {format_size(self._line)}"
+                self._journal.add(now, None, "line_crossed", over)
+            self._above = True
+            wish = {"do": "shed", "bytes": int(used - self._line)}
+            self._intake.say(wish, set(self._fleet.running))
+        elif self._above and used < CLEARED * self._line:
+            self._above = False
+            self._journal.add(now, None, "line_cleared", f"back at {format_size(used)}")
+
+    def _write(self) -> None:
+        if self._writer is None:
+            return
+        series = [self._total, *(one.points for one in self._fleet.all())]
+        try:
+            self._writer.write(self._state, series, self._journal.unwritten())
+            if self._ticks % TIDY_EVERY == 0:
+                self._writer.keep_events(self._journal.kept())
+                self._writer.keep_series({points.series for points in series})
+        except sqlite3.Error as error:  # a full disk: the program goes on, and so do we
+            for points in series:
+                points.rewrite()
+            self._journal.rewrite()
+            why = f"{self._writer.file} could not be written: {error}"
+            self._journal.add(self._clock(), None, "recording_error", why)
+            if why not in self._errors:
+                self._errors = [*self._errors[-9:], why]
+
+    # ---- the snapshot
+
+    def state(self) -> Record:
+        """Return the newest snapshot; nobody changes it afterwards."""
+        with self._changed:
+            return self._state
+
+    def wait(self, version: int, timeout: float | None = None) -> int:
+        """Wait for a snapshot after `version`; return the number of the newest."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.version > version, timeout)
+            return self.version
+
+    def note(self, kind: str, text: str) -> None:
+        """Put something into the event log."""
+        with self._changed:
+            self._journal.add(self._clock(), None, kind, text)
+
+    def _snapshot(self, *, closed: bool) -> Record:
+        now, fleet = self._clock(), self._fleet
+        watched = fleet.all()
+        merging = [
+            {
+                "pid": one.pid,
+                "command": one.command,
+                "state": one.state,
+                "answer": one.answer,
+                "suspects": one.answer.get("suspects", ()),
+            }
+            for one in watched
+        ]
+        used, rate = self._total.last if fleet.running else 0.0, self._total.rate()
+        limit = fleet.limit() or self._limit
+        return {
+            "schema": 1,
+            "tool": f"floodline {__version__}",
+            "python": platform.python_version(),
+            "errors": list(self._errors),
+            "command": self._command,
+            "started": self._started,
+            "now": now,
+            "closed": closed,
+            "line": self._line,
+            **merge_verdicts(merging, fleet.main),
+            "unit": "second",
+            "suspects": merge_suspects(merging),
+            "memory": {
+                "points": [list(point) for point in self._total.all],
+                "now": self._total.last,
+                "peak": self._total.peak,
+                "limit": limit,
+                "rate": rate,
+                "crosses_in": crosses_in(used, rate, self._line or limit),
+            },
+            "processes": [one.as_record() for one in watched],
+            "sessions": fleet.holders("sessions"),
+            "containers": fleet.holders("containers"),
+            "events": self._journal.records(),
+            "exit": self._exit,
+            "not_covered": list(fleet.not_covered),
+            "recorder": self._own_record(),
+        }
+
+    def _own_record(self) -> Record:
+        return {
+            "pid": os.getpid(),
+            "boot": self._boot,
+            "rss": memory.rss(),
+            "file": None if self._writer is None else str(self._writer.file),
+            "file_bytes": None if self._writer is None else self._writer.size(),
+        }
+
+    def close(self) -> None:
+        """Write the last tick, close the file, and hang up; a second call does nothing."""
+        if self._state["closed"]:
+            return
+        self.tick(closed=True)
+        self._intake.close()
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _ending(exit: Record) -> str:
+    if exit["signal"]:
+        return f"{exit['signal']}: {exit['cause']}"
+    return str(exit["cause"])
+
+
+def _cgroup_limit() -> int | None:
+    found = memory.cgroup()
+    return None if found is None else found.limit

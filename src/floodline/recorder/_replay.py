@@ -1,0 +1,149 @@
+"""Reading a recording: the last snapshot, or one after the other; also one that nobody closed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from floodline._units import Duration, parse_duration
+from floodline.errors import ConfigError
+from floodline.recorder._death import unclosed_cause
+from floodline.recorder._outside import alive
+from floodline.recorder._recording import SCHEMA, is_recording
+
+Record = dict[str, Any]
+
+
+class Recording:
+    """What was on disk when it was read; `closed` tells whether the recorder ended in order."""
+
+    def __init__(
+        self, file: Path, state: Record, samples: dict[int, list[list[float]]],
+        events: list[Record], frames: list[tuple[float, bytes]],
+    ) -> None:  # fmt: skip
+        self.file = file
+        self._state, self._samples, self._events, self._frames = state, samples, events, frames
+
+    @property
+    def closed(self) -> bool:
+        """Whether somebody closed it; else it runs still, or was killed."""
+        return bool(self._state["closed"])
+
+    @property
+    def running(self) -> bool:
+        """Whether its recorder is still at work on this machine."""
+        recorder = self._state["recorder"]
+        return not self.closed and recorder["boot"] == boot_id() and alive(recorder["pid"])
+
+    def state(self) -> Record:
+        """Return the last snapshot, in the shape of `Recorder.state()`.
+
+        In a recording that nobody closed, and whose recorder is gone, `exit` says so.
+        """
+        state = self._filled(self._state)
+        if not self.closed and not self.running and state["exit"] is None:
+            memory = state["memory"]
+            state["exit"] = {
+                "status": None,
+                "signal": None,
+                "oom": False,
+                "cause": unclosed_cause(memory["now"], memory["limit"]),
+            }
+            for process in state["processes"]:
+                if process["state"] == "running":
+                    process["state"] = "lost"
+        return state
+
+    def frames(self, step: Duration = 1.0) -> Iterator[Record]:
+        """Yield the snapshots from the first to the last, at least `step` seconds apart."""
+        seconds = parse_duration(step, "step", zero=True)
+        last = float("-inf")
+        for at, packed in self._frames[:-1]:
+            if at - last >= seconds:
+                last = at
+                yield self._filled(json.loads(zlib.decompress(packed)))
+        yield self.state()
+
+    def _filled(self, state: Record) -> Record:
+        """Put the points and the events up to that moment back."""
+        now = state["now"]
+        return {
+            **state,
+            "memory": {**state["memory"], "points": self._points(0, now)},
+            "processes": [
+                {**process, "points": self._points(process["series"], now)}
+                for process in state["processes"]
+            ],
+            "events": [event for event in self._events if event["at"] <= now + 1],
+            "recorder": {**state["recorder"], "file": str(self.file)},
+        }
+
+    def _points(self, series: int, until: float) -> list[list[float]]:
+        return [list(point) for point in self._samples.get(series, ()) if point[0] <= until]
+
+
+def read_recording(path: Path | str) -> Recording:
+    """Read a recording, also while it is written; what is none raises `ConfigError`."""
+    file = Path(path)
+    if not file.is_file():
+        raise ConfigError(f"{file} is no file; give a recording that floodline run has written")
+    if not is_recording(file):
+        raise ConfigError(f"{file} is no recording of floodline run; give another file")
+    try:
+        try:
+            return _read(file, file)
+        except sqlite3.OperationalError:
+            return _read_copy(file)
+    except sqlite3.DatabaseError as error:
+        raise ConfigError(
+            f"{file} cannot be read: {error}; if it was copied in the middle of a write, copy it "
+            "again, together with its -journal file"
+        ) from error
+
+
+def _read_copy(file: Path) -> Recording:
+    """Read where the half-written tick of a killed recorder can be taken back: in a copy."""
+    with tempfile.TemporaryDirectory(prefix="floodline-") as folder:
+        for name in (file.name, f"{file.name}-journal"):
+            if file.with_name(name).exists():
+                shutil.copy(file.with_name(name), folder)
+        return _read(Path(folder) / file.name, file, mode="rw")
+
+
+def _read(opened: Path, file: Path, mode: str = "ro") -> Recording:
+    url = f"{opened.resolve().as_uri()}?mode={mode}"
+    with closing(sqlite3.connect(url, uri=True, timeout=5.0)) as db:
+        db.execute("BEGIN")  # one moment for all that is read
+        (schema,) = db.execute("PRAGMA user_version").fetchone()
+        if schema > SCHEMA:
+            raise ConfigError(f"{file} has schema {schema}, we read {SCHEMA}; update floodline")
+        row = db.execute("SELECT doc FROM state").fetchone()
+        if row is None:
+            raise ConfigError(f"{file} is empty: the recorder ended before its first tick")
+        samples: dict[int, list[list[float]]] = {}
+        for series, at, value in db.execute("SELECT * FROM samples ORDER BY series, at"):
+            samples.setdefault(series, []).append([at, value])
+        events = [_event(*event) for event in db.execute("SELECT * FROM events ORDER BY number")]
+        frames = db.execute("SELECT at, doc FROM frames ORDER BY at").fetchall()
+    return Recording(file, json.loads(row[0]), samples, events, frames)
+
+
+def _event(_: int, at: float, pid: int | None, kind: str, text: str, count: int) -> Record:
+    record = {"at": at, "pid": pid, "kind": kind, "text": text}
+    return {**record, "count": count} if count > 1 else record
+
+
+def boot_id() -> str:
+    """Return what tells one start of a machine, or of a container's host, from another."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}:{Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""

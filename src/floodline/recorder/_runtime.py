@@ -1,0 +1,80 @@
+"""The folder of this user where running recorders and sleeping probes are found."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from floodline.errors import ConfigError
+
+
+def runtime_folder() -> Path:
+    """Return the folder, made with mode 0700; one that others could write is refused."""
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = Path(base) / "floodline" if base else _temporary(user)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:  # XDG_RUNTIME_DIR of another user, or of a session that is over
+        folder = _temporary(user)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    open_to_others = status.st_mode & 0o077 and os.name == "posix"
+    if not stat.S_ISDIR(status.st_mode) or (os.name == "posix" and status.st_uid != user):
+        raise ConfigError(
+            f"{folder} is not a folder of this user; remove it or set XDG_RUNTIME_DIR"
+        )
+    if open_to_others:
+        folder.chmod(0o700)
+    return folder
+
+
+def _temporary(user: int) -> Path:
+    return Path(tempfile.gettempdir()) / f"floodline-{user}"
+
+
+def recordings_folder() -> Path:
+    """Return where recordings go that were given no name."""
+    base = os.environ.get("XDG_STATE_HOME")
+    home = Path(base) if base else Path.home() / ".local" / "state"
+    return home / "floodline"
+
+
+class Announcement:
+    """The file that lets `floodline top` find a running recorder; it goes when that ends."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._file = (folder or runtime_folder()) / f"recorder-{os.getpid()}.json"
+
+    def publish(self, **facts: Any) -> None:
+        """Write the facts, for this user's eyes only."""
+        fresh = self._file.with_suffix(".new")
+        fresh.touch(mode=0o600)
+        fresh.write_text(json.dumps({**facts, "pid": os.getpid()}), encoding="utf-8")
+        fresh.replace(self._file)
+
+    def withdraw(self) -> None:
+        """Remove the file."""
+        self._file.unlink(missing_ok=True)
+
+
+def announced(folder: Path | None = None) -> list[dict[str, Any]]:
+    """Return the running recorders, newest first; files of killed ones are removed."""
+    from floodline.recorder._outside import alive
+
+    found = []
+    files = (folder or runtime_folder()).glob("recorder-*.json")
+    for file in sorted(files, key=lambda one: one.stat().st_mtime, reverse=True):
+        try:
+            facts = json.loads(file.read_text(encoding="utf-8"))
+            if alive(facts["pid"]):
+                found.append(facts)
+            else:
+                file.unlink(missing_ok=True)
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return found

@@ -1,0 +1,1 @@
+"""The one directory that `floodline run` puts on the path of the watched interpreter."""
