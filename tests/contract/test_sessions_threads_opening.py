@@ -77,6 +77,14 @@ def test_s1_an_id_is_a_string_that_is_not_empty(bad: Any) -> None:
     sessions.shutdown()
 
 
+def test_s1_an_id_that_no_store_can_write_is_refused_at_once() -> None:
+    with Sessions(dict) as sessions:
+        with sessions.use("grüße 🌊"):
+            pass
+        with pytest.raises(ConfigError, match="lone surrogate"):
+            sessions.use("a\udc80")
+
+
 def test_s1_a_store_given_as_a_url_is_owned_and_closed(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 's.db'}"
     sessions = Sessions(dict, store=url)

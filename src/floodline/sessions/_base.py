@@ -297,9 +297,14 @@ def _shut_all_down() -> None:
 
 
 def checked_id(id: object) -> str:
-    """Return the id if it is a non-empty string."""
+    """Return the id if it is a non-empty string that a store can write."""
     if not isinstance(id, str) or not id:
         raise ConfigError(f"a session id must be a non-empty string, not {id!r}")
+    if not id.isascii() and any("\ud800" <= letter <= "\udfff" for letter in id):
+        raise ConfigError(
+            f"session id {id!r} holds a lone surrogate, which no store can write; "
+            "decode what it comes from with errors='strict' or 'replace'"
+        )
     return id
 
 
