@@ -102,7 +102,8 @@ class Judge:
         if any(mark.kind == "ttl" for _, mark in held.signs):
             return "FLD203"
         grows = {c.function for _, c in held.changes if c.verb == "grow" and not c.depth}
-        if any(mark.kind == "flip" and mark.function not in grows for _, mark in held.signs):
+        flips = [m for _, m in held.signs if m.kind == "flip" and m.function not in grows]
+        if flips and kinds & {"map", "lookup"}:
             return "FLD204"
         if held.slices and kinds == {"list"}:
             return "FLD202"

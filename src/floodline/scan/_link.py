@@ -96,6 +96,15 @@ class Program:
         base, _, attribute = rest.rpartition("|")
         return self._same(self._of_other(file, function, base, attribute))
 
+    def key_of_base(self, file: FileFacts, function: str, base: str) -> str:
+        """Return the key of the object whose method is called: `self.attr` or `g:module.NAME`."""
+        if base.startswith("self."):
+            return self.key(file, function, f"s:{base[5:]}")
+        if not base.startswith("g:"):
+            return ""
+        head, _, name = base[2:].rpartition(".")
+        return self.key(file, function, f"o:g:{head}|{name}" if head else base)
+
     def _of_other(self, file: FileFacts, function: str, base: str, attribute: str) -> str:
         owner = self.owner(file, function)
         found = self.names.base_class(file.module, owner, base)

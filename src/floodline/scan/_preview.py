@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from floodline.scan._finding import MEDIUM, Finding, build, make
 from floodline.scan._judge import Judge
-from floodline.scan._keys import MAKERS
+from floodline.scan._keys import MAKERS, MANY
 from floodline.scan._link import Held, Program
-from floodline.scan._model import Call, FileFacts, Mark
+from floodline.scan._model import Call, FileFacts, Function, Mark
 from floodline.scan._proof import PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._reach import REPEATS
 from floodline.scan._signs import opposites_of
@@ -81,7 +81,7 @@ def _cached(
     at = place(file.path, mark.at.line)
     for number, name in enumerate(function.parameters):
         state, why = judge.paths.origin(file.module, mark.name, f"param:{number}")
-        if state == PROVED:
+        if state == PROVED and MANY.search(why.rpartition(" ")[2].rstrip(")")):
             proofs = (
                 Proof("held by the module", PROVED, at),
                 Proof("one entry for every argument", PROVED, at),
@@ -121,18 +121,23 @@ def _timer(
 
 
 def _resets(program: Program) -> set[str]:
-    return {
-        program.key(file, call.function, call.callee.partition(":")[2].rpartition("|")[0])
-        for file in program.files
-        for call in file.calls
-        if call.callee.startswith("o:g:") and call.callee.endswith("|reset")
-    }
+    """Return the variables that are reset, by a call or by whoever gets `var.reset`."""
+    found = set()
+    for file in program.files:
+        for call in file.calls:
+            handed = (text[2:].partition("=")[0] for text in call.arguments if text[:2] == "r:")
+            for text in (call.callee, *handed):
+                if text.startswith("o:g:") and text.endswith("|reset"):
+                    base = text.partition(":")[2].rpartition("|")[0]
+                    found.add(program.key_of_base(file, call.function, base))
+    return found
 
 
 def _variable(
     program: Program, judge: Judge, file: FileFacts, mark: Mark, call: Call, resets: set[str]
 ) -> Iterator[Finding]:
-    key = program.key(file, call.function, call.callee.partition(":")[2].rpartition("|")[0])
+    base = call.callee.partition(":")[2].rpartition("|")[0]
+    key = program.key_of_base(file, call.function, base)
     module, _, name = key.partition(":")
     made = program.names.globals.get(module, {}).get(name, "")
     if made.rpartition(".")[2] != "ContextVar" or key in resets:
@@ -155,7 +160,7 @@ def _listener(
     program: Program, judge: Judge, file: FileFacts, mark: Mark, call: Call
 ) -> Iterator[Finding]:
     function = program.names.functions.get(f"{file.module}:{call.function}")
-    if function is None:
+    if function is None or not _outlives(program, file, function, call):
         return
     given = [*call.arguments, *(k.partition("=")[2] for k in call.keywords)]
     if not any(_is_bound(program, file, call, text) for text in given):
@@ -178,6 +183,18 @@ def _listener(
     )  # fmt: skip
     symbol = f"{file.module}.{call.function}"
     yield build("FLD403", file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
+
+
+def _outlives(program: Program, file: FileFacts, function: Function, call: Call) -> bool:
+    """Whether what is listened to was there before: handed in or global, and not made here."""
+    kind, _, rest = call.callee.partition(":")
+    base = rest.rpartition("|")[0]
+    if base.startswith("self."):
+        own = program.names.classes.get(f"{file.module}:{function.owner}")
+        return own is not None and base[5:] not in dict(own.attributes)
+    if base.startswith("T:"):
+        return base[2:] in function.annotations
+    return kind == "o" and base not in ("g:atexit", "g:signal") and not base.startswith("C:")
 
 
 def _is_bound(program: Program, file: FileFacts, call: Call, text: str) -> bool:

@@ -88,10 +88,8 @@ def _uses_of_queues(program: Program) -> tuple[Uses, Uses]:
             base, _, name = call.callee.partition(":")[2].rpartition("|")
             if name not in PUTS and name not in GETS:
                 continue
-            ref = f"s:{base[5:]}" if base.startswith("self.") else base
-            if ref[:2] in ("s:", "g:"):
-                key = program.key(file, call.function, ref)
-                (puts if name in PUTS else gets)[key].append((file, call))
+            key = program.key_of_base(file, call.function, base)
+            (puts if name in PUTS else gets)[key].append((file, call))
     return puts, gets
 
 
@@ -128,22 +126,20 @@ def _queue(
 
 
 def _closed(program: Program) -> set[str]:
-    """Return what is closed somewhere: by its key, and by its last name if no more is known."""
-    found = set()
-    for file in program.files:
-        for mark in file.marks:
-            if mark.kind == "close":
-                found.add(program.key(file, mark.function, mark.name))
-                if mark.name[:2] == "o:":
-                    found.add(mark.name.rpartition("|")[2])
-    return found
+    """Return the names of what is closed somewhere, by whomever: a base class, a helper."""
+    return {
+        mark.name.rpartition("|")[2].rpartition(":")[2]
+        for file in program.files
+        for mark in file.marks
+        if mark.kind == "close"
+    }
 
 
 def _handle(
     program: Program, judge: Judge, file: FileFacts, mark: Mark, closed: set[str]
 ) -> Iterator[Finding]:
     key = program.key(file, mark.function, mark.name)
-    if key in closed or key.rpartition(".")[2] in closed or mark.name[:2] == "o:":
+    if mark.name[:2] == "o:" or mark.name[2:] in closed:
         return
     at = place(file.path, mark.at.line)
     if mark.detail == "item":

@@ -20,6 +20,7 @@ HANDLES = {
     "open", "fdopen", "Popen", "socket", "create_connection", "TemporaryFile",
     "NamedTemporaryFile", "SpooledTemporaryFile", "ZipFile", "mmap",
 }  # fmt: skip
+NO_OBJECTS = ("os.", "self.", "cls.")  # a number, or whatever a method of one's own returns
 QUEUES = {"Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue"}
 # a client is known by the end of its name and by what it is asked to do
 CLIENTS = (
@@ -39,7 +40,7 @@ TIMERS = {"Timer", "call_later", "call_at"}
 # a listener is added by one word and removed by its opposite
 OPPOSITES = {
     "on": ("off", "remove_listener"), "subscribe": ("unsubscribe",), "connect": ("disconnect",),
-    "register": ("unregister", "deregister"), "bind": ("unbind",), "attach": ("detach",),
+    "register": ("unregister", "deregister"), "attach": ("detach",),
     "observe": ("unobserve",), "watch": ("unwatch",), "listen": ("unlisten",),
     "hook": ("unhook",),
 }  # fmt: skip
@@ -93,7 +94,7 @@ def flips(scope: Scope, target: ast.expr, value: ast.expr) -> Mark | None:
 def keeps(scope: Scope, ref: str, target: ast.expr, value: ast.Call) -> Iterator[Mark]:
     """An open handle, or a queue without a limit, is put where it stays."""
     name = last_name(value.func)
-    if name in HANDLES and ref[:2] != "l:":
+    if name in HANDLES and ref[:2] != "l:" and not dotted(value.func).startswith(NO_OBJECTS):
         kind = "item" if isinstance(target, ast.Subscript) else "slot"
         yield Mark("handle", ref, at(target), scope.name, kind)
     elif name in QUEUES and ref[:2] != "l:" and not _sized(value):
@@ -123,6 +124,8 @@ def labels(scope: Scope, node: ast.Call, name: str) -> Iterator[Mark]:
         maps = [k.value for k in node.keywords if k.arg in LABELS] + node.args[1:2]
         given = [value for item in maps if isinstance(item, ast.Dict) for value in item.values]
     for value in given:
+        if isinstance(value, ast.Starred):
+            continue
         origin = scope.origin(value)
         if origin not in ("const", "unknown", "type"):
             yield Mark("label", ast.unparse(value), at(value), scope.name, origin)
