@@ -120,7 +120,7 @@ class AsyncSessions(SessionsBase[S]):
         wait: Duration | None = None,
     ) -> AsyncUse[S]:
         """Return a hold to be entered with `async with`; see `Sessions.use`."""
-        if type(id) is not str or not id:
+        if type(id) is not str or not id or not id.isascii():
             checked_id(id)
         if wait is not None:
             wait = parse_duration(wait, "wait", zero=True)

@@ -105,7 +105,7 @@ class Sessions(SessionsBase[S]):
         Exclusive unless `shared`. With `create=False` an unknown id is a `SessionNotFound`. `wait`
         is the patience with a full table and with another holder.
         """
-        if type(id) is not str or not id:
+        if type(id) is not str or not id or not id.isascii():
             checked_id(id)
         if wait is not None:
             wait = parse_duration(wait, "wait", zero=True)
