@@ -122,9 +122,7 @@ class Calls:
                 goes = "local"
             elif kind not in _THROUGH:
                 goes = "argument" if kind in _GATHERS else "local"
-            for below in _below(here, kind):
-                if type(below) not in _LEAVES:
-                    stack.append((below, goes))
+            stack += [(item, goes) for item in _below(here, kind) if type(item) not in _LEAVES]
 
     def lambda_(self, node: ast.Lambda) -> None:
         """A lambda is a function of its own that is handed on where it stands."""

@@ -8,12 +8,9 @@ from typing import NamedTuple
 from floodline.scan._calls import HARMLESS
 from floodline.scan._model import Call, Change, Container, FileFacts, Limit, Mark, Pair
 from floodline.scan._names import Names
+from floodline.scan._targets import Targets
 
-COMMON = {
-    "get", "pop", "append", "add", "update", "clear", "remove", "close", "items", "keys", "values",
-    "run", "start", "stop", "send", "write", "read", "join", "set", "put", "copy", "format",
-}  # fmt: skip
-CANDIDATES = 3
+Reached = tuple[tuple[str, int], ...]
 SIGNS = {"ttl", "flip"}
 
 
@@ -59,6 +56,7 @@ class Program:
 
     def __init__(self, files: list[FileFacts]) -> None:
         self.names = Names(files)
+        self._targets = Targets(self.names)
         self.files = files
         self.held: dict[str, Held] = {}
         self.same: dict[str, str] = {}
@@ -80,8 +78,7 @@ class Program:
 
     def owner(self, file: FileFacts, function: str) -> str:
         """Return the class whose method a function is."""
-        found = self.names.functions.get(f"{file.module}:{function}")
-        return found.owner if found else function.rstrip(":") if function.endswith(":") else ""
+        return self._targets.owner(file.module, function)
 
     def key(self, file: FileFacts, function: str, ref: str) -> str:
         """Return the key of the container that a reference means, `""` if it is not known."""
@@ -174,17 +171,25 @@ class Program:
             return
         for call in file.calls:
             caller = f"{file.module}:{call.function}"
-            callees = self.callees(file, call)
-            for callee, shift in callees:
-                if call.line:
+            target = self._targets.find(file.module, call.function, call.callee)
+            if target.makes:
+                making = Making(caller, call.kept, call.repeats, call.line, file.path)
+                self.makings[target.makes].append(making)
+            if call.line:
+                for callee, shift in target.functions:
                     edge = Edge(caller, callee, call.repeats, call, shift)
                     self.edges.append(edge)
                     self.callers[callee].append(edge)
                     self.edges_of[caller].append(edge)
-            into = call.callee.rpartition("|")[2].rpartition(":")[2]
-            for argument in (*call.arguments, *(k.partition("=")[2] for k in call.keywords)):
-                for function in self.functions_in(file, call, argument):
-                    self.by_reference[function].add(into)
+            self._add_references(file, call)
+
+    def _add_references(self, file: FileFacts, call: Call) -> None:
+        given = [text for text in call.arguments if text[1:2] == ":" and text[0] in "fr"]
+        given += [k.partition("=")[2] for k in call.keywords if "=f:" in k or "=r:" in k]
+        for argument in given:
+            for function in self.functions_in(file, call, argument):
+                into = call.callee.rpartition("|")[2].rpartition(":")[2]
+                self.by_reference[function].add(into)
 
     def functions_in(self, file: FileFacts, call: Call, argument: str) -> list[str]:
         """Return the functions that an argument of a call hands on."""
@@ -197,66 +202,9 @@ class Program:
             function, _, name = ref[2:].rpartition(":")
             key = f"{file.module}:{function}.<locals>.{name}"
             return [key] if key in self.names.functions else []
-        kind = {"g": f"n:{ref[2:]}", "s": ref, "o": ref}[ref[0]]
-        probe = call._replace(callee=kind, line=-1)
-        return [key for key, _ in self.callees(file, probe) if not key.endswith(".__init__")]
-
-    def callees(self, file: FileFacts, call: Call) -> list[tuple[str, int]]:
-        """Return the functions that a call may reach, with the shift of their parameters."""
-        kind, _, rest = call.callee.partition(":")
-        owner = self.owner(file, call.function)
-        if kind == "n":
-            return self._named(file, call, rest)
-        if kind in ("s", "u"):
-            return self._on_class(f"{file.module}:{owner}", rest, above=kind == "u")
-        base, _, name = rest.rpartition("|")
-        found = self.names.base_class(file.module, owner, base)
-        if found:
-            return self._on_class(found, name)
-        if base.startswith("g:"):
-            module = self.names.resolve(file.module, base[2:])
-            if module.endswith(":"):
-                return self._symbol(file, call, self.names.resolve(module[:-1], name))
-            return []
-        alike = self.names.methods.get(name, ())
-        usable = len(alike) <= CANDIDATES and name not in COMMON and not name.startswith("__")
-        return [(key, 1) for key in alike] if usable else []
-
-    def _named(self, file: FileFacts, call: Call, name: str) -> list[tuple[str, int]]:
-        scope = call.function
-        while scope:
-            key = f"{file.module}:{scope}.<locals>.{name}"
-            if key in self.names.functions:
-                return [(key, 0)]
-            scope = scope.rpartition(".<locals>.")[0]
-        if name == "cls" and (owner := self.owner(file, call.function)):
-            return self._made(file, call, f"{file.module}:{owner}")
-        return self._symbol(file, call, self.names.resolve(file.module, name))
-
-    def _symbol(self, file: FileFacts, call: Call, key: str) -> list[tuple[str, int]]:
-        if key in self.names.classes:
-            return self._made(file, call, key)
-        return [(key, 0)] if key in self.names.functions else []
-
-    def _made(self, file: FileFacts, call: Call, key: str) -> list[tuple[str, int]]:
-        if call.line >= 0:
-            function = f"{file.module}:{call.function}"
-            making = Making(function, call.kept, call.repeats, call.line, file.path)
-            self.makings[key].append(making)
-        found = self.names.method(key, "__init__")
-        return [(found, 1)] if found else []
-
-    def _on_class(self, key: str, name: str, *, above: bool = False) -> list[tuple[str, int]]:
-        if key not in self.names.classes:
-            return []
-        if above:
-            parents = self.names.order(key)[1:]
-            found = next((m for p in parents if (m := self.names.method(p, name))), "")
-            return [(found, 1)] if found else []
-        own = self.names.method(key, name)
-        below = [f"{child}.{name}" for child in self.names.children.get(key, ())]
-        found_below = [item for item in below if item in self.names.functions]
-        return [(item, 1) for item in dict.fromkeys([own, *found_below]) if item]
+        kind = f"n:{ref[2:]}" if ref[0] == "g" else ref
+        target = self._targets.find(file.module, call.function, kind)
+        return [key for key, _ in target.functions if not key.endswith(".__init__")]
 
     def _add_changes(self, file: FileFacts) -> None:
         for change in file.changes:
@@ -292,19 +240,24 @@ class Program:
         for call in file.calls:
             if not call.line:
                 continue
-            given = [(n, text) for n, text in enumerate(call.arguments) if text[:2] == "r:"]
-            named = [k.partition("=")[::2] for k in call.keywords if "=r:" in k]
-            if not given and not named:
+            given: list[tuple[int | str, str]] = [
+                (n, text) for n, text in enumerate(call.arguments) if text[:2] == "r:"
+            ]
+            given += [
+                (k.partition("=")[0], k.partition("=")[2]) for k in call.keywords if "=r:" in k
+            ]
+            if not given:
                 continue
             into = call.callee.rpartition("|")[2].rpartition(":")[2]
             if into in HARMLESS:
                 continue
-            for place, text in (*given, *named):
+            for place, text in given:
                 key = self.key(file, call.function, text[2:].partition("=")[0])
                 if key in self.held:
-                    self._hand_on(key, place, self.callees(file, call._replace(line=-1)))
+                    target = self._targets.find(file.module, call.function, call.callee)
+                    self._hand_on(key, place, target.functions)
 
-    def _hand_on(self, key: str, place: int | str, callees: list[tuple[str, int]]) -> None:
+    def _hand_on(self, key: str, place: int | str, callees: Reached) -> None:
         if not callees:
             self.held[key].escapes = True
         for callee, shift in callees:

@@ -67,12 +67,13 @@ class _Reader(Bindings):
                         self.expression(value, marks)
             else:
                 handler(self, statement, marks)
-            if type(statement) is ast.If and tests_membership(statement) and leaves(statement):
-                marks = marks | {"absent"}
-            elif type(statement) is ast.If and self._returns_at_limit(statement):
-                marks = marks | {"limit"}
-            elif type(statement) is ast.If and runs_once(statement, body[number + 1 :]):
-                marks = marks | {"once"}
+            if isinstance(statement, ast.If) and leaves(statement):
+                if tests_membership(statement):
+                    marks = marks | {"absent"}
+                elif self.sized(statement.test) is not None:
+                    marks = marks | {"limit"}
+                elif runs_once(statement, body[number + 1 :]):
+                    marks = marks | {"once"}
 
     # definitions
 
@@ -194,9 +195,6 @@ class _Reader(Bindings):
         if found[0][:2] != "l:":
             self.limits.append(Limit(*found, at(test), self.scope.name, acts))
         return frozenset({"limit"}) if acts else NONE
-
-    def _returns_at_limit(self, node: ast.If) -> bool:
-        return self.sized(node.test) is not None and leaves(node)
 
     def while_(self, node: ast.While, marks: frozenset[str]) -> None:
         self.expression(node.test, marks)

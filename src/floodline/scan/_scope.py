@@ -46,10 +46,13 @@ class Scope:
 
     def reference(self, node: ast.expr) -> Found | None:
         """Return which container an expression means and how deep inside it, if that is known."""
-        if isinstance(node, ast.Name):
-            return self._name(node.id)
-        if isinstance(node, ast.Attribute):
-            return self._attribute(node)
+        kind = type(node)
+        if kind is ast.Name:
+            return self._name(node.id)  # type: ignore[attr-defined]  # kind says so
+        if kind is ast.Attribute:
+            return self._attribute(node)  # type: ignore[arg-type]  # kind says so
+        if kind is ast.Constant:
+            return None
         if isinstance(node, ast.Subscript):
             below = self.reference(node.value)
             return (below[0], below[1] + 1) if below else None
@@ -103,14 +106,15 @@ class Scope:
 
     def origin(self, node: ast.expr | None) -> str:
         """Return where the value of an expression comes from."""
-        if node is None or isinstance(node, ast.Constant | ast.Compare):
+        kind = type(node)
+        if node is None or kind is ast.Constant or kind is ast.Compare:
             return "const"
-        if isinstance(node, ast.Name):
-            return self._origin_of_name(node.id)
-        if isinstance(node, ast.Attribute):
-            return self._origin_of_attribute(node)
-        if isinstance(node, ast.Call):
-            return self._origin_of_call(node)
+        if kind is ast.Name:
+            return self._origin_of_name(node.id)  # type: ignore[attr-defined]  # kind says so
+        if kind is ast.Attribute:
+            return self._origin_of_attribute(node)  # type: ignore[arg-type]  # kind says so
+        if kind is ast.Call:
+            return self._origin_of_call(node)  # type: ignore[arg-type]  # kind says so
         if isinstance(node, ast.Subscript):
             below = self.origin(node.value)
             return "attr:item" if below == "unknown" else below

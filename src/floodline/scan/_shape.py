@@ -136,28 +136,38 @@ def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -
     declared: set[str] = set()
     while stack:
         statement = stack.pop()
-        kind = type(statement)
-        if isinstance(statement, ast.Global | ast.Nonlocal):
-            declared.update(statement.names)
-        elif isinstance(statement, ast.Assign):
+        if isinstance(statement, ast.Expr | ast.Return):
+            continue
+        if isinstance(statement, ast.Assign):
             for target in statement.targets:
                 _bound(target, scope)
+            continue
+        if isinstance(statement, ast.Global | ast.Nonlocal):
+            declared.update(statement.names)
         elif isinstance(statement, ast.AnnAssign | ast.For | ast.AsyncFor):
             _bound(statement.target, scope)
         elif isinstance(statement, ast.With | ast.AsyncWith):
             for item in statement.items:
                 if item.optional_vars is not None:
                     _bound(item.optional_vars, scope)
-        if kind in _BLOCKS:
-            for field in ("body", "orelse", "finalbody"):
-                stack.extend(getattr(statement, field, ()))
-            for handler in getattr(statement, "handlers", ()):
-                stack.extend(handler.body)
+        for field in _BLOCKS.get(type(statement), ()):
+            stack.extend(getattr(statement, field))
+        for handler in getattr(statement, "handlers", ()):
+            stack.extend(handler.body)
     for name in declared:
         scope.origins.pop(name, None)
 
 
-_BLOCKS = {ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar}
+_BLOCKS: dict[type[ast.stmt], tuple[str, ...]] = {
+    ast.If: ("body", "orelse"),
+    ast.For: ("body", "orelse"),
+    ast.AsyncFor: ("body", "orelse"),
+    ast.While: ("body", "orelse"),
+    ast.With: ("body",),
+    ast.AsyncWith: ("body",),
+    ast.Try: ("body", "orelse", "finalbody"),
+    ast.TryStar: ("body", "orelse", "finalbody"),
+}
 
 
 def _bound(target: ast.expr, scope: Scope) -> None:

@@ -1,0 +1,101 @@
+"""Finds the functions that a call may reach."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from floodline.scan._names import Names
+
+COMMON = {
+    "get", "pop", "append", "add", "update", "clear", "remove", "close", "items", "keys", "values",
+    "run", "start", "stop", "send", "write", "read", "join", "set", "put", "copy", "format",
+}  # fmt: skip
+CANDIDATES = 3
+
+
+class Target(NamedTuple):
+    """What a call reaches: functions with the shift of their parameters, and the class it makes."""
+
+    functions: tuple[tuple[str, int], ...]
+    makes: str
+
+
+NOTHING = Target((), "")
+
+
+class Targets:
+    """Remembers the answers of the module that is read: its calls resemble each other."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._module = ""
+        self._known: dict[tuple[str, str], Target] = {}
+
+    def find(self, module: str, function: str, callee: str) -> Target:
+        """Return what a call in a function of a module may reach."""
+        if module != self._module:
+            self._module = module
+            self._known = {}
+        key = (function, callee)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._find(module, function, callee)
+        return known
+
+    def _find(self, module: str, function: str, callee: str) -> Target:
+        kind, _, rest = callee.partition(":")
+        if kind == "n":
+            return self._named(module, function, rest)
+        owner = self.owner(module, function)
+        if kind in ("s", "u"):
+            return self._on_class(f"{module}:{owner}", rest, above=kind == "u")
+        base, _, name = rest.rpartition("|")
+        found = self._names.base_class(module, owner, base)
+        if found:
+            return self._on_class(found, name)
+        if base.startswith("g:"):
+            source = self._names.resolve(module, base[2:])
+            if source.endswith(":"):
+                return self._symbol(self._names.resolve(source[:-1], name))
+            return NOTHING
+        alike = self._names.methods.get(name, ())
+        usable = len(alike) <= CANDIDATES and name not in COMMON and not name.startswith("__")
+        return Target(tuple((key, 1) for key in alike), "") if usable else NOTHING
+
+    def owner(self, module: str, function: str) -> str:
+        """Return the class whose method a function is."""
+        found = self._names.functions.get(f"{module}:{function}")
+        return found.owner if found else function.rstrip(":") if function.endswith(":") else ""
+
+    def _named(self, module: str, function: str, name: str) -> Target:
+        scope = function
+        while scope:
+            key = f"{module}:{scope}.<locals>.{name}"
+            if key in self._names.functions:
+                return Target(((key, 0),), "")
+            scope = scope.rpartition(".<locals>.")[0]
+        if name == "cls" and (owner := self.owner(module, function)):
+            return self._made(f"{module}:{owner}")
+        return self._symbol(self._names.resolve(module, name))
+
+    def _symbol(self, key: str) -> Target:
+        if key in self._names.classes:
+            return self._made(key)
+        return Target(((key, 0),), "") if key in self._names.functions else NOTHING
+
+    def _made(self, key: str) -> Target:
+        found = self._names.method(key, "__init__") if key in self._names.classes else ""
+        return Target(((found, 1),) if found else (), key)
+
+    def _on_class(self, key: str, name: str, *, above: bool = False) -> Target:
+        if key not in self._names.classes:
+            return NOTHING
+        if above:
+            parents = self._names.order(key)[1:]
+            found = next((m for p in parents if (m := self._names.method(p, name))), "")
+            return Target(((found, 1),), "") if found else NOTHING
+        own = self._names.method(key, name)
+        below = [f"{child}.{name}" for child in self._names.children.get(key, ())]
+        found_below = [item for item in below if item in self._names.functions]
+        reached = dict.fromkeys([own, *found_below])
+        return Target(tuple((item, 1) for item in reached if item), "")
