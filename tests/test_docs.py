@@ -27,6 +27,7 @@ PACKAGES = [
     "stages",
     "stores",
     "verify",
+    "web",
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?:\]\(|src=\")(?!https?:|mailto:)([^)#\"]+)")

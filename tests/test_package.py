@@ -35,6 +35,7 @@ PUBLIC = {
         "Sessions",
         "expect_gone",
         "track_memory",
+        "watch",
         "why_alive",
     ],
     "floodline.bounded": [
@@ -120,7 +121,7 @@ PUBLIC = {
         "trim_malloc",
     ],
     "floodline.pytest_plugin": ["SoakWarning"],
-    "floodline.recorder": ["Recorder", "Recording", "read_recording"],
+    "floodline.recorder": ["Recorder", "Recording", "read_recording", "watch"],
     "floodline.scan": ["RULES", "Finding", "Proof", "Report", "Rule", "Scan"],
     "floodline.sessions": [
         "AsyncSessions",
@@ -167,6 +168,17 @@ PUBLIC = {
         "load",
         "text",
         "verify",
+    ],
+    "floodline.web": [
+        "FORMATS",
+        "Serving",
+        "Source",
+        "make_app",
+        "render_report",
+        "report_document",
+        "serve",
+        "snapshot_text",
+        "write_report",
     ],
     "floodline.settings": ["Settings", "default", "load", "resolve"],
 }

@@ -8,6 +8,7 @@ FloodlineError
 ├── BatchClosed (ValueError)             used after `close()`
 ├── CreationCycle (RuntimeError)         a factory waits for the value that it is making
 ├── StageTooLarge (MemoryError)          a stage grew above its hard limit
+├── ServeFailed (OSError)                the dashboard cannot listen there: the port is taken
 ├── SessionError
 │   ├── SessionNotFound (KeyError)       neither live nor stored, and `create=False`
 │   ├── SessionClosed                    closed meanwhile, or a short time ago
@@ -65,6 +66,10 @@ class CreationCycle(FloodlineError, RuntimeError):
 
 class StageTooLarge(FloodlineError, MemoryError):
     """A stage grew by more memory than its hard limit allows."""
+
+
+class ServeFailed(FloodlineError, OSError):
+    """The dashboard cannot listen where it was told to, mostly because the port is taken."""
 
 
 class SessionError(FloodlineError):

@@ -16,6 +16,9 @@ USAGE = 2
 # command → the module of floodline.cli that has it as `command`, and its line in `--help`
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("_run", "Run a program and record what grows in it."),
+    "attach": ("_attach", "Watch a running process for a while."),
+    "report": ("_report", "Write the report of a recording."),
+    "top": ("_top", "Show what grows in a running program, in the terminal."),
     "scan": ("_scan", "Find containers in source code that only grow."),
     "explain": ("_explain", "Explain a rule of scan."),
     "verify": ("_verify", "Prove or refute announced fixes."),

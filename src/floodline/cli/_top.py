@@ -1,0 +1,77 @@
+"""`floodline top`: the state of a running program, or of a recording, in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.live import Live
+
+from floodline.recorder import read_recording
+from floodline.recorder._runtime import announced
+from floodline.web import snapshot_text
+from floodline.web._follow import Remote, paced
+from floodline.web._screen import screen
+
+NOTHING = (
+    "no recorder runs; start one with `floodline run app.py`, or give a recording or an address"
+)
+
+
+@click.command("top")
+@click.argument("source", required=False, metavar="[RECORDING|URL]")
+@click.option("--once", is_flag=True, help="Print one snapshot and end; so it is in a pipe.")
+@click.option("--speed", type=click.FloatRange(min=0, min_open=True), default=10.0,
+              show_default=True, help="How much faster a recording is replayed.")  # fmt: skip
+def command(source: str | None, once: bool, speed: float) -> int:
+    """Show what grows, live.
+
+    Without an argument it finds the newest recorder of this user; a recording is replayed. In a
+    pipe one snapshot is printed as plain text.
+    """
+    if once or not sys.stdout.isatty():
+        click.echo(snapshot_text(_newest(source)), nl=False)
+        return 0
+    console = Console()
+    states, status = _states(source, speed)
+    with Live(console=console, screen=True, auto_refresh=False) as display:
+        state = None
+        try:
+            for state in states:
+                drawn = screen(state, status=status, width=console.width)
+                display.update(drawn, refresh=True)
+        except KeyboardInterrupt:
+            pass
+    if state is not None:  # the screen is gone: leave its last word
+        console.print(screen(state, status="ended", width=console.width))
+    return 0
+
+
+def _is_address(source: str | None) -> bool:
+    return source is not None and source.startswith(("http://", "https://"))
+
+
+def _remote(source: str | None) -> Remote:
+    if source is not None:
+        return Remote(source)
+    running = announced()
+    if not running:
+        raise click.UsageError(NOTHING)
+    return Remote(running[0]["url"], running[0]["token"])
+
+
+def _newest(source: str | None) -> dict[str, Any]:
+    if source is None or _is_address(source):
+        return _remote(source).state()
+    return read_recording(Path(source)).state()
+
+
+def _states(source: str | None, speed: float) -> tuple[Iterator[dict[str, Any]], str]:
+    if source is None or _is_address(source):
+        return _remote(source).states(), "live, Ctrl-C ends"
+    recording = read_recording(Path(source))
+    return paced(recording.frames(), speed), f"{source}, {speed:g} times as fast"

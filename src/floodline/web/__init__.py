@@ -1,0 +1,53 @@
+"""The state of a recorder, shown: dashboard, report and `top`.
+
+The server needs the extra `web`; the report and `top` do not, so names are imported when asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from floodline.web._app import make_app
+    from floodline.web._live import Source
+    from floodline.web._report import FORMATS, render_report, report_document, write_report
+    from floodline.web._serve import Serving, serve
+    from floodline.web._snapshot import snapshot_text
+
+__all__ = [
+    "FORMATS",
+    "Serving",
+    "Source",
+    "make_app",
+    "render_report",
+    "report_document",
+    "serve",
+    "snapshot_text",
+    "write_report",
+]
+
+_HOMES = {
+    "FORMATS": "_report",
+    "Serving": "_serve",
+    "Source": "_live",
+    "make_app": "_app",
+    "render_report": "_report",
+    "report_document": "_report",
+    "serve": "_serve",
+    "snapshot_text": "_snapshot",
+    "write_report": "_report",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for; a missing server says how to install it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"floodline.web.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,100 @@
+"""Who may read the dashboard, and what a browser may do with it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+COOKIE = "Path=/; HttpOnly; SameSite=Strict"
+NO_TOKEN = "This dashboard needs its token: open the whole address that floodline run printed.\n"
+NO_HOST = "This dashboard answers to localhost only; open the address that floodline run printed.\n"
+NO_SITE = "This address is for the dashboard's own page, not for other sites.\n"
+
+
+class Access:
+    """Wraps an app: checks the token, or the host where there is none, and adds strict headers.
+
+    Without a token the app is for this machine alone, and a name that some other site lets point
+    here is refused. With one, it is taken once from the address and then kept in a cookie.
+    """
+
+    def __init__(self, app: ASGIApp, *, token: str | None) -> None:
+        self.app = app
+        self.token = token
+        # two dashboards on one host have two cookies, although a cookie knows no port
+        mark = hashlib.sha256((token or "").encode()).hexdigest()[:12]
+        self.cookie = f"floodline_{mark}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve or refuse one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        given = self._given(scope)
+        refusal = self._refusal(scope, headers, given)
+        app: ASGIApp = PlainTextResponse(refusal[1], refusal[0]) if refusal else self.app
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = MutableHeaders(scope=message)
+                own.update(HEADERS)
+                own.setdefault("cache-control", "no-store")
+                if given is not None and not refusal:
+                    own.append("set-cookie", f"{self.cookie}={given}; {COOKIE}")
+            await send(message)
+
+        await app(scope, receive, sealed)
+
+    def _refusal(self, scope: Scope, headers: Headers, given: str | None) -> tuple[int, str] | None:
+        if self.token is None:
+            if _hostname(headers.get("host", "")) not in LOOPBACK:
+                return 421, NO_HOST
+        elif given is None and not self._known(headers):
+            return 401, NO_TOKEN
+        # other sites cannot read an answer, but could use up the places for readers
+        foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+        return (403, NO_SITE) if foreign and scope["path"] not in ("", "/") else None
+
+    def _given(self, scope: Scope) -> str | None:
+        """Return the token if the address has it, and it is the right one."""
+        if self.token is None:
+            return None
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        return next((text for text in query.get("token", ()) if self._right(text)), None)
+
+    def _known(self, headers: Headers) -> bool:
+        scheme, _, text = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self._right(text.strip()):
+            return True
+        try:
+            kept = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+        except CookieError:
+            return False
+        return kept is not None and self._right(kept.value)
+
+    def _right(self, text: str) -> bool:
+        return hmac.compare_digest(text.encode(), (self.token or "").encode())
+
+
+def _hostname(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return (name if colon and port.isdigit() else host).lower()

@@ -1,0 +1,108 @@
+"""What to do next: the bound to set, and where else to look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import floor, log10
+from typing import Any
+
+from floodline._units import format_duration, format_size
+from floodline.web._words import State, Suspect, growing, place
+
+MAPS = ("dict", "OrderedDict", "defaultdict", "Counter", "WeakKeyDictionary", "WeakValueDictionary")
+LOGS = ("list", "deque", "tuple", "bytearray")
+SHARE = 8  # one container gets so much of the memory: an eighth
+USUAL = 512 * 1024 * 1024  # of which, where neither a line nor a limit is known
+ELSEWHERE = {
+    "native": "Look outside of Python: run the program under memray run --native, and compare the "
+    "versions of C extensions that hold buffers.",
+    "fragmentation": "Give freed memory back: set MALLOC_ARENA_MAX=2, or use jemalloc; a "
+    "MemoryBudget trims by itself under pressure.",
+}
+
+
+@dataclass(slots=True, frozen=True)
+class Step:
+    """One thing to do: a sentence, and the line of code for it if there is one."""
+
+    says: str
+    code: str = ""
+
+
+def steps(state: State) -> list[Step]:
+    """Return what to do next, the most useful first."""
+    found = [*_bounds(state), *_elsewhere(state), *_sessions(state), *_ends(state)]
+    return found or [Step("Nothing: keep watching, or draw a line with --line to be warned.")]
+
+
+def _bounds(state: State) -> Iterator[Step]:
+    for suspect in growing(state)[:3]:
+        each = _bytes_each(suspect)
+        at = place(suspect)
+        fed = f", and {at} adds faster than anything removes" if at else ""
+        weight = f" of about {format_size(each)} each" if each else ""
+        says = f"Bound {suspect['owner']}: it holds {suspect['len']:,} items{weight}{fed}."
+        yield Step(says, _code(suspect, _bound(state, each), each))
+
+
+def _bytes_each(suspect: Suspect) -> float:
+    if suspect["per_round"] <= 0 or suspect["bytes_per_round"] <= 0:
+        return 0.0
+    return float(suspect["bytes_per_round"] / suspect["per_round"])
+
+
+def _bound(state: State, each: float) -> int:
+    """Return a round number of items that fill a fair share of the memory."""
+    room = state["line"] or state["memory"]["limit"] or USUAL
+    items = min(max(room / SHARE / (each or 1024.0), 10.0), 1_000_000.0)
+    power = 10 ** floor(log10(items))
+    return int(next(step for step in (5, 2, 1) if step * power <= items) * power)
+
+
+def _code(suspect: Suspect, bound: int, each: float) -> str:
+    name = suspect["owner"].rpartition(".")[2]
+    name = name if name.isidentifier() else "items"
+    kind = suspect["type"].rpartition(".")[2]
+    if kind in LOGS:
+        made = f"BoundedLog({bound:_})"
+    elif kind in MAPS and "session" in suspect["owner"].lower():
+        made = f'Sessions(make_session, idle="30 min", max_sessions={bound:_})'
+    else:
+        made = f'BoundedMap({bound:_}, idle="30 min")'
+    return f"{name} = {made}" + (f"  # at most about {format_size(bound * each)}" if each else "")
+
+
+def _elsewhere(state: State) -> Iterator[Step]:
+    if state["verdict"] == "growing" and not growing(state):
+        where = "Watch for longer: the walk has not named a container yet; a soak of one unit of "
+        where += "work (floodline soak) names it faster."
+        yield Step(ELSEWHERE.get(state["where"], where))
+    needed = state["needed"]
+    if state["verdict"] == "undecided" and needed:
+        yield Step(f"Watch for about {format_duration(needed['seconds'])} more: {needed['why']}.")
+
+
+def _sessions(state: State) -> Iterator[Step]:
+    for name, stuck in _sums(state, "stuck"):
+        says = f"{stuck:,} times a session of {name!r} was held for longer than max_hold: the "
+        yield Step(says + "events say when.")
+    for name, retained in _sums(state, "retained"):
+        says = f"{retained:,} times a session of {name!r} had left and was still referenced: the "
+        yield Step(says + "events say by whom, and floodline.why_alive(state) does too.")
+
+
+def _sums(state: State, field: str) -> list[tuple[str, int]]:
+    sums: dict[str, int] = {}
+    for each in state["sessions"]:
+        sums[each["name"]] = sums.get(each["name"], 0) + int(each.get(field) or 0)
+    return [(name, number) for name, number in sums.items() if number]
+
+
+def _ends(state: State) -> Iterator[Step]:
+    end: dict[str, Any] | None = state["exit"]
+    limit = state["memory"]["limit"]
+    if end and end["oom"] and limit and state["line"] is None:
+        line = format_size(limit * 0.8)
+        yield Step("Draw a line below the limit, to be warned before the kernel kills:",
+                   f'floodline run --line "{line}" …')  # fmt: skip

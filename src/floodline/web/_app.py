@@ -1,0 +1,83 @@
+"""The dashboard as an ASGI app: one page, its files, and the state in three forms."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from floodline.web._live import Live, Source, encode
+from floodline.web._metrics import metrics_text
+
+try:
+    from starlette.applications import Starlette
+    from starlette.middleware import Middleware
+    from starlette.requests import Request
+    from starlette.responses import FileResponse, PlainTextResponse, Response
+    from starlette.routing import Mount, Route
+    from starlette.staticfiles import StaticFiles
+    from starlette.types import Receive, Scope, Send
+
+    from floodline.web._access import Access
+except ImportError as error:
+    raise ImportError(
+        f"the dashboard needs Starlette ({error}); run: pip install 'floodline[web]'"
+    ) from error
+
+STATIC = Path(__file__).parent / "static"
+EVENTS = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
+
+
+def make_app(source: Source, *, token: str | None, max_readers: int = 16) -> Starlette:
+    """Return the app for one source; None as the token is for loopback addresses only.
+
+    At most `max_readers` pages are live at once, the next gets status 503. Nothing can be changed
+    over it: all is GET.
+    """
+    live = Live(source, limit=max_readers)
+    app = Starlette(
+        routes=[
+            Route("/", _page),
+            Route("/api/state", _state),
+            Route("/api/live", _Stream(live), methods=["GET"]),
+            Route("/metrics", _metrics),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        middleware=[Middleware(Access, token=token)],
+    )
+    app.state.live = live
+    return app
+
+
+class _Stream:
+    """The endpoint of the events, without a response object, so that a stalled reader is seen."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.live.full:
+            text = f"{self.live.limit} pages are live already, which is the limit; close one\n"
+            await PlainTextResponse(text, 503, {"retry-after": "10"})(scope, receive, send)
+            return
+        headers = [(name.encode(), value.encode()) for name, value in EVENTS.items()]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self.live.stream(receive, send)
+
+
+async def _page(_: Request) -> Response:
+    return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
+
+
+async def _state(request: Request) -> Response:
+    return Response(encode(await _newest(request)), media_type="application/json")
+
+
+async def _metrics(request: Request) -> Response:
+    text = metrics_text(await _newest(request))
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+
+async def _newest(request: Request) -> dict[str, Any]:
+    live: Live = request.app.state.live
+    return await asyncio.to_thread(live.source.state)  # it may wait for a lock

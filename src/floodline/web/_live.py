@@ -1,0 +1,155 @@
+"""The state as a stream of server-sent events, for a bounded number of readers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+LOOK = 1.0  # seconds that one wait for a newer state takes at most
+QUIET = 15.0  # seconds without news after which a reader hears that we are still there
+STALLED = 30.0  # seconds after which a reader that takes nothing loses its place
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+
+class Source(Protocol):
+    """What can be watched: a recorder, or whatever answers like one."""
+
+    @property
+    def version(self) -> int:
+        """A number that rises with each new state."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Return the newest state; safe from any thread."""
+        ...
+
+    def wait(self, version: int, timeout: float) -> int:
+        """Block until there is a newer state than `version`, or for `timeout` seconds."""
+        ...
+
+
+class Live:
+    """Encodes each state once for all readers; a slow reader skips to the newest.
+
+    Nothing is queued: a reader holds at most the one event that it is taking, and while there is no
+    reader nothing is encoded. At `limit` readers the next is refused.
+    """
+
+    def __init__(self, source: Source, *, limit: int = 16) -> None:
+        self.source = source
+        self.limit = limit
+        self.readers = 0
+        self.closed = False
+        self._version = -1
+        self._event = b""
+        self._news = asyncio.Event()
+        self._pump: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def _stopped(self) -> bool:
+        """Whether nothing more will come: the source raised, and readers shall ask again."""
+        return self._pump is None or self._pump.done()
+
+    @property
+    def full(self) -> bool:
+        """Whether another reader would be refused."""
+        return self.readers >= self.limit
+
+    def close(self) -> None:
+        """End all streams after the newest state; safe from any thread, and more than once."""
+        if self._loop is None:
+            self.closed = True
+            return
+        with suppress(RuntimeError):  # the loop has ended: so have the streams
+            self._loop.call_soon_threadsafe(self._finish)
+
+    def _finish(self) -> None:
+        self.closed = True
+        self._publish(self.source.version)
+
+    async def stream(self, receive: Receive, send: Send) -> None:
+        """Send events until the reader goes away, stalls, or the stream is closed."""
+        self.readers += 1
+        self._start_pump()
+        gone = asyncio.ensure_future(_gone(receive))
+        try:
+            sent, more = -1, True
+            while more:
+                sent, event = await self._next(sent, gone)
+                more = not (self.closed or gone.done() or self._stopped)
+                part = {"type": "http.response.body", "body": event, "more_body": more}
+                await asyncio.wait_for(send(part), STALLED)
+        except (TimeoutError, OSError):
+            pass  # it stalled, or went away while we sent
+        finally:
+            gone.cancel()
+            self.readers -= 1
+
+    async def _next(self, sent: int, gone: asyncio.Future[None]) -> tuple[int, bytes]:
+        news = self._news
+        if self._version == sent or not self._event:
+            waiting: asyncio.Future[Any] = asyncio.ensure_future(news.wait())
+            try:
+                await asyncio.wait(
+                    {waiting, gone}, timeout=QUIET, return_when=asyncio.FIRST_COMPLETED
+                )
+            finally:
+                waiting.cancel()
+        if self._version == sent or not self._event:
+            return sent, b": nothing new\n\n"
+        return self._version, self._event
+
+    def _start_pump(self) -> None:
+        if self._stopped:
+            self._event = b""  # of the readers before: old by now
+            self._loop = asyncio.get_running_loop()
+            self._pump = self._loop.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        """Follow the source while somebody reads; in a thread, because its wait blocks."""
+        self._publish(self.source.version)
+        try:
+            while self.readers and not self.closed:
+                version = await asyncio.to_thread(self.source.wait, self._version, LOOK)
+                if version != self._version:
+                    self._publish(version)
+        finally:
+            self._announce()
+
+    def _publish(self, version: int) -> None:
+        self._event = b"event: state\ndata: " + encode(self.source.state()) + b"\n\n"
+        self._version = version
+        self._announce()
+
+    def _announce(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def encode(state: dict[str, Any]) -> bytes:
+    """Return the state as JSON in one line; a number that JSON has not becomes null."""
+    try:
+        text = json.dumps(state, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        text = json.dumps(_finite(state), allow_nan=False, separators=(",", ":"))
+    return text.encode()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

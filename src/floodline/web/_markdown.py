@@ -1,0 +1,113 @@
+"""The report as Markdown, for an issue or a merge request."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from floodline._units import format_duration, format_size
+from floodline.web import _words as words
+from floodline.web._advice import steps
+from floodline.web._plot import in_words
+
+_ACTIVE = re.compile(r"([\\`*_{}\[\]<>|#~])")
+
+
+def markdown(state: words.State, suspects: list[dict[str, Any]]) -> str:
+    """Return the report; `suspects` are those of the state, as `explained` returns them."""
+    span = format_duration(state["now"] - state["started"])
+    unclosed = words.unclosed(state)
+    lines = [
+        f"# floodline report: {state['verdict']}",
+        "",
+        plain(words.because(state)),
+        "",
+        *([f"> {plain(unclosed)}", ""] if unclosed else []),
+        f"{code(state['command'])}, {words.moment(state['started'])}, {span}.",
+        plain(words.ending(state)),
+        "",
+        "## Memory",
+        "",
+        plain(in_words(state)),
+        "",
+        *_part("What grew", [line for each in suspects for line in _suspect(each)]),
+        *_part("Sessions", _table(_SESSIONS, state["sessions"])),
+        *_part("What to do next", _steps(state)),
+        *_part("Bounded containers", _table(_CONTAINERS, state["containers"])),
+        *_part("Processes", _table(_PROCESSES, state["processes"])),
+        *_part("Not covered", [f"- {plain(text)}" for text in state["not_covered"]]),
+        f"{plain(state['tool'])}, Python {plain(state['python'])}. Times are UTC.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_SESSIONS = {
+    "name": lambda s: code(s["name"]),
+    "live": lambda s: words.count(s["live"]),
+    "parked": lambda s: words.count(s["parked"]),
+    "opened": lambda s: words.count(s["opened"]),
+    "left": lambda s: plain(words.left(s)),
+    "stuck": lambda s: words.count(s["stuck"]),
+    "retained": lambda s: words.count(s["retained"]),
+}
+_CONTAINERS = {
+    "name": lambda c: code(c["name"]),
+    "kind": lambda c: plain(c["kind"]),
+    "holds": lambda c: words.amount(c),
+    "full": lambda c: f"{words.fullness(c):.0%}",
+    "left": lambda c: plain(words.left(c)),
+}
+_PROCESSES = {
+    "process": lambda p: code(p["command"]),
+    "pid": lambda p: str(p["pid"]),
+    "state": lambda p: plain(words.how(p["exit"]) if p["exit"] else p["state"]),
+    "verdict": lambda p: plain(p["verdict"] or ""),
+    "at most": lambda p: format_size(p.get("peak") or p["rss"] or 0),
+}
+
+
+def _part(title: str, lines: list[str]) -> list[str]:
+    return [f"## {title}", "", *lines, ""] if lines else []
+
+
+def _suspect(suspect: dict[str, Any]) -> list[str]:
+    rate = f"{words.pace(suspect)}, {words.growth(suspect['bytes_per_round'])}"
+    lines = [
+        f"- {code(suspect['owner'])}: {suspect['verdict']}, {rate}",
+        f"  - {plain(suspect['type'])}, {suspect['len']:,} items",
+        f"  - reached by {code(suspect['path'])}",
+    ]
+    if fed := words.place(suspect):
+        text = f": {code(suspect['code'])}" if suspect.get("code") else ""
+        lines.append(f"  - fed at {code(fed)}{text}")
+    if found := suspect.get("finding"):
+        where = code(f"{found['path']}:{found['line']}")
+        lines.append(f"  - scan says {found['rule']} at {where}: {plain(found['message'])}")
+    return lines
+
+
+def _steps(state: words.State) -> list[str]:
+    lines = []
+    for number, step in enumerate(steps(state), 1):
+        lines.append(f"{number}. {plain(step.says)}")
+        if step.code:
+            lines += ["", "   ```", f"   {step.code}", "   ```", ""]
+    return lines
+
+
+def _table(columns: dict[str, Any], items: list[dict[str, Any]]) -> list[str]:
+    if not items:
+        return []
+    rows = [" | ".join(write(item) for write in columns.values()) for item in items]
+    return [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}", *(f"| {r} |" for r in rows)]
+
+
+def plain(text: str) -> str:
+    """Escape what Markdown or HTML would take for more than text."""
+    return _ACTIVE.sub(r"\\\1", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """Write a name as code; one with a backtick in it as text."""
+    one_line = " ".join(text.split()).replace("|", "¦")
+    return plain(one_line) if "`" in one_line else f"`{one_line}`"

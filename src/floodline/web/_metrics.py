@@ -1,0 +1,79 @@
+"""The state in the text format of Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+Labels = dict[str, object]
+Sample = tuple[Labels, float | None]
+
+
+def metrics_text(state: dict[str, Any]) -> str:
+    """Return one scrape; a figure that is not known is left out."""
+    lines: list[str] = []
+    for name, says, samples in _families(state):
+        sums: dict[str, float] = {}
+        for labels, value in samples:
+            if value is not None:  # two of the same name in one process are one series
+                series = _series(name, labels)
+                sums[series] = sums.get(series, 0.0) + value
+        if sums:
+            lines += [f"# HELP {name} {says}", f"# TYPE {name} gauge"]
+            lines += [f"{series} {value:.15g}" for series, value in sums.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _families(state: dict[str, Any]) -> Iterator[tuple[str, str, Iterable[Sample]]]:
+    memory = state["memory"]
+    yield "floodline_run_resident_bytes", "Resident memory of all processes.", _one(memory["now"])
+    yield "floodline_run_peak_bytes", "The most that it was.", _one(memory["peak"])
+    yield "floodline_run_line_bytes", "The flood line.", _one(state["line"])
+    yield "floodline_run_limit_bytes", "The limit of the system.", _one(memory["limit"])
+    yield "floodline_run_growth_bytes_per_second", "How fast it rises.", _one(memory["rate"])
+    verdicts = ("growing", "bounded", "undecided")
+    yield (
+        "floodline_run_verdict",
+        "1 for the verdict of this moment.",
+        [({"verdict": each}, float(each == state["verdict"])) for each in verdicts],
+    )
+    running = sum(process["state"] == "running" for process in state["processes"])
+    yield "floodline_run_processes", "Processes that run.", _one(running)
+    yield (
+        "floodline_run_suspect_bytes_per_second",
+        "How fast a container grows.",
+        [(_suspect(each), each["bytes_per_round"]) for each in state["suspects"]],
+    )
+    for field in ("live", "parked", "stuck", "retained"):
+        yield (
+            f"floodline_run_sessions_{field}",
+            f"Sessions: {field}.",
+            [(_holder(each), each.get(field)) for each in state["sessions"]],
+        )
+    for field in ("items", "max_items", "bytes", "max_bytes"):
+        yield (
+            f"floodline_run_container_{field}",
+            f"Bounded containers: {field.replace('_', ' ')}.",
+            [(_holder(each), each.get(field)) for each in state["containers"]],
+        )
+
+
+def _one(value: float | None) -> list[Sample]:
+    return [({}, value)]
+
+
+def _suspect(suspect: dict[str, Any]) -> Labels:
+    return {"owner": suspect["owner"], "command": suspect.get("command") or ""}
+
+
+def _holder(holder: dict[str, Any]) -> Labels:
+    return {"name": holder["name"], "pid": holder["pid"]}
+
+
+def _series(name: str, labels: Labels) -> str:
+    inside = ",".join(f'{key}="{_escaped(str(text))}"' for key, text in labels.items())
+    return f"{name}{{{inside}}}" if inside else name
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,75 @@
+"""The report of a recording: one document, written as HTML, JSON or Markdown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from floodline.errors import ConfigError
+from floodline.web._markdown import markdown
+from floodline.web._page import page
+from floodline.web._sources import Sources, explained
+from floodline.web._words import State
+
+FORMATS = ("html", "json", "markdown")
+SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
+
+
+def write_report(
+    state: State, path: Path | str, *, format: str | None = None, sources: Path | None = None
+) -> Path:
+    """Write the report of a state to a file; without a format its suffix says which, else HTML."""
+    target = Path(path)
+    text = render_report(state, format or SUFFIXES.get(target.suffix.lower(), "html"), sources)
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"the report cannot be written to {target} ({error}); give another file"
+        ) from error
+    return target
+
+
+def render_report(state: State, format: str = "html", sources: Path | None = None) -> str:
+    """Return the report as text; `sources` is the folder that `floodline scan` shall look into."""
+    if format not in FORMATS:
+        known = ", ".join(repr(each) for each in FORMATS)
+        raise ConfigError(f"format={format!r} is unknown; choose one of {known}")
+    suspects = explained(state, Sources(sources) if sources else None)
+    if format == "json":
+        return json.dumps({**report_document(state), "suspects": suspects}, indent=1) + "\n"
+    write = markdown if format == "markdown" else page
+    return write(state, [each for each in suspects if each["verdict"] != "bounded"])
+
+
+def report_document(state: State) -> dict[str, Any]:
+    """Return the JSON document: the same names whether or not the recording was closed."""
+    nothing = {"status": None, "signal": None, "oom": None, "cause": "not seen"}
+    memory = state["memory"]
+    return {
+        "schema": state["schema"],
+        "tool": state["tool"],
+        "python": state["python"],
+        "errors": state["errors"],
+        "verdict": state["verdict"],
+        "where": state["where"],
+        "suspects": state["suspects"],
+        "exit": state["exit"] or nothing,
+        "processes": state["processes"],
+        "window": {
+            "command": state["command"],
+            "started": state["started"],
+            "ended": state["now"],
+            "seconds": state["now"] - state["started"],
+            "closed": state["closed"],
+            "unit": state["unit"],
+            "line": state["line"],
+            "memory": memory,
+            "needed": state["needed"],
+            "not_covered": state["not_covered"],
+            "events": state["events"],
+        },
+        "sessions": state["sessions"],
+        "containers": state["containers"],
+    }

@@ -1,0 +1,101 @@
+"""Runs an app on a thread of this process."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from dataclasses import dataclass
+from threading import Thread
+from urllib.parse import quote
+
+from floodline.errors import ServeFailed
+
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+except ImportError as error:
+    raise ImportError(
+        f"the dashboard needs uvicorn ({error}); run: pip install 'floodline[web]'"
+    ) from error
+
+PORT = 7357
+TRIES = 20
+
+
+@dataclass(slots=True, frozen=True)
+class Serving:
+    """A running server: `url` is where it answers; `close()` ends it and its streams."""
+
+    url: str
+    host: str
+    port: int
+    _app: Starlette
+    _server: uvicorn.Server
+    _thread: Thread
+
+    def address(self, token: str | None = None) -> str:
+        """Return what a person opens: the url, with the token if there is one."""
+        return f"{self.url}/?token={quote(token, safe='')}" if token else f"{self.url}/"
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Stop serving and wait for that, `timeout` seconds at most; twice is harmless."""
+        self._app.state.live.close()
+        self._server.should_exit = True
+        self._thread.join(timeout)
+
+
+def serve(app: Starlette, host: str = "127.0.0.1", port: int | None = None) -> Serving:
+    """Serve an app on a daemon thread, from now on.
+
+    Port 0 is any free one, None the usual one or the next that is free. A port that was asked for
+    and is taken raises `ServeFailed`.
+    """
+    sock = _listen(host, port)
+    number: int = sock.getsockname()[1]
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        http="h11",
+        lifespan="off",
+        log_config=None,  # logging is the program's own affair
+        log_level="error",
+        loop="asyncio",
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        ws="none",
+    )
+    server = uvicorn.Server(config)
+    thread = Thread(
+        target=server.run, kwargs={"sockets": [sock]}, name="floodline-web", daemon=True
+    )
+    thread.start()
+    named = f"[{host}]" if ":" in host else host
+    return Serving(f"http://{named}:{number}", host, number, app, server, thread)
+
+
+def _listen(host: str, port: int | None) -> socket.socket:
+    if port is not None:
+        return _bind(host, port)
+    for number in range(PORT, PORT + TRIES):
+        try:
+            return _bind(host, number)
+        except ServeFailed as error:
+            if not _taken(error.__cause__):
+                raise
+    return _bind(host, 0)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        if _taken(error):
+            why = "is taken; give another --port, or 0 for any that is free"
+        else:
+            why = f"cannot be listened on ({error}); give another --port or --host"
+        raise ServeFailed(f"port {port} of {host} {why}") from error
+
+
+def _taken(error: BaseException | None) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.EADDRINUSE

@@ -1,0 +1,170 @@
+"""The state in words: the same sentences in the report, in Markdown and in the terminal."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from floodline._units import format_duration, format_size
+
+State = dict[str, Any]
+Suspect = dict[str, Any]
+
+ELSEWHERE = {
+    "native": "Memory grows outside of Python objects: in C extensions or their buffers.",
+    "fragmentation": "The allocator keeps what Python has freed: fragmentation, not a container.",
+}
+RUNNING = "This recording is still being written. All up to {at} is here."
+UNCLOSED = "{cause}. All up to the last tick, {at}, is here."
+
+
+def title(word: str) -> str:
+    """Write the first letter large, and leave the others."""
+    return word[:1].upper() + word[1:]
+
+
+def growing(state: State) -> list[Suspect]:
+    """Return the suspects that grow, worst first."""
+    return [suspect for suspect in state["suspects"] if suspect["verdict"] == "growing"]
+
+
+def because(state: State) -> str:
+    """Say in one sentence why the verdict is what it is."""
+    worst = growing(state)
+    if state["verdict"] == "growing" and worst:
+        first = worst[0]
+        fed = f", fed at {place(first)}" if first["file"] else ""
+        rate = f"{pace(first)[1:]} ({growth(first['bytes_per_round'])})"
+        return f"{first['owner']} gains {rate}{fed}."
+    if state["verdict"] == "growing":
+        return ELSEWHERE.get(state["where"], "Memory grows, and no single container explains it.")
+    if state["verdict"] == "bounded":
+        return "Python objects and process memory are both flat."
+    needed = state["needed"] or {}
+    why = title(str(needed.get("why") or "there was too little to see")).rstrip(".")
+    more = f" Watch for about {format_duration(needed['seconds'])} more." if needed else ""
+    return f"{why}.{more}"
+
+
+def shown(state: State) -> list[Suspect]:
+    """Return the suspects that are worth a line: all but those that proved bounded."""
+    return [suspect for suspect in state["suspects"] if suspect["verdict"] != "bounded"]
+
+
+def ending(state: State) -> str:
+    """Say how the program ended, as far as anybody knows."""
+    if state["exit"] is None:
+        return "The program has ended." if state["closed"] else "The program's end was not seen."
+    return f"The end of the program: {how(state['exit'])}."
+
+
+def how(exit: dict[str, Any]) -> str:
+    """Say how a process ended: the cause, and the signal if that does not name it."""
+    cause = exit.get("cause") or ("out of memory" if exit["oom"] else "")
+    cause = cause or (f"status {exit['status']}" if exit["status"] is not None else "unknown")
+    name = exit["signal"]
+    return f"{cause} ({name})" if name and name not in cause else str(cause)
+
+
+def failed(state: State) -> bool:
+    """Whether the program is known to have ended badly."""
+    end: dict[str, Any] = state["exit"] or {}
+    return bool(end.get("signal") or end.get("status"))
+
+
+def unclosed(state: State) -> str:
+    """Say that a recording has no end, or nothing."""
+    if state["closed"]:
+        return ""
+    at = moment(state["now"])
+    if state["exit"] is None:
+        return RUNNING.format(at=at)
+    return UNCLOSED.format(cause=title(how(state["exit"])), at=at)
+
+
+def crossing(state: State) -> str:
+    """Say where memory stands to the line."""
+    line, memory = state["line"], state["memory"]
+    if line is None:
+        return "no line was drawn"
+    if memory["peak"] > line:
+        return f"crossed {format_size(line)}"
+    if not memory["crosses_in"] or state["closed"]:
+        return f"below {format_size(line)}"
+    return f"crosses {format_size(line)} in {format_duration(memory['crosses_in'])}"
+
+
+def pace(suspect: Suspect) -> str:
+    """Write how many items a container gains, in the unit of time that suits it."""
+    rate = suspect["per_round"]
+    for unit, seconds in (("s", 1), ("min", 60)):
+        if abs(rate) * seconds >= 1:
+            return f"{rate * seconds:+.3g} items/{unit}"
+    return f"{rate * 3600:+.3g} items/h"
+
+
+def growth(rate: float) -> str:
+    """Write bytes a second as bytes a minute."""
+    minute = rate * 60
+    if abs(minute) < 1:
+        return "none"
+    return f"{'-' if minute < 0 else '+'}{format_size(abs(minute))}/min"
+
+
+def place(suspect: Suspect) -> str:
+    """Write the line that feeds a container, or nothing."""
+    if not suspect["file"]:
+        return ""
+    return f"{suspect['file']}:{suspect['line']}" if suspect["line"] else str(suspect["file"])
+
+
+def reasons(holder: dict[str, Any]) -> list[tuple[str, int]]:
+    """Return why items left, most frequent first."""
+    counts = holder.get("left") or holder.get("evicted") or {}
+    found = [(reason.replace("_", " "), n) for reason, n in counts.items() if n]
+    return sorted(found, key=lambda each: -each[1])
+
+
+def left(holder: dict[str, Any]) -> str:
+    """Write why items left, in one line."""
+    return ", ".join(f"{n:,} {reason}" for reason, n in reasons(holder)) or "none"
+
+
+def fullness(container: dict[str, Any]) -> float:
+    """Return how full a container is, from 0 to 1, by the bound that is nearest."""
+    shares = [
+        container[now] / container[most]
+        for now, most in (("items", "max_items"), ("bytes", "max_bytes"))
+        if container.get(most) and container.get(now) is not None
+    ]
+    return min(1.0, max(shares, default=0.0))
+
+
+def amount(container: dict[str, Any]) -> str:
+    """Write what a container holds against its bounds."""
+    most = f" of {container['max_items']:,}" if container.get("max_items") else ""
+    parts = [f"{container['items']:,}{most} items"]
+    if container.get("max_bytes"):
+        held = format_size(container.get("bytes") or 0)
+        parts.append(f"{held} of {format_size(container['max_bytes'])}")
+    return ", ".join(parts)
+
+
+def printable(text: str) -> str:
+    """Replace what a terminal would obey: names come from the program."""
+    return "".join(character if character.isprintable() else "�" for character in text)
+
+
+def count(number: int | None) -> str:
+    """Write a number with separators; what is not known is a dash."""
+    return "–" if number is None else f"{number:,}"
+
+
+def moment(wall: float) -> str:
+    """Write a time in UTC, so that a mailed report means the same everywhere."""
+    return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def clock(wall: float) -> str:
+    """Write the time of day in UTC."""
+    return datetime.fromtimestamp(wall, UTC).strftime("%H:%M:%S")

@@ -1,0 +1,54 @@
+// Numbers as people read them.
+
+const SIZES = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
+const SPANS = [[86400, "d"], [3600, "h"], [60, "min"]];
+
+const clock = new Intl.DateTimeFormat(undefined, {
+  hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
+});
+
+function digits(number) {
+  const size = Math.abs(number);
+  const text = number.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+export function count(number) {
+  return number === null || number === undefined ? "–" : Math.round(number).toLocaleString("en");
+}
+
+export function size(bytes) {
+  if (bytes === null || bytes === undefined) return "–";
+  const found = SIZES.find(([unit]) => Math.abs(bytes) >= unit);
+  return found ? `${digits(bytes / found[0])} ${found[1]}` : `${Math.round(bytes)} B`;
+}
+
+export function span(seconds) {
+  if (seconds === null || seconds === undefined) return "–";
+  const found = SPANS.find(([unit]) => seconds >= unit);
+  return found ? `${digits(seconds / found[0])} ${found[1]}` : `${Math.round(seconds)} s`;
+}
+
+export function growth(bytesPerSecond) {
+  const minute = bytesPerSecond * 60;
+  if (Math.abs(minute) < 1) return "none";
+  return `${minute < 0 ? "−" : "+"}${size(Math.abs(minute))}/min`;
+}
+
+export function pace(perSecond, unit = "") {
+  const [amount, span] = perSecond >= 1 ? [perSecond, "s"]
+    : perSecond * 60 >= 1 ? [perSecond * 60, "min"] : [perSecond * 3600, "h"];
+  return `${amount < 0 ? "−" : "+"}${digits(Math.abs(amount))}${unit}/${span}`;
+}
+
+export function time(wall) {
+  return clock.format(new Date(wall * 1000));
+}
+
+export function place(suspect) {
+  return suspect.file ? `${suspect.file}:${suspect.line}` : "";
+}
+
+export function reasons(counts) {
+  return Object.entries(counts || {}).filter(([, n]) => n).sort((a, b) => b[1] - a[1]);
+}
