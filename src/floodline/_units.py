@@ -77,7 +77,8 @@ def format_size(size: float) -> str:
     """Write bytes as `512 B`, `1.5 KiB` or `64 MiB`."""
     for n, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
         if size >= 1024**n:
-            return f"{size / 1024**n:.3g} {unit}"
+            number = size / 1024**n
+            return f"{number:.0f} {unit}" if number >= 999.5 else f"{number:.3g} {unit}"
     return f"{size:.0f} B"
 
 

@@ -104,7 +104,14 @@ def test_times_are_written_briefly(seconds, text):
 
 
 @pytest.mark.parametrize(
-    ("size", "text"), [(512, "512 B"), (1536, "1.5 KiB"), (64 << 20, "64 MiB"), (3 << 40, "3 TiB")]
+    ("size", "text"),
+    [
+        (512, "512 B"),
+        (1536, "1.5 KiB"),
+        (64 << 20, "64 MiB"),
+        (1020 << 20, "1020 MiB"),
+        (3 << 40, "3 TiB"),
+    ],
 )
 def test_sizes_are_written_briefly(size, text):
     assert format_size(size) == text
