@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from floodline.history import Conversation
     from floodline.leaks import expect_gone, why_alive
     from floodline.memory import GCController, MemoryBudget, MemoryTracker, track_memory
+    from floodline.recorder import watch
     from floodline.sessions import AsyncSessions, Sessions, SessionScope
     from floodline.telemetry import Reason
 
@@ -29,6 +31,7 @@ __all__ = [
     "Sessions",
     "expect_gone",
     "track_memory",
+    "watch",
     "why_alive",
 ]
 
@@ -46,6 +49,7 @@ _HOMES = {
     "Sessions": "sessions",
     "expect_gone": "leaks",
     "track_memory": "memory",
+    "watch": "recorder",
     "why_alive": "leaks",
 }
 
@@ -61,3 +65,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+if os.environ.get("FLOODLINE_PROBE") == "dormant":
+    import_module("floodline.recorder").watch()

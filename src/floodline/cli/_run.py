@@ -19,6 +19,7 @@ from floodline.recorder._launch import (
     Program,
     end_as,
     find_interpreter,
+    hold_signals,
     program_words,
     watched_environment,
 )
@@ -83,9 +84,10 @@ def command(
     bytes_of_line = None if line is None else parse_size(line, "--line")
     words = program_words(find_interpreter(python), list(program), module=module)
     name = " ".join(["-m", *program] if module else [Path(program[0]).name, *program[1:]])[:200]
+    mask = hold_signals()
     recorder = _recorder(name, record, bytes_of_line)
     announcement = Announcement()
-    child = Program(words, watched_environment(recorder.address))
+    child = Program(words, watched_environment(recorder.address), mask)
     recorder.program(child.pid)
     serving = None if no_dashboard else _serve(recorder, host, port, announcement)
     try:

@@ -9,15 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from floodline.recorder._dormant import watch
     from floodline.recorder._recorder import Recorder
     from floodline.recorder._replay import Recording, read_recording
 
-__all__ = ["Recorder", "Recording", "read_recording"]
+__all__ = ["Recorder", "Recording", "read_recording", "watch"]
 
 _HOMES = {
     "Recorder": "_recorder",
     "Recording": "_replay",
     "read_recording": "_replay",
+    "watch": "_dormant",
 }
 
 

@@ -189,12 +189,16 @@ class Fleet:
         one = self.running.pop(pid, None)
         if one is None:
             return
-        orderly = one.said_goodbye or (exit is not None and exit["signal"] is None)
+        # after the program its children go too, by whatever signal; without a probe none can tell
+        alone = self.main is None or self.main in self.running or pid == self.main
+        orderly = one.said_goodbye or not alone or bool(one.blind)
+        if exit is not None:
+            orderly = exit["signal"] is None
         one.state = "exited" if orderly else "lost"
         one.ended, one.exit, one.connected = at, exit, False
         self.ended.append(one)
         if pid != self.main:
-            kind = "process_ended" if orderly or one.blind else "process_lost"
+            kind = "process_ended" if orderly else "process_lost"
             self._journal.add(at, pid, kind, one.command)
         self._forget_old()
 

@@ -52,22 +52,27 @@ def program_words(python: str, words: list[str], *, module: bool) -> list[str]:
     return [python, *words]
 
 
-class Program:
-    """The watched program: one child process that keeps our terminal, files and process group."""
+def hold_signals() -> set[int]:
+    """Block what will be passed on, before any thread exists; return the mask of before."""
+    return set(signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON))
 
-    def __init__(self, words: list[str], environ: Mapping[str, str]) -> None:
+
+class Program:
+    """The watched program: one child process that keeps our terminal, files and process group.
+
+    `mask` is what `hold_signals` returned: only our thread that waits for signals may get them.
+    """
+
+    def __init__(self, words: list[str], environ: Mapping[str, str], mask: set[int]) -> None:
         self._asked: set[int] = set()
         self._ended = threading.Event()
         self.code: int | None = None
-        # blocked before any thread exists, so that only the one that waits for them gets them
-        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
         try:
             self.pid = os.posix_spawn(
-                words[0], words, dict(environ), setsigmask=self._mask,
+                words[0], words, dict(environ), setsigmask=mask,
                 setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores them here
             )  # fmt: skip
         except OSError as error:
-            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
             raise ConfigError(f"{words[0]} cannot be run: {error}") from error
         for work in (self._wait, self._pass_on):
             threading.Thread(target=work, name="floodline-run", daemon=True).start()

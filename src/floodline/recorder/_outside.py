@@ -12,6 +12,7 @@ PROC = Path("/proc")
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 VERSION = re.compile(r"python3\.(\d+)")
 OLDEST = 11
+HELPER = "multiprocessing.resource_tracker"  # one of Python's own, without a leak to watch
 NO_PROBE = {
     "flags": "started with {flag}, which ignores the environment",
     "environment": "its environment was cleaned: it has no FLOODLINE_PROBE",
@@ -96,17 +97,32 @@ def _psutil_descendants(pid: int) -> list[int]:
 def look(pid: int, parent: int, site: str, proc: Path = PROC) -> Seen | None:
     """Return what a process is and why it may have no probe; None if it is gone."""
     folder = proc / str(pid)
-    words = _words(folder / "cmdline")
-    if not words:
+    words = _words(folder / "cmdline") or []
+    if not words or any(HELPER in word for word in words):
         return None
-    command = " ".join([Path(words[0]).name, *words[1:]])[:200]
-    key, details = _why(folder, words, site)
-    return Seen(pid, parent, command, key, NO_PROBE[key].format(**details))
+    key, details = _why(pid, proc, words, site)
+    return Seen(pid, parent, _shown(words), key, NO_PROBE[key].format(**details))
 
 
-def _why(folder: Path, words: list[str], site: str) -> tuple[str, dict[str, Any]]:
+def command_of(pid: int, proc: Path = PROC) -> str | None:
+    """Return the command line of a process, shortened; None if it is gone."""
+    words = _words(proc / str(pid) / "cmdline")
+    return _shown(words) if words else None
+
+
+def environment_of(pid: int, proc: Path = PROC) -> dict[str, str] | None:
+    """Return the environment that a process was started with; None if we may not read it."""
+    words = _words(proc / str(pid) / "environ")
+    return None if words is None else dict(pair.split("=", 1) for pair in words if "=" in pair)
+
+
+def _shown(words: list[str]) -> str:
+    return " ".join([Path(words[0]).name, *words[1:]])[:200]
+
+
+def _why(pid: int, proc: Path, words: list[str], site: str) -> tuple[str, dict[str, Any]]:
     try:
-        exe = (folder / "exe").readlink().name
+        exe = (proc / str(pid) / "exe").readlink().name
     except OSError:
         exe = Path(words[0]).name
     if "python" not in exe.lower():
@@ -117,8 +133,8 @@ def _why(folder: Path, words: list[str], site: str) -> tuple[str, dict[str, Any]
     flag = next((word for word in _flags(words) if "I" in word or "E" in word), None)
     if flag:
         return "flags", {"flag": flag}
-    environment = dict(pair.split("=", 1) for pair in _words(folder / "environ") if "=" in pair)
-    if not environment:
+    environment = environment_of(pid, proc)
+    if environment is None:
         return "quiet", {}
     if "FLOODLINE_PROBE" not in environment:
         return "environment", {}
@@ -138,9 +154,9 @@ def _flags(words: list[str]) -> list[str]:
     return flags
 
 
-def _words(file: Path) -> list[str]:
+def _words(file: Path) -> list[str] | None:
     try:
         text = file.read_bytes().decode("utf-8", "replace")
     except OSError:
-        return []
+        return None
     return [word for word in text.split("\0") if word]

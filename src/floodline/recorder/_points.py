@@ -6,7 +6,7 @@ from floodline.leaks._trend import typical_slope
 
 MOST = 600
 WINDOW = 120.0  # seconds that the present rate is taken from
-FEWEST = 5  # points, and seconds, below which there is no rate
+FEWEST = 10  # points, and seconds, below which there is no rate
 LEAST_RATE = 1024.0  # bytes a second; below it nothing is forecast
 
 

@@ -168,9 +168,7 @@ class Probe:
 def command_line(arguments: list[str] | None = None) -> str:
     """Return what this process was started as; children of `multiprocessing` as their parent."""
     words = list(sys.argv if arguments is None else arguments) or [""]
-    module = getattr(sys.modules.get("__main__"), "__spec__", None)
-    if arguments is None and module is not None:
-        words[0] = f"-m {module.name.removesuffix('.__main__')}"
-    else:
-        words[0] = os.path.basename(words[0])  # noqa: PTH119  # one word of a command line
+    folder, name = os.path.split(words[0])
+    # python -m package: a spawned child is told the file, which must read the same
+    words[0] = f"-m {os.path.basename(folder)}" if name == "__main__.py" else name  # noqa: PTH119  # a word
     return " ".join(words)[:200]

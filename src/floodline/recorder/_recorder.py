@@ -25,8 +25,8 @@ from floodline.recorder._recording import Writer
 from floodline.recorder._replay import boot_id
 
 SITE = str(Path(__file__).parent / "_site")
-LOOK_EVERY = 2.0  # seconds between two looks for child processes
-CHILD_AGE = 5.0  # seconds after which a child without a probe is told
+LOOK_EVERY = 1.0  # seconds between two looks for child processes
+CHILD_AGE = 3.0  # seconds after which a child without a probe is told
 CLEARED = 0.95  # of the line: below it, a crossing is over
 TIDY_EVERY = 60  # ticks
 
@@ -215,6 +215,17 @@ class Recorder:
         with self._changed:
             self._changed.wait_for(lambda: self.version > version, timeout)
             return self.version
+
+    def wait_for_news(self, timeout: float) -> None:
+        """Wait until a probe hangs up or time is over."""
+        with self._changed:
+            self._changed.wait(timeout)
+
+    def said_goodbye(self) -> bool:
+        """Tell whether the program's probe has ended its work."""
+        with self._changed:
+            main = self._fleet.running.get(self._fleet.main or -1)
+            return main is not None and main.said_goodbye
 
     def note(self, kind: str, text: str) -> None:
         """Put something into the event log."""

@@ -36,16 +36,20 @@ HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 class Arm:
-    """The thread of the probe: begun after a delay, ended before a fork, begun again after it."""
+    """The thread of the probe: begun after a delay, ended before a fork, begun again after it.
+
+    With `eager` it begins again in the parent at once, for a probe that only waits to be called.
+    """
 
     def __init__(
         self,
         make: Callable[[], Any],
         *,
         delay: float = DELAY,
+        eager: bool = False,
         failed: Callable[[Exception], object] = bool,
     ) -> None:
-        self._make, self._delay, self._failed = make, delay, failed
+        self._make, self._delay, self._eager, self._failed = make, delay, eager, failed
         self.probe: Any = None
         self._reset()
 
@@ -95,11 +99,18 @@ class Arm:
             if not nap(self._delay):
                 if self.probe is None:
                     self.probe = self._make()
+                    self._ask_multiprocessing()
                 self.probe.run(nap)
         except Exception as error:  # the program goes on without us
             self._failed(error)
         finally:
             done.release()
+
+    def _ask_multiprocessing(self) -> None:
+        """Its forked children leave by `os._exit`, which calls nobody but its own finalizers."""
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None:
+            util.Finalize(None, self.last_words, exitpriority=-1000)
 
     # ---- forks
 
@@ -108,8 +119,11 @@ class Arm:
         self.end()
 
     def after_in_parent(self) -> None:
-        """Wait for work: see `on_collection`."""
-        self._forked_at = time.monotonic()
+        """Wait for work (see `on_collection`), or begin again at once."""
+        if self._eager:
+            self.begin()
+        else:
+            self._forked_at = time.monotonic()
 
     def after_in_child(self) -> None:
         """Start anew: what was inherited is the parent's."""
@@ -130,8 +144,9 @@ class Arm:
     def last_words(self) -> None:
         """At an orderly exit, tell the figures of that moment."""
         self.end()
-        if self.probe is not None:
-            self.probe.close()
+        probe, self.probe = self.probe, None
+        if probe is not None:
+            probe.close()
 
 
 def take_package(home: str = HOME) -> None:
@@ -190,6 +205,29 @@ def enlist(arm: Arm) -> None:
 def arm() -> None:
     """Watch this process if the environment says so, and if it is none of Python's own helpers."""
     where = os.environ.get(VARIABLE, "")
-    if ":" not in where or any(name in word for word in sys.orig_argv for name in HELPERS):
+    if any(name in word for word in sys.orig_argv for name in HELPERS):
         return
-    enlist(Arm(lambda: make_probe(where), failed=lambda error: tell_failure(where, error)))
+    if where == "dormant":
+        sleep()
+    elif ":" in where:
+        enlist(Arm(lambda: make_probe(where), failed=lambda error: tell_failure(where, error)))
+
+
+def sleep() -> None:
+    """Wait to be woken by `floodline attach`."""
+    take_package()
+    from floodline.recorder._dormant import watch
+
+    watch()
+
+
+def wake(where: str, seconds: float | None) -> None:
+    """Watch this process from now on; what `floodline attach` has Python 3.14 run."""
+
+    def make() -> Any:
+        take_package()
+        from floodline.recorder._probe import Probe
+
+        return Probe(where, seconds=seconds)
+
+    enlist(Arm(make, delay=0.0, failed=lambda error: tell_failure(where, error)))

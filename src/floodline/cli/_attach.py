@@ -1,0 +1,58 @@
+"""`floodline attach`: look into a process that already runs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from floodline._units import format_duration, parse_duration
+from floodline.recorder import Recorder
+from floodline.recorder import _answer as answer
+from floodline.recorder._attach import wake
+from floodline.recorder._outside import alive, command_of
+
+TICK = 0.25
+EXITS = {"bounded": 0, "growing": 1, "undecided": 3}
+LATE = 2.0  # seconds that the probe gets to say its last words
+
+
+@click.command("attach")
+@click.argument("pid", type=click.IntRange(min=1))
+@click.option("--for", "span", default="1 min", show_default=True, help="How long to watch.")
+@click.option(
+    "--record", type=click.Path(path_type=Path, dir_okay=False), help="Keep what was seen."
+)
+def command(pid: int, span: str, record: Path | None) -> int:
+    """Watch a running process for a while and say what grows in it.
+
+    The process must let us in: it was started with FLOODLINE_PROBE=dormant, has called
+    floodline.watch(), or runs on Python 3.14 or later. It goes on as before when the time is over,
+    or at Ctrl-C. Exit status: 0 bounded, 1 growing, 3 undecided, 2 it could not be watched.
+    """
+    seconds = parse_duration(span, "--for")
+    recorder = Recorder(command_of(pid) or f"process {pid}", file=record)
+    try:
+        recorder.program(pid)
+        wake(pid, recorder.address, seconds)
+        click.echo(f"floodline: watching process {pid} for {format_duration(seconds)}", err=True)
+        _watch(recorder, pid, seconds)
+    finally:
+        recorder.close()
+    state = recorder.state()
+    click.echo(answer.text(state))
+    return EXITS[state["verdict"]]
+
+
+def _watch(recorder: Recorder, pid: int, seconds: float) -> None:
+    until = time.monotonic() + seconds + LATE
+    try:
+        while time.monotonic() < until and not recorder.said_goodbye():
+            recorder.tick()
+            if not alive(pid):
+                recorder.ended(None)
+                return
+            recorder.wait_for_news(TICK)
+    except KeyboardInterrupt:
+        click.echo("floodline: ended early", err=True)

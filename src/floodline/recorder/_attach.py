@@ -1,0 +1,92 @@
+"""Waking the probe of a process that already runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from floodline.errors import ConfigError
+from floodline.recorder._dormant import PATIENCE, socket_of
+from floodline.recorder._outside import alive, environment_of
+from floodline.recorder._runtime import runtime_folder
+from floodline.recorder._site import _floodline_arm as arming
+
+ADVICE = (
+    "start it with FLOODLINE_PROBE=dormant in its environment (floodline installed beside it), or "
+    "call floodline.watch() in it; Python 3.14 and later needs neither"
+)
+SCRIPT = """\
+import sys
+sys.path.insert(0, {site!r})
+try:
+    import _floodline_arm
+finally:
+    sys.path.remove({site!r})
+_floodline_arm.wake({where!r}, {seconds!r})
+"""
+
+LONGEST_ANSWER = 4096
+
+RemoteExec = Callable[[int, str], object]
+REMOTE_EXEC: RemoteExec | None = getattr(sys, "remote_exec", None)  # from 3.14 on
+
+
+def wake(
+    pid: int,
+    where: str,
+    seconds: float | None,
+    *,
+    folder: Path | None = None,
+    remote_exec: RemoteExec | None = REMOTE_EXEC,
+) -> None:
+    """Have the process report to `where` for some seconds; `ConfigError` says why it cannot."""
+    if not alive(pid):
+        raise ConfigError(f"there is no process {pid}; give the PID of a running Python")
+    for candidate in [folder] if folder else _folders(pid):
+        file = socket_of(pid, candidate)
+        if file.exists() and _ask(file, {"where": where, "seconds": seconds}):
+            return
+    if remote_exec is None:
+        raise ConfigError(f"process {pid} has no sleeping probe that we may wake: {ADVICE}")
+    site = str(Path(arming.__file__).parent)
+    _inject(pid, SCRIPT.format(site=site, where=where, seconds=seconds), remote_exec)
+
+
+def _folders(pid: int) -> list[Path]:
+    """Return where the socket may be: its environment need not be ours."""
+    folders = [runtime_folder()]
+    told = environment_of(pid) or {}
+    bases = (told.get("XDG_RUNTIME_DIR"), f"/run/user/{os.getuid()}")
+    folders += [Path(base) / "floodline" for base in bases if base]
+    temporary = (told.get("TMPDIR"), tempfile.gettempdir())
+    folders += [Path(base) / f"floodline-{os.getuid()}" for base in temporary if base]
+    return list(dict.fromkeys(folders))
+
+
+def _ask(file: Path, request: dict[str, Any]) -> bool:
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+            line.settimeout(PATIENCE)
+            line.connect(str(file))
+            line.sendall(json.dumps(request).encode() + b"\n")
+            return bool(line.recv(LONGEST_ANSWER))
+    except OSError:  # left behind by a killed process, or of another user
+        return False
+
+
+def _inject(pid: int, script: str, remote_exec: RemoteExec) -> None:
+    with tempfile.NamedTemporaryFile(
+        "w", suffix=".py", prefix="floodline-", delete=False, encoding="utf-8"
+    ) as file:
+        file.write(script)  # stays: the process reads it when it next can
+    try:
+        remote_exec(pid, file.name)
+    except (OSError, RuntimeError, ValueError) as error:
+        Path(file.name).unlink(missing_ok=True)
+        raise ConfigError(f"process {pid} cannot be entered ({error}): {ADVICE}") from error

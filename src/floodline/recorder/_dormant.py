@@ -1,0 +1,140 @@
+"""A probe that sleeps until `floodline attach` wakes it, over a socket of this user alone.
+
+Asleep it is a thread that waits in the kernel and a file in the runtime folder; the leak engine is
+not even imported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from floodline.recorder._runtime import runtime_folder
+from floodline.recorder._site import _floodline_arm as arming
+
+_floodline_engine = True  # the walk leaves this module out
+
+PATIENCE = 5.0
+LONGEST_REQUEST = 4096
+
+
+def socket_of(pid: int, folder: Path) -> Path:
+    """Return where the probe of a process listens."""
+    return folder / f"probe-{pid}.sock"
+
+
+def make_probe(where: str, seconds: float | None) -> Any:
+    """Import the engine, now that somebody wants it."""
+    from floodline.recorder._probe import Probe
+
+    return Probe(where, seconds=seconds)
+
+
+class Dormant:
+    """Listens for one request at a time: `{"where": "HOST:PORT:TOKEN", "seconds": 60}`."""
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        make: Callable[[str, float | None], Any] = make_probe,
+    ) -> None:
+        self._make, self._probe = make, None
+        self.file = socket_of(os.getpid(), folder or runtime_folder())
+        self.file.unlink(missing_ok=True)  # of a process that had this number before
+        self._server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._server.bind(str(self.file))
+        self.file.chmod(0o600)
+        self._server.listen(1)
+        self._wake, self._woken = socket.socketpair()
+
+    def run(self, nap: Callable[[float], bool]) -> None:
+        """Wait for requests, and do what they ask, until the nap is ended."""
+        while True:
+            if self._probe is not None:
+                self._probe.run(nap)  # comes back when its time is over, or ours
+            if nap(0):
+                return
+            self._probe = None
+            ready, _, _ = select.select([self._server, self._woken], [], [])
+            if self._woken in ready:
+                self._woken.recv(16)
+            elif (request := self._accept()) is not None:
+                self._probe = self._make(request["where"], request.get("seconds"))
+
+    def _accept(self) -> dict[str, Any] | None:
+        caller, _ = self._server.accept()
+        with caller:
+            caller.settimeout(PATIENCE)
+            try:
+                user = peer(caller)
+                if user not in (None, 0, os.getuid()):
+                    return None
+                request = json.loads(_line(caller))
+                where, seconds = str(request["where"]), request.get("seconds")
+                caller.sendall(json.dumps({"python": sys.version.split()[0]}).encode() + b"\n")
+            except (OSError, ValueError, KeyError, TypeError):
+                return None
+        return {"where": where, "seconds": None if seconds is None else float(seconds)}
+
+    def interrupt(self) -> None:
+        """Let `run` come back soon."""
+        self._wake.send(b".")
+
+    def close(self) -> None:
+        """At the exit: say goodbye if awake, and take the file away."""
+        if self._probe is not None:
+            self._probe.close()
+        self.file.unlink(missing_ok=True)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """In a forked child: let go of what is the parent's."""
+        for one in (self._server, self._wake, self._woken):
+            one.close()
+        if self._probe is not None:
+            self._probe.abandon()
+
+
+def peer(caller: socket.socket) -> int | None:
+    """Return the user at the other end, None where the system does not tell."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return None
+    size = struct.calcsize("3i")
+    _, user, _ = struct.unpack("3i", caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return int(user)
+
+
+def _line(caller: socket.socket) -> bytes:
+    received = b""
+    while b"\n" not in received and len(received) < LONGEST_REQUEST:
+        chunk = caller.recv(LONGEST_REQUEST)
+        if not chunk:
+            break
+        received += chunk
+    return received
+
+
+_arms: list[arming.Arm] = []
+
+
+def watch() -> None:
+    """Let `floodline attach PID` look into this process later; costs nothing until then.
+
+    A second call does nothing, nor does one under `floodline run`, which watches already. Forked
+    children can be attached to as well.
+    """
+    if _arms or ":" in os.environ.get(arming.VARIABLE, ""):
+        return
+    _arms.append(arming.Arm(Dormant, delay=0.0, eager=True, failed=_cannot))
+    arming.enlist(_arms[0])
+
+
+def _cannot(error: Exception) -> None:
+    sys.stderr.write(f"floodline: nobody can attach to process {os.getpid()}: {error}\n")
