@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tokenize
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +22,6 @@ class Source(NamedTuple):
     path: Path
     shown: str
     module: str
-    is_test: bool
 
 
 class Skipped(NamedTuple):
@@ -31,23 +31,26 @@ class Skipped(NamedTuple):
     why: str
 
 
-def sources(paths: Sequence[Path]) -> Iterator[Source | Skipped]:
+def sources(paths: Sequence[Path], exclude: Sequence[str] = ()) -> Iterator[Source | Skipped]:
     """Yield every Python file below the paths once, in a stable order.
 
-    Folders of tools and environments are not entered.
+    Folders of tools and environments are not entered, nor are tests and what `exclude` names. A
+    file that is given itself is read whatever its name.
     """
     seen: set[tuple[int, int]] = set()
     for root in paths:
         if root.is_dir():
-            yield from _below(root, root, seen)
+            yield from _below(root, seen, tuple(exclude))
         elif root.exists():
-            yield Source(root, shown(root), module_name(root), False)
+            yield Source(root, shown(root), module_name(root))
         else:
             yield Skipped(shown(root), "there is no such file or folder")
 
 
-def _below(folder: Path, root: Path, seen: set[tuple[int, int]]) -> Iterator[Source | Skipped]:
-    stack = [folder]
+def _below(
+    root: Path, seen: set[tuple[int, int]], exclude: tuple[str, ...]
+) -> Iterator[Source | Skipped]:
+    stack = [root]
     while stack:
         here = stack.pop()
         try:
@@ -55,24 +58,45 @@ def _below(folder: Path, root: Path, seen: set[tuple[int, int]]) -> Iterator[Sou
             if (status.st_dev, status.st_ino) in seen:
                 continue
             seen.add((status.st_dev, status.st_ino))
-            entries = sorted(os.scandir(here), key=lambda entry: entry.name)
+            with os.scandir(here) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
             yield Skipped(shown(here), error.strerror or str(error))
             continue
         below = []
+        package = module_name(here / "__init__.py", root) if here != root else _package_of(here)
+        prefix = shown(here)
         for entry in entries:
-            path = here / entry.name
-            if entry.name.endswith(".py") and not path.is_dir():
-                inside = path.relative_to(root)
-                yield Source(path, shown(path), module_name(path, root), _is_test(inside))
-            elif path.is_dir() and entry.name not in SKIPPED_FOLDERS and entry.name[0] != ".":
-                below.append(path)
+            name = entry.name
+            place = name if prefix == "." else f"{prefix}/{name}"
+            if exclude and matches(place, exclude):
+                continue
+            if entry.is_dir():
+                if name not in SKIPPED_FOLDERS and name not in TESTS and name[0] != ".":
+                    below.append(here / name)
+            elif name.endswith(".py") and not name.startswith("test_") and name != "conftest.py":
+                yield Source(here / name, place, _joined(package, name[:-3]) or here.name)
         stack.extend(reversed(below))
 
 
-def _is_test(inside: Path) -> bool:
-    name = inside.name
-    return bool(TESTS & set(inside.parts[:-1])) or name.startswith("test_") or name == "conftest.py"
+def _package_of(folder: Path) -> str:
+    return module_name(folder / "__init__.py") if (folder / "__init__.py").exists() else ""
+
+
+def _joined(package: str, stem: str) -> str:
+    parts = [package, stem if stem != "__init__" else ""]
+    return ".".join(part for part in parts if part)
+
+
+def matches(place: str, patterns: Sequence[str]) -> bool:
+    """Whether a path, or a folder above it, or its end, fits one of the patterns."""
+    return any(
+        fnmatchcase(place, pattern)
+        or fnmatchcase(place, f"{pattern.rstrip('/')}/*")
+        or fnmatchcase(place, f"*/{pattern}")
+        or fnmatchcase(place, f"*/{pattern.rstrip('/')}/*")
+        for pattern in patterns
+    )
 
 
 def shown(path: Path) -> str:

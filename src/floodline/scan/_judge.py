@@ -31,7 +31,7 @@ class Judge:
     def findings(self) -> Iterator[Finding]:
         """Yield what was found, in no order."""
         for held in self._program.held.values():
-            if not held.file.is_test and held.changes:
+            if held.changes:
                 yield from self._container(held)
 
     def _container(self, held: Held) -> Iterator[Finding]:
@@ -54,7 +54,7 @@ class Judge:
         verbs = {"grow", "lookup"} if "lookup" in kinds else {"grow"}
         found: list[Grown] = []
         for file, change in held.changes:
-            if change.verb not in verbs or file.is_test or "limit" in change.marks:
+            if change.verb not in verbs or "limit" in change.marks:
                 continue
             if change.depth and kinds == {"set"}:
                 continue
@@ -157,7 +157,7 @@ class Judge:
 
     def _paired(self, held: Held, holder: Proof) -> Finding | None:
         for file, pair in held.pairs:
-            if file.is_test or not self._only_way(held, pair):
+            if not self._only_way(held, pair):
                 continue
             change = next(
                 c for f, c in held.changes if f is file and c.at == pair.added and c.verb == "grow"

@@ -67,6 +67,7 @@ class Program:
         self.makings: dict[str, list[Making]] = defaultdict(list)
         self.by_reference: dict[str, set[str]] = defaultdict(set)
         self.counters: set[str] = set()
+        self.clocks: set[str] = set()  # functions that compare something with the time
         self._parameters: dict[tuple[str, str], list[tuple[FileFacts, Change]]] = defaultdict(list)
         self._given: dict[tuple[str, str], list[str]] = defaultdict(list)
         for step in (
@@ -167,8 +168,6 @@ class Program:
             kept.escapes = kept.escapes or gone.escapes
 
     def _add_calls(self, file: FileFacts) -> None:
-        if file.is_test:
-            return
         for call in file.calls:
             caller = f"{file.module}:{call.function}"
             target = self._targets.find(file.module, call.function, call.callee)
@@ -225,6 +224,8 @@ class Program:
             if (key := self.key(file, pair.function, pair.ref)) in self.held:
                 self.held[key].pairs.append((file, pair))
         for mark in file.marks:
+            if mark.kind == "ttl":
+                self.clocks.add(f"{file.module}:{mark.function}")
             if mark.kind in SIGNS and mark.name:
                 key = self.key(file, mark.function, mark.name)
                 if key in self.held:

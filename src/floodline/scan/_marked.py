@@ -22,8 +22,6 @@ FAILS = ("Error", "Exception", "Warning", "Interrupt", "Exit")
 def marked(program: Program, judge: Judge) -> Iterator[Finding]:
     """Yield the findings of rules that look at one place."""
     for file in program.files:
-        if file.is_test:
-            continue
         for mark in file.marks:
             if mark.kind == "cache":
                 yield from _cached(program, judge, file, mark)

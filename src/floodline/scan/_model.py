@@ -128,7 +128,6 @@ class FileFacts(NamedTuple):
     path: str
     module: str
     lines: int
-    is_test: bool
     containers: tuple[Container, ...]
     changes: tuple[Change, ...]
     calls: tuple[Call, ...]

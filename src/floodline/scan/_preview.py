@@ -17,12 +17,9 @@ from floodline.scan._signs import opposites_of
 def preview(program: Program, judge: Judge, told: set[str]) -> Iterator[Finding]:
     """Yield what the preview rules find; `told` has symbols that another rule reports already."""
     for held in program.held.values():
-        if not held.file.is_test:
-            yield from _shared(program, held, told)
+        yield from _shared(program, held, told)
     resets = _resets(program)
     for file in program.files:
-        if file.is_test:
-            continue
         calls = {(c.function, c.line, c.callee): c for c in file.calls}
         names = {last_of(call.callee) for call in file.calls}
         for mark in file.marks:

@@ -28,7 +28,7 @@ MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"
 NONE: frozenset[str] = frozenset()
 
 
-def read(source: str | bytes, path: str, module: str, *, is_test: bool = False) -> FileFacts:
+def read(source: str | bytes, path: str, module: str) -> FileFacts:
     """Read the facts of one file; a syntax error is raised as such."""
     tree = ast.parse(source, filename=path)
     reader = _Reader()
@@ -36,7 +36,7 @@ def read(source: str | bytes, path: str, module: str, *, is_test: bool = False) 
     reader.finish()
     lines = source.count("\n" if isinstance(source, str) else b"\n")  # type: ignore[arg-type]  # same kind
     return FileFacts(
-        path, module, lines, is_test,
+        path, module, lines,
         tuple(reader.containers), tuple(reader.changes), tuple(reader.calls),
         tuple(reader.limits), tuple(reader.pairs), tuple(reader.functions),
         tuple(reader.classes), tuple(reader.aliases), tuple(reader.marks),

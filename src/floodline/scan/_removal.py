@@ -23,6 +23,7 @@ COUNTERPARTS = {
     "__del__": ("__init__", "__new__"),
 }
 RANK = [RUNS, PUBLIC, LAZY, EVENT, END, NEVER]
+SWEEPS = ("runs by itself", "runs in a loop")
 ONE = {"pop", "del", "__delitem__"}
 
 
@@ -33,6 +34,7 @@ class Way(NamedTuple):
     told: str
     at: str
     line: int
+    how: str  # event, finally, ttl, cap, call, sweep, shutdown, never
 
 
 class Removal(NamedTuple):
@@ -60,7 +62,7 @@ class Removals:
             if _is_lazy(held, file, change)
             else self._way(file, change, functions, growing, owner)
             for file, change in held.changes
-            if self._removes(held, change, depth) and not file.is_test
+            if self._removes(held, change, depth)
         ]
         ways += self._limits(held, depth, functions)
         ways.sort(key=lambda way: RANK.index(way.when))
@@ -81,7 +83,6 @@ class Removals:
             self._way(file, change, functions, growing, owner).when
             for file, change in held.changes
             if self._removes(held, change, depth) and change.function != function
-            and not file.is_test
         ]  # fmt: skip
         return min(found, key=RANK.index, default=NONE)
 
@@ -105,7 +106,7 @@ class Removals:
             return []
         near = frozenset().union(*(self._reach.ancestors(function) for function in functions))
         return [
-            Way(RUNS, "its size is limited", place(file.path, limit.at.line), limit.at.line)
+            Way(RUNS, "its size is limited", place(file.path, limit.at.line), limit.at.line, "cap")
             for file, limit in held.limits
             if limit.acts and limit.depth <= depth and f"{file.module}:{limit.function}" in near
         ]
@@ -121,7 +122,21 @@ class Removals:
         function = f"{file.module}:{change.function}"
         name = change.function.rpartition(".")[2] or "the module"
         when, told = self._when(function, name, change, growing, grown, owner)
-        return Way(when, told, place(file.path, change.at.line), change.at.line)
+        how = self._how(function, change, when, told)
+        return Way(when, told, place(file.path, change.at.line), change.at.line, how)
+
+    def _how(self, function: str, change: Change, when: str, told: str) -> str:
+        """Say by what means something is removed."""
+        if "finally" in change.marks:
+            return "finally"
+        if "limit" in change.marks:
+            return "cap"
+        near = {function, *(edge.caller for edge in self._program.callers.get(function, ()))}
+        if near & self._program.clocks:
+            return "ttl"
+        if when == RUNS:
+            return "sweep" if told.endswith(SWEEPS) else "call"
+        return {PUBLIC: "call", EVENT: "event", END: "shutdown"}.get(when, "never")
 
     def _when(
         self,
@@ -139,9 +154,9 @@ class Removals:
             return RUNS, f"removed where it grows, in {name}()"
         above = self._reach.ancestors(function, owner)
         if any(self._reach.runs_by_itself(item) and not self._ends(item) for item in above):
-            return RUNS, f"{name}() runs by itself"
+            return RUNS, f"{name}() {SWEEPS[0]}"
         if self._loops(item for item in above if not (owner and self._reach.ends(item, owner))):
-            return RUNS, f"{name}() runs in a loop"
+            return RUNS, f"{name}() {SWEEPS[1]}"
         if self._shares(above, growing):
             return RUNS, f"{name}() is called where it grows"
         return self._seldom(function, name, above, growing, owner)
@@ -218,7 +233,7 @@ def _is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
 
 def _when_asked(file: FileFacts, change: Change) -> Way:
     told = "removed only if somebody asks for it again after it has expired"
-    return Way(LAZY, told, place(file.path, change.at.line), change.at.line)
+    return Way(LAZY, told, place(file.path, change.at.line), change.at.line, "ttl")
 
 
 def _excludes(one: Change, other: Change) -> bool:

@@ -22,7 +22,7 @@ def clients(program: Program, judge: Judge) -> Iterator[Finding]:
     """Yield the clients that are made for one call and never closed."""
     for file in program.files:
         for mark in file.marks:
-            if mark.kind == "client" and not file.is_test:
+            if mark.kind == "client":
                 yield from _client(program, judge, file, mark)
 
 
@@ -31,8 +31,6 @@ def resources(program: Program, judge: Judge) -> Iterator[Finding]:
     closed = _closed(program)
     queues = _uses_of_queues(program)
     for file in program.files:
-        if file.is_test:
-            continue
         for mark in file.marks:
             if mark.kind == "label":
                 yield from _label(judge, file, mark)

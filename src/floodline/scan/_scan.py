@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from floodline.errors import ConfigError
+from floodline.scan._audit import Audited, audit
 from floodline.scan._comments import Comment, Problem, answered, comments
 from floodline.scan._files import Skipped, Source, decoded, sources
 from floodline.scan._finding import LEVELS, LOW, Finding, in_characters
@@ -73,7 +74,7 @@ class Scan:
             if source.path.stat().st_size > MANY_BYTES:
                 raise ValueError(f"larger than {MANY_BYTES} bytes")
             text = decoded(source.path.read_bytes())
-            facts = read(text, source.shown, source.module, is_test=source.is_test)
+            facts = read(text, source.shown, source.module)
         except SyntaxError as error:
             at = f" in line {error.lineno}" if error.lineno else ""
             self._skipped.append(Skipped(source.shown, f"syntax error{at}: {error.msg}"))
@@ -141,6 +142,10 @@ class Scan:
             if finding.symbol in made:
                 places[finding.fingerprint].append(made[finding.symbol])
         return places
+
+    def audit(self) -> list[Audited]:
+        """List every container whose keys have no end, with its ways out; the safe ones too."""
+        return audit(self.program, self.judge, self.report().findings)
 
     def silence(self, name: str) -> list[str]:
         """Explain what is known about every container whose qualified name ends in `name`."""

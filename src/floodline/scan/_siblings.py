@@ -26,7 +26,7 @@ def siblings(program: Program, judge: Judge) -> Iterator[Finding]:
     for family in families.values():
         for left in family:
             for dropped in family:
-                if left is not dropped and not left.file.is_test:
+                if left is not dropped:
                     yield from _left_behind(program, judge, left, dropped)
 
 
@@ -50,7 +50,7 @@ def _functions(held: Held, verb: str) -> set[tuple[str, str]]:
     return {
         (f"{file.module}:{change.function}", change.key_text if verb == "grow" else "")
         for file, change in held.changes
-        if change.verb == verb and not change.depth and not file.is_test
+        if change.verb == verb and not change.depth
     }
 
 
@@ -59,7 +59,6 @@ def _drops(held: Held) -> list[Drop]:
         (file, change)
         for file, change in held.changes
         if change.op in DROPS and change.verb == "shrink" and change.key_text and not change.depth
-        and not file.is_test
     ]  # fmt: skip
 
 
