@@ -72,6 +72,8 @@ PUBLIC = {
         "Close",
         "Expectations",
         "Feeder",
+        "Live",
+        "LiveAnswer",
         "Place",
         "Retainer",
         "Series",

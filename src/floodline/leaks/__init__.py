@@ -9,6 +9,8 @@ from floodline.leaks._candidates import Candidate, Candidates, find_candidates
 from floodline.leaks._feed import Feeder, Watch
 from floodline.leaks._gone import Expectations, Watchlist, check_gone, expect_gone
 from floodline.leaks._inspect import Close, look_closer, merge
+from floodline.leaks._live import Live
+from floodline.leaks._live_answer import LiveAnswer
 from floodline.leaks._roots import survey
 from floodline.leaks._series import Series
 from floodline.leaks._slots import Slots
@@ -25,6 +27,8 @@ __all__ = [
     "Close",
     "Expectations",
     "Feeder",
+    "Live",
+    "LiveAnswer",
     "Place",
     "Retainer",
     "Series",

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Protocol
 
-from floodline.leaks._series import Series
-from floodline.leaks._slots import Slot
+from floodline.leaks._slots import Slot, Slots
 from floodline.leaks._trend import FLAT, Trend, trend
 
 MAX_CANDIDATES = 12
 _LEAST = {"length": 8, "count": 8, "text": 256}
+
+
+class Figures(Protocol):
+    """What slots measured over rounds or seconds: the series of a soak, or live tracks."""
+
+    slots: Slots
+
+    def changed(self) -> list[int]:
+        """Return the indices of the slots that were not always the same."""
+
+    def at(self, index: int) -> Sequence[float]:
+        """Return when a slot was measured."""
+
+    def column(self, index: int, column: str) -> list[int]:
+        """Return one figure of a slot at these times."""
+
+    def last(self, index: int, column: str) -> int:
+        """Return the newest figure of a slot."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -33,10 +51,13 @@ class Candidates:
     rising: list[Candidate]
 
 
-def find_candidates(series: Series) -> Candidates:
-    """Judge each slot that changed, most bytes first, the names of the program before others."""
+def find_candidates(series: Figures, *, tests: int | None = None) -> Candidates:
+    """Judge each slot that changed, most bytes first, the names of the program before others.
+
+    `tests` is how many are judged together, if they are more than these.
+    """
     changed = series.changed()
-    tests = max(1, len(changed))
+    tests = max(1, tests or len(changed))
     below = _bytes_below(series, changed)
     counts = {index: _judge(series, index, "count", tests) for index in changed}
     found: list[Candidate] = []
@@ -52,11 +73,11 @@ def find_candidates(series: Series) -> Candidates:
     )
 
 
-def _judge(series: Series, index: int, column: str, tests: int) -> Trend:
-    return trend(series.rounds, series.column(index, column), tests=tests)
+def _judge(series: Figures, index: int, column: str, tests: int) -> Trend:
+    return trend(series.at(index), series.column(index, column), tests=tests)
 
 
-def _explained(series: Series, index: int, column: str, count: Trend) -> bool:
+def _explained(series: Figures, index: int, column: str, count: Trend) -> bool:
     """Tell whether there is only more of it because there are more holders of the same kind."""
     if count.kind == "flat":
         return False
@@ -67,7 +88,7 @@ def _explained(series: Series, index: int, column: str, count: Trend) -> bool:
 
 
 def _chains(
-    series: Series, counts: dict[int, Trend], below: dict[int, float], known: set[int]
+    series: Figures, counts: dict[int, Trend], below: dict[int, float], known: set[int]
 ) -> Iterable[Candidate]:
     """Find objects that grow in number below a slot that does not: links of a chain, hooks."""
     for index, count in counts.items():
@@ -80,18 +101,18 @@ def _chains(
 
 
 def _candidate(
-    series: Series, index: int, column: str, figures: Trend, below: dict[int, float]
+    series: Figures, index: int, column: str, figures: Trend, below: dict[int, float]
 ) -> Candidate:
     slot, size = series.slots.all[index], series.last(index, column)
     return Candidate(slot, column, figures, below.get(index, 0.0), size)
 
 
-def _bytes_below(series: Series, changed: list[int]) -> dict[int, float]:
+def _bytes_below(series: Figures, changed: list[int]) -> dict[int, float]:
     """Return how many bytes a round each slot gained, with all that hangs below it."""
     below: dict[int, float] = {}
-    rounds = series.rounds
-    span = max(1, median(rounds[-3:]) - median(rounds[:3]))
     for index in changed:
+        rounds = series.at(index)
+        span = max(1, median(rounds[-3:]) - median(rounds[:3]))
         values = series.column(index, "bytes")
         gain = (median(values[-3:]) - median(values[:3])) / span
         at: Slot | None = series.slots.all[index]

@@ -6,7 +6,9 @@ import sys
 import types
 from typing import Any
 
+READS_RUNNING = sys.version_info >= (3, 13)  # without pinning what the program drops
 _OPTIMIZED = 0x1  # a function's frame, whose `f_locals` is a copy
+_OWN = tuple(f"floodline.{part}" for part in ("leaks", "soak", "pytest_plugin", "recorder"))
 
 
 def code_label(code: types.CodeType, names: dict[str, Any]) -> str:
@@ -23,7 +25,7 @@ def read_locals(frame: types.FrameType) -> dict[str, Any]:
     """
     if not frame.f_code.co_flags & _OPTIMIZED:
         return {}
-    if sys.version_info >= (3, 13):  # pragma: no cover  # seen only there
+    if READS_RUNNING:  # pragma: no cover  # seen only there
         return dict(frame.f_locals)
     held = frame.f_locals
     found = dict(held)
@@ -40,4 +42,21 @@ def is_ours(frame: types.FrameType) -> bool:
 
 def own_module(name: str) -> bool:
     """Tell whether a module belongs to the engine, whose growth is not the program's."""
-    return name.startswith(("floodline.leaks", "floodline.soak", "floodline.pytest_plugin"))
+    return name.startswith(_OWN)
+
+
+def running_frames() -> list[types.FrameType]:
+    """Return the frames that run now, but for those of the engine."""
+    found = []
+    for top in sys._current_frames().values():
+        frame: types.FrameType | None = top
+        while frame is not None:
+            if not is_ours(frame):
+                found.append(frame)
+            frame = frame.f_back
+    return found
+
+
+def frames_of(label: str) -> list[types.FrameType]:
+    """Return the running frames of a function."""
+    return [f for f in running_frames() if code_label(f.f_code, f.f_globals) == label]

@@ -24,7 +24,9 @@ from floodline.leaks._anatomy import (
 from floodline.leaks._candidates import Candidate
 from floodline.leaks._feed import Watch
 from floodline.leaks._frames import code_label
+from floodline.leaks._live_items import some
 from floodline.leaks._naming import isinstance_of_type, last_name, module_of, owner_of
+from floodline.leaks._outline import MISSING, Outline
 from floodline.leaks._roots import HELD_BY_C, survey
 from floodline.leaks._slots import Slot, Slots, shorten
 from floodline.leaks._source import caps
@@ -38,9 +40,11 @@ _maxlen: Callable[[Any], int | None] = vars(deque)["maxlen"].__get__
 class Close:
     """A candidate with its objects: for naming, for the watch on its length, for its cap."""
 
-    def __init__(self, one: Candidate, held: list[Held], heads: list[Held]) -> None:
-        self.one, self.held = one, held
-        self.head = one.slot.head() if one.column != "count" else _chain_head(one.slot)
+    def __init__(
+        self, one: Candidate, held: list[Held], heads: list[Held], *, most: int | None = None
+    ) -> None:
+        self.one, self.held, self._most = one, held, most
+        self.head = one.slot.head() if one.column != "count" else chain_head(one.slot)
         self.heads = heads or held
         self.owner, self.defined_in = owner_of(self.head, self.heads)
         if one.slot.label == HELD_BY_C:
@@ -72,13 +76,17 @@ class Close:
         kinds: Counter[str] = Counter()
         for held in self.held:
             kinds.update(label_of(type(o)).rpartition(".")[2] for o in self.items_of(held.value))
-        return ", ".join(f"{name} ×{count}" for name, count in kinds.most_common(2))
+        seen, of = sum(kinds.values()), sum(_length(held.value) for held in self.held)
+        part = f" (of {seen} looked at)" if self._most is not None and 0 < seen < of else ""
+        return ", ".join(f"{name} ×{count}" for name, count in kinds.most_common(2)) + part
 
     def items_of(self, value: Any) -> Iterable[Any]:
         """Return what one object of the slot holds."""
         if self.one.column == "count":
             return [value]
         plan = Anatomy(type(value))
+        if self._most is not None and _length(value) > self._most:
+            return some(value, plan.base, _length(value), self._most)
         if plan.kind == "cache":
             inner = [o for o in gc.get_referents(value) if type(o) is dict]
             return [o for d in inner if "__wrapped__" not in d for o in dict.values(d)]
@@ -127,7 +135,8 @@ class Close:
         return (max(numbers) * max(1, len(self.held)) if numbers else None), True
 
 
-def _chain_head(slot: Slot) -> Slot:
+def chain_head(slot: Slot) -> Slot:
+    """Return the named slot that the links of a chain hang from."""
     at = slot
     while at.parent and (at.parent.anchor, at.parent.label) == (slot.anchor, slot.label):
         at = at.parent
@@ -189,13 +198,22 @@ def _number(limit: ast.expr, holder: Any, module: str | None) -> int | None:
     if isinstance(limit, ast.Constant):
         value = limit.value
     elif isinstance(limit, ast.Attribute):
-        value = dict.get(_namespace(holder) or {}, limit.attr)
+        value = _attribute(holder, limit.attr)
         if value is None:
             spaces = map(names_of_type, mro_of(type(holder)))
             value = next((names[limit.attr] for names in spaces if limit.attr in names), None)
     elif isinstance(limit, ast.Name) and module:
         value = dict.get(names_of_module(sys.modules[module]), limit.id)
     return value if type(value) is int else None
+
+
+def _attribute(holder: Any, name: str) -> Any:
+    """Return an attribute of an instance or a module; no `__dict__` is made by asking."""
+    plan = Outline(type(holder))
+    if plan.kind == "module":
+        return dict.get(names_of_module(holder), name)
+    value = plan.attribute(holder, name)
+    return None if value is MISSING else value
 
 
 def _hook_name(held: list[Held]) -> str:
@@ -208,11 +226,11 @@ def _hook_name(held: list[Held]) -> str:
 def look_closer(slots: Slots, found: list[Candidate], *, own: Iterable[Any] = ()) -> list[Close]:
     """Walk once more and keep the objects of these candidates; merge those of one owner."""
     keys = {c.slot.key for c in found} | {c.slot.head().key for c in found}
-    keys |= {_chain_head(c.slot).key for c in found if c.column == "count"}
+    keys |= {chain_head(c.slot).key for c in found if c.column == "count"}
     walk = survey(slots, own=own, capture=frozenset(keys))
     close: list[Close] = []
     for one in found:
-        head = one.slot.head() if one.column != "count" else _chain_head(one.slot)
+        head = one.slot.head() if one.column != "count" else chain_head(one.slot)
         held, heads = (walk.captured.get(key, []) for key in (one.slot.key, head.key))
         close.append(Close(one, held, heads))
     return close

@@ -18,6 +18,8 @@ PROCESS = (
 class Series:
     """The samples of a run; their memory grows with what changes, in flat arrays."""
 
+    unit = "round"
+
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
         self._process = {name: array("q") for name in PROCESS}
@@ -74,6 +76,10 @@ class Series:
     def changed(self) -> list[int]:
         """Return the indices of the slots that were not always the same."""
         return list(self._changes)
+
+    def at(self, _: int) -> list[int]:
+        """Return the rounds of the samples, the same for each slot."""
+        return self.rounds
 
     def last(self, index: int, column: str) -> int:
         """Return the newest figure of a slot."""

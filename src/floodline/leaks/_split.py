@@ -49,9 +49,13 @@ def _mallinfo2() -> Callable[[], tuple[int, int, int]] | None:
     return read
 
 
-def read_split() -> Split:
-    """Measure now."""
+def read_malloc() -> tuple[int, int, int]:
+    """Return the bytes of malloc in use, free but held, and mapped; 0 where it cannot tell."""
     ask = _mallinfo2()
-    used, free, mapped = ask() if ask else (0, 0, 0)
+    return ask() if ask else (0, 0, 0)
+
+
+def read_split() -> Split:
+    """Measure now; the arenas are printed to stderr, so it is not for a live server."""
     blocks = sys.getallocatedblocks()
-    return Split(rss(), blocks, used, free, mapped, arena_bytes() or 0)
+    return Split(rss(), blocks, *read_malloc(), arena_bytes() or 0)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol
 
 from floodline._units import format_size
-from floodline.leaks._series import Series
 from floodline.leaks._suspect import Suspect
 from floodline.leaks._trend import LEAST_SAMPLES, Trend, trend
 
@@ -21,6 +22,21 @@ NATIVE_STEP = "run it under memray with --native to see which C call allocates"
 FRAGMENT_STEP = "try MALLOC_ARENA_MAX=2, jemalloc, or malloc_trim at quiet times"
 
 
+class Figures(Protocol):
+    """What the whole process measured over rounds or seconds."""
+
+    unit: str  # "round" or "second"
+
+    def __len__(self) -> int: ...
+
+    @property
+    def rounds(self) -> Sequence[float]:
+        """When each sample was taken."""
+
+    def process(self, name: str) -> list[int]:
+        """Return one figure, one a sample."""
+
+
 @dataclass(slots=True, frozen=True)
 class Verdict:
     """The answer, where it grows, and for undecided what more is needed."""
@@ -31,50 +47,55 @@ class Verdict:
     why: str | None = None
 
 
-def decide(series: Series, growing: list[Suspect], rising: list[Suspect]) -> Verdict:
+def decide(series: Figures, growing: list[Suspect], rising: list[Suspect]) -> Verdict:
     """Judge the whole run; every reason against *bounded* is asked in turn."""
-    total = series.rounds[-1] if len(series) else 0
+    total, unit = _total(series), series.unit
     if len(series) < LEAST_SAMPLES:
-        return Verdict("undecided", "unknown", max(40, 4 * total), "too few rounds to tell")
+        return Verdict("undecided", "unknown", max(40, 4 * total), f"too few {unit}s to tell")
     sure = [one for one in growing if not _may_fill(one)]
     if sure:
         return Verdict("growing", "python")
     if growing:
-        return _filling(growing[0], total)
-    return _unnamed(series) or _native(series, total) or _unsure(rising, total)
+        return _filling(growing[0], total, unit)
+    return _unnamed(series) or _native(series, total) or _unsure(rising, total, unit)
+
+
+def _total(series: Figures) -> int:
+    return round(series.rounds[-1]) if len(series) else 0
 
 
 def _may_fill(one: Suspect) -> bool:
     return one.capped and (one.cap is None or one.len <= one.cap * 1.05)
 
 
-def _filling(one: Suspect, total: int) -> Verdict:
+def _filling(one: Suspect, total: int, unit: str) -> Verdict:
     if one.cap is None:
         why = f"{one.owner} grows, and its code removes above a limit that was not reached"
         return Verdict("undecided", "python", 4 * total, why)
     left = max(1, round((one.cap - one.len) / max(one.per_round, 1e-9)))
-    why = f"{one.owner} grows to a cap: full at {one.cap} in about {left} rounds"
+    why = f"{one.owner} grows to a cap: full at {one.cap} in about {left} {unit}s"
     return Verdict("undecided", "python", total + 2 * left, why)
 
 
-def _trend(series: Series, name: str) -> Trend:
+def _trend(series: Figures, name: str) -> Trend:
     return trend(series.rounds, series.process(name), tests=len(series))
 
 
-def _unnamed(series: Series) -> Verdict | None:
+def _unnamed(series: Figures) -> Verdict | None:
     """Find growth of Python objects that no named slot shows."""
-    total = series.rounds[-1]
+    total, unit = _total(series), series.unit
     found = _trend(series, "objects")
     if found.kind == "growing" and found.rate >= LEAST_OBJECTS:
-        return Verdict("growing", "python", total, f"{found.rate:.1f} more objects a round; {HOOK}")
+        why = f"{found.rate:.1f} more objects a {unit}; {HOOK}"
+        return Verdict("growing", "python", total, why)
     found = _trend(series, "blocks")
     if found.kind == "growing" and found.rate >= LEAST_BLOCKS:
-        why = f"{found.rate:.1f} more blocks of Python's allocator a round; {HOOK}"
+        why = f"{found.rate:.1f} more blocks of Python's allocator a {unit}; {HOOK}"
         return Verdict("undecided", "python", 3 * total, why)
     return None
 
 
-def _native(series: Series, total: int) -> Verdict | None:
+def _native(series: Figures, total: int) -> Verdict | None:
     """Find memory that the process holds while its Python objects stay."""
     used = [a + b for a, b in _pairs(series, "malloc_used", "malloc_mapped")]
     native = trend(series.rounds, used, tests=len(series))
@@ -86,7 +107,8 @@ def _native(series: Series, total: int) -> Verdict | None:
     climbs = free.kind != "flat" or _climbs(series.process("malloc_free"))
     dwarfed = held and climbs and free.gain >= DWARFS * native.gain
     if native.kind == "growing" and native.rate >= LEAST_NATIVE and not dwarfed:
-        why = f"malloc holds {format_size(native.rate)} more each round while Python objects stay"
+        more = f"{format_size(native.rate)} more each {series.unit}"
+        why = f"malloc holds {more} while Python objects stay"
         return Verdict("growing", "native", total, f"{why}; {NATIVE_STEP}")
     if held:
         return Verdict("undecided", "fragmentation", 2 * total, _held(resident, "malloc"))
@@ -102,7 +124,7 @@ def _native(series: Series, total: int) -> Verdict | None:
         why = f"{grown}: mapped outside malloc; look at /proc/PID/smaps, and {NATIVE_STEP}"
         sure = resident.kind == "growing"
         return Verdict("growing" if sure else "undecided", "native", 2 * total, why)
-    return Verdict("undecided", "unknown", 2 * total, f"{grown}; run more rounds")
+    return Verdict("undecided", "unknown", 2 * total, f"{grown}; run more {series.unit}s")
 
 
 def _climbs(values: list[int]) -> bool:
@@ -118,18 +140,18 @@ def _held(resident: Trend, holder: str) -> str:
     return f"{rose}: free, but held by {holder}; {FRAGMENT_STEP}"
 
 
-def _arena_gain(series: Series) -> float:
+def _arena_gain(series: Figures) -> float:
     arenas = _trend(series, "arenas")
     return arenas.gain if arenas.kind != "flat" or _climbs(series.process("arenas")) else 0.0
 
 
-def _pairs(series: Series, one: str, other: str) -> zip[tuple[int, int]]:
+def _pairs(series: Figures, one: str, other: str) -> zip[tuple[int, int]]:
     return zip(series.process(one), series.process(other), strict=True)
 
 
-def _unsure(rising: list[Suspect], total: int) -> Verdict:
+def _unsure(rising: list[Suspect], total: int, unit: str) -> Verdict:
     if not rising:
         return Verdict("bounded")
     first = rising[0]
-    why = f"{first.owner} rose by {first.per_round:g} a round, not steadily enough to tell"
+    why = f"{first.owner} rose by {first.per_round:g} a {unit}, not steadily enough to tell"
     return Verdict("undecided", "python", 3 * total, why)

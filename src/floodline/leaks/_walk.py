@@ -89,7 +89,10 @@ class Walk:
         if self._capture and slot.key in self._capture:
             self._keep(obj, slot)
         if plan.kind != "text" or plan.dict_of:
-            self._queue.append((obj, slot))
+            self._later(obj, slot)
+
+    def _later(self, obj: Any, slot: Slot) -> None:
+        self._queue.append((obj, slot))
 
     def run(self) -> None:
         """Look into all that was pushed, nearest first."""
@@ -196,10 +199,9 @@ class Walk:
         for name, value in list(dict.items(names)):
             if name in _DULL or derives(type(value), types.ModuleType) or type(name) is not str:
                 continue
-            child = self.slots.child(slot, label, "." + name)
             if type(value) is contextvars.ContextVar:
-                self._variables[id(value)] = child
-            self.push(value, child)
+                self._variables[id(value)] = self.slots.child(slot, label, "." + name)
+            self._named(value, slot, label, "." + name)
 
     def _type(self, obj: Any, slot: Slot, _: Anatomy) -> None:
         label = label_of(obj)

@@ -1,0 +1,188 @@
+"""Watching a running server for what grows: about a millisecond of work now and then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from floodline.errors import ConfigError
+from floodline.leaks._live_answer import LiveAnswer
+from floodline.leaks._live_judge import Judge
+from floodline.leaks._live_place import Places
+from floodline.leaks._live_process import Sampler
+from floodline.leaks._live_roots import Begin, roots
+from floodline.leaks._live_tick import Ticks
+from floodline.leaks._live_tracks import Tracks
+from floodline.leaks._live_walk import Anchors, SlicedWalk
+from floodline.leaks._outline import Outlines
+from floodline.leaks._slots import Slots
+
+SLICE = 0.001  # seconds of processor time a step
+TICK = 1.0  # seconds between two readings of the watched slots, at least
+REST = 5.0  # seconds between two walks, at least
+LIMIT_EVERY = 1.0
+MARGIN = 0.1  # of the memory limit, which the watch does not touch
+LONGEST = 1.0  # seconds until the next step, at most
+Limit = Callable[[], tuple[int, int | None]]
+
+
+class Live:
+    """Finds what grows in this process; call `step()` when it asks for it, from one thread.
+
+    `budget` is the share of one processor that it may take. `limit` returns the resident bytes and
+    the memory limit (None: there is none); above nine tenths of it the watch stops until there is
+    room again. What a fork inherited is looked at only if `inherited` is true.
+    """
+
+    def __init__(
+        self,
+        *,
+        budget: float = 0.01,
+        clock: Callable[[], float] = time.monotonic,
+        cpu: Callable[[], float] = time.thread_time,
+        limit: Limit | None = None,
+        inherited: bool = False,
+    ) -> None:
+        if not 0 < budget <= 1:
+            raise ConfigError(f"budget={budget!r} must be above 0 and at most 1; try 0.01")
+        self._budget, self._clock, self._cpu, self._limit = budget, clock, cpu, limit
+        self._inherited = inherited
+        self._began = clock()
+        self._slots = Slots()
+        self._outlines = Outlines()
+        self._anchors: Anchors = {}  # floodline: bounded[MAX_ROOTS in _live_walk]
+        self._places = Places(self._outlines, self._anchors)
+        self._tracks = Tracks(self._slots)
+        self._walked = Tracks(self._slots)
+        self._ticks = Ticks(self._tracks, self._places, self._outlines)
+        self._sampler = Sampler()
+        self._judge = Judge(self._tracks, self._walked, self._places, self._sampler.process)
+        self._walk: SlicedWalk | None = None
+        self._roots: Iterator[Begin] = iter(())
+        self._before: SlicedWalk | None = None
+        self._before_at = 0.0
+        self._compared = 0
+        self._cost = self._tick_cost = self._walk_seconds = 0.0
+        self._walk_began = self._next_walk = self._next_tick = self._next_limit = 0.0
+        self._walks = self._objects = 0
+        self._short = False
+
+    def step(self) -> float:
+        """Work for about a millisecond; return the seconds until the next call is wanted."""
+        began, cpu = self._cpu(), self._cpu
+        now = self._now()
+        idle = 0.0
+        if self._memory_is_short(now):
+            idle = LONGEST
+        else:
+            idle = self._work(lambda: cpu() - began >= SLICE, now)
+        spent = max(0.0, cpu() - began)
+        self._cost += spent
+        return max(idle, spent / self._budget - spent)
+
+    def answer(self) -> LiveAnswer:
+        """Return what is known now; it is put together from finished parts."""
+        return self._judge.answer(
+            watched=self._now(),
+            objects=self._objects,
+            walks=self._walks,
+            expected=self._expected(),
+            cost=self._cost,
+            blind=self._blind_spots(),
+        )
+
+    def _now(self) -> float:
+        return self._clock() - self._began
+
+    def _memory_is_short(self, now: float) -> bool:
+        if self._limit is not None and now >= self._next_limit:
+            self._next_limit = now + LIMIT_EVERY
+            resident, limit = self._limit()
+            self._short = limit is not None and limit - resident < limit * MARGIN
+            if self._short:  # what a walk has met takes memory too
+                self._walk = None
+        return self._short
+
+    def _work(self, due: Callable[[], bool], now: float) -> float:
+        """Do the most urgent thing; return for how long there is nothing to do."""
+        self._sampler.sample(now)
+        if self._ticks.busy or now >= self._next_tick:
+            self._tick(due, now)
+        elif self._judge.due(now):
+            self._judge.work(now)
+        elif self._walk is not None or now >= self._next_walk:
+            self._advance(due, now)
+        else:
+            return max(0.0, min(LONGEST, self._next_walk - now, self._next_tick - now))
+        return 0.0
+
+    def _tick(self, due: Callable[[], bool], now: float) -> None:
+        if not self._ticks.busy:
+            self._tick_cost = 0.0
+            self._ticks.begin()
+        began = self._cpu()
+        self._ticks.advance(due, self._now)
+        self._tick_cost += self._cpu() - began
+        # ticks may take a third of the budget, the rest is for the walk
+        self._next_tick = now + max(TICK, 3 * self._tick_cost / self._budget)
+        if not self._ticks.busy:
+            self._judge.ask(now)
+
+    def _advance(self, due: Callable[[], bool], now: float) -> None:
+        walk = self._walk
+        if walk is None:
+            self._outlines.refresh()
+            walk = self._walk = SlicedWalk(self._slots, self._outlines, self._anchors)
+            self._roots, self._walk_began, self._compared = roots(), now, 0
+        while not due():
+            if not walk.done:
+                walk.advance(due)
+            elif not self._begin_next(walk):
+                self._compare(walk, due, now)
+                break
+        while walk.containers:
+            self._ticks.watch(walk.containers.pop())
+
+    def _begin_next(self, walk: SlicedWalk) -> bool:
+        begin = next(self._roots, None)
+        if begin is not None:
+            begin(walk)
+        return begin is not None
+
+    def _compare(self, walk: SlicedWalk, due: Callable[[], bool], now: float) -> None:
+        """Take up the slots that changed since the walk before; it takes several steps too."""
+        before, size = self._before, len(walk.count)
+        while self._compared < size and not due():
+            for index in range(self._compared, min(size, self._compared + 500)):
+                row = walk.row(index)
+                old = before.row(index) if before else row
+                if row != old or index in self._walked.by_index:
+                    self._changed(index, now, row, old)
+            self._compared += 500
+        if self._compared >= size:
+            self._end(walk, now)
+
+    def _changed(self, index: int, now: float, row: Any, old: Any) -> None:
+        if index not in self._walked.by_index:
+            self._walked.add(index, self._before_at, old)
+        self._walked.add(index, now, row)
+        if row[1] > old[1] or row[2] > old[2]:
+            self._ticks.watch(index)
+
+    def _end(self, walk: SlicedWalk, now: float) -> None:
+        self._walks += 1
+        self._objects = walk.objects
+        self._walk_seconds = now - self._walk_began
+        self._before_at = now
+        self._judge.walked(walk)
+        walk.forget()
+        self._before, self._walk = walk, None
+        self._next_walk = now + max(REST, self._walk_seconds / 4)
+
+    def _expected(self) -> float:
+        """Return in how many seconds a verdict can be expected."""
+        return 0.0
+
+    def _blind_spots(self) -> tuple[str, ...]:
+        return ()

@@ -1,0 +1,82 @@
+"""The cheap part between walks: reading how long the watched slots are now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from floodline.leaks._anatomy import LruWrapper, size_of
+from floodline.leaks._live_place import Places
+from floodline.leaks._live_tracks import Row, Tracks
+from floodline.leaks._outline import Outlines
+from floodline.leaks._slots import Slot
+
+MAX_WATCHED = 5_000
+QUIET = 6  # readings without a change, after which only a walk looks again
+LOST = 3  # readings that find nothing
+
+
+class Ticks:
+    """Reads the watched slots round after round, and forgets those that do not change."""
+
+    def __init__(self, tracks: Tracks, places: Places, outlines: Outlines) -> None:
+        self._tracks, self._places, self._outlines = tracks, places, outlines
+        self._watched: dict[int, int] = {}  # floodline: bounded[MAX_WATCHED]
+        self._todo: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._watched)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a round of readings has begun and not ended."""
+        return bool(self._todo)
+
+    def watch(self, index: int) -> None:
+        """Read a slot from now on."""
+        if index not in self._watched and len(self._watched) < MAX_WATCHED:
+            self._watched[index] = 0
+
+    def begin(self) -> None:
+        """Begin a round of readings."""
+        self._todo = list(self._watched)
+
+    def advance(self, due: Callable[[], bool], now: Callable[[], float]) -> None:
+        """Read on until `due` says so."""
+        while self._todo and not due():
+            index = self._todo.pop()
+            row = self._read(self._tracks.slots.all[index])
+            if row is None:
+                self._miss(index)
+                continue
+            self._watched[index] = 0
+            self._tracks.add(index, now(), row)
+            track = self._tracks.by_index.get(index)
+            if track is None or track.quiet >= QUIET:
+                self._forget(index)
+
+    def _miss(self, index: int) -> None:
+        self._watched[index] += 1
+        if self._watched[index] >= LOST:
+            self._forget(index)
+
+    def _forget(self, index: int) -> None:
+        del self._watched[index]
+        track = self._tracks.by_index.get(index)
+        if track is not None and not track.changes:
+            del self._tracks.by_index[index]
+
+    def _read(self, slot: Slot) -> Row | None:
+        """Return the figures of a slot as a walk counts them, None if it is not found."""
+        count = length = text = size = 0
+        for held in self._places.held(slot):
+            value = held.value
+            plan = self._outlines.of(type(value))
+            count += 1
+            size += size_of(value, plan.base)
+            if plan.kind == "text":
+                text += plan.length(value) if plan.length else 0
+            elif plan.length is not None:
+                length += plan.length(value)
+            elif plan.kind == "cache":
+                length += LruWrapper.cache_info(value).currsize
+        return (count, length, text, size) if count else None

@@ -1,0 +1,208 @@
+"""What a type is made of, remembered by words alone, so that a class which is dropped can die."""
+
+from __future__ import annotations
+
+import dis
+import gc
+import types
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from floodline.leaks._anatomy import INERT, Anatomy, derives, mro_of, names_of_type
+from floodline.leaks._frames import own_module
+
+MISSING: Any = type("Missing", (), {})()
+MAX_NAMES = 120
+MAX_OUTLINES = 20_000
+_STORE, _EXTEND = dis.opmap["STORE_ATTR"], dis.opmap["EXTENDED_ARG"]
+
+
+class Outline:
+    """The anatomy of a type without a reference to it: its slots and attributes by name."""
+
+    __slots__ = (
+        *("base", "dict_of", "generic", "hidden", "kind", "label", "length", "local"),
+        *("names", "own", "ref", "slots"),
+    )
+
+    def __init__(self, kind: type) -> None:
+        plan = Anatomy(kind)
+        self.ref = weakref.ref(kind)
+        self.base, self.kind, self.label, self.length = (
+            plan.base, plan.kind, plan.label, plan.length,
+        )  # fmt: skip
+        self.local, self.hidden = plan.local, plan.hidden
+        self.dict_of = plan.dict_of is not None
+        self.own = own_module(plan.label)
+        mro = mro_of(kind)
+        self.slots = tuple(_slots(mro)) if plan.slots else ()
+        # a type that answers for its attributes itself is passed by
+        self.generic = not any(
+            name in names_of_type(base)
+            for base in mro
+            if base is not object
+            for name in ("__getattr__", "__getattribute__")
+        )
+        self.names = tuple(_stored_names(mro)) if self.dict_of and plan.kind != "module" else ()
+
+    def slot_values(self, obj: Any) -> list[tuple[str, Any]]:
+        """Return what the `__slots__` of an object hold."""
+        mro = mro_of(type(obj))
+        found = []
+        for index, name in self.slots:
+            value = _slot(mro, index, name, obj)
+            if id(type(value)) not in INERT:
+                found.append((name, value))
+        return found
+
+    def attribute(self, obj: Any, name: str) -> Any:
+        """Return an attribute in the object itself; its `__dict__` is not made by asking."""
+        if self.slots:
+            mro = mro_of(type(obj))
+            for index, slot in self.slots:
+                if slot == name:
+                    return _slot(mro, index, name, obj)
+        if not self.dict_of or not _is_plain(mro_of(type(obj)), name):
+            return MISSING
+        return self._get(obj, name)
+
+    def _get(self, obj: Any, name: str) -> Any:
+        if self.generic:
+            return getattr(obj, name, MISSING)
+        try:
+            return object.__getattribute__(obj, name)
+        except AttributeError:
+            return MISSING
+
+    def attributes(self, obj: Any) -> list[tuple[str, Any]]:
+        """Return the named attributes that hold something, those of `__slots__` first."""
+        found = self.slot_values(obj) if self.slots else []
+        if self.generic:
+            for name in self.names:
+                value = getattr(obj, name, MISSING)
+                if id(type(value)) not in INERT and value is not MISSING:
+                    found.append((name, value))
+        else:
+            for name in self.names:
+                value = self._get(obj, name)
+                if id(type(value)) not in INERT and value is not MISSING:
+                    found.append((name, value))
+        return found
+
+    def rest(self, obj: Any, named: list[tuple[str, Any]]) -> tuple[Any, list[Any]]:
+        """Return the `__dict__` if there is one already, and what has no known name."""
+        known = {id(value) for _, value in named}
+        names, rest = None, []
+        for value in gc.get_referents(obj):
+            if id(type(value)) in INERT or id(value) in known or value is type(obj):
+                continue
+            if names is None and type(value) is dict and self._is_namespace(obj, value):
+                names = value
+            else:
+                rest.append(value)
+        return names, rest
+
+    def _is_namespace(self, obj: Any, names: Any) -> bool:
+        if not self.dict_of:
+            return False
+        try:
+            name = next(iter(names), None)
+        except RuntimeError:  # another thread changed it meanwhile
+            return False
+        if type(name) is not str or not _is_plain(mro_of(type(obj)), name):
+            return False
+        value = dict.get(names, name, MISSING)
+        return value is not MISSING and self._get(obj, name) is value
+
+
+class Outlines:
+    """The outlines of all types met, each for as long as its type lives."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, Outline] = {}  # floodline: bounded[MAX_OUTLINES, then begun anew]
+
+    def of(self, kind: type) -> Outline:
+        """Return the outline of a type."""
+        known = self._by_id.get(id(kind))
+        if known is None or known.ref() is not kind:
+            if len(self._by_id) >= MAX_OUTLINES:
+                self._by_id.clear()
+            known = self._by_id[id(kind)] = Outline(kind)
+        return known
+
+    def refresh(self) -> None:
+        """Forget the types that have died."""
+        dead = [key for key, known in self._by_id.items() if known.ref() is None]
+        for key in dead:
+            del self._by_id[key]
+
+
+def _slots(mro: tuple[type, ...]) -> Iterator[tuple[int, str]]:
+    for index, base in enumerate(mro):
+        for name, value in list(names_of_type(base).items()):
+            if type(value) is types.MemberDescriptorType and type(name) is str:
+                flags: int = type.__dict__["__flags__"].__get__(base)
+                if flags & (1 << 9):
+                    yield index, name
+
+
+def _slot(mro: tuple[type, ...], index: int, name: str, obj: Any) -> Any:
+    descriptor = names_of_type(mro[index]).get(name) if index < len(mro) else None
+    if type(descriptor) is not types.MemberDescriptorType:
+        return MISSING
+    try:
+        return descriptor.__get__(obj)
+    except (AttributeError, TypeError):  # never assigned
+        return MISSING
+
+
+def _is_plain(mro: tuple[type, ...], name: str) -> bool:
+    """Tell whether no descriptor of a class would answer for this name."""
+    for base in mro:
+        names = names_of_type(base)
+        if name in names:
+            kinds = mro_of(type(names[name]))
+            return not any("__get__" in names_of_type(one) for one in kinds)
+    return True
+
+
+def _stored_names(mro: tuple[type, ...]) -> list[str]:
+    """Return the attributes that the code and the annotations of a class speak of."""
+    found: dict[str, None] = {}
+    for base in mro:
+        names = names_of_type(base)
+        for value in list(names.values()):
+            for code in _codes(value):
+                found.update(dict.fromkeys(_stores(code)))
+        noted = names.get("__annotations__")
+        if type(noted) is dict:
+            found.update(dict.fromkeys(name for name in list(noted) if type(name) is str))
+    return [name for name in list(found)[: 4 * MAX_NAMES] if _is_plain(mro, name)][:MAX_NAMES]
+
+
+def _codes(value: Any) -> Iterator[types.CodeType]:
+    if type(value) is staticmethod or type(value) is classmethod:
+        value = value.__func__
+    if type(value) is property:
+        value = value.fget
+    if type(value) is types.FunctionType:
+        todo = [value.__code__]
+        while todo:
+            code = todo.pop()
+            yield code
+            todo += [one for one in code.co_consts if type(one) is types.CodeType]
+
+
+def _stores(code: types.CodeType) -> Iterator[str]:
+    extended, words = 0, code.co_code
+    for at in range(0, len(words), 2):
+        argument = words[at + 1] | extended
+        extended = argument << 8 if words[at] == _EXTEND else 0
+        if words[at] == _STORE and argument < len(code.co_names):
+            yield code.co_names[argument]
+
+
+def is_module(obj: Any) -> bool:
+    """Tell whether an object is a module, whatever it says itself."""
+    return derives(type(obj), types.ModuleType)
