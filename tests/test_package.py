@@ -124,7 +124,7 @@ PUBLIC = {
     ],
     "floodline.pytest_plugin": ["SoakWarning"],
     "floodline.recorder": ["Recorder", "Recording", "read_recording", "watch"],
-    "floodline.scan": ["RULES", "Finding", "Proof", "Report", "Rule", "Scan"],
+    "floodline.scan": ["RULES", "Audited", "Finding", "Proof", "Report", "Rule", "Scan"],
     "floodline.sessions": [
         "AsyncSessions",
         "AsyncUse",

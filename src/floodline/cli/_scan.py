@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from floodline import __version__
 from floodline.scan import Report, Scan
 from floodline.scan._baseline import against, known, write
 from floodline.scan._finding import LEVELS
-from floodline.scan._reporters import _github, _json, _sarif, _text
+from floodline.scan._reporters import _audit, _github, _json, _sarif, _text
 from floodline.scan._scan import at_least
 
 FOUND, SKIPPED = 1, 3
@@ -42,6 +43,8 @@ def _codes(text: str | None) -> tuple[str, ...]:
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule.")
 @click.option("--library", is_flag=True,
               help="The code is a library: its public classes may live long.")  # fmt: skip
+@click.option("--audit", is_flag=True,
+              help="List every container with open keys and how entries leave it.")  # fmt: skip
 @click.option("--why-not", metavar="NAME", help="Explain what is known about a container.")
 def command(
     paths: tuple[Path, ...],
@@ -55,6 +58,7 @@ def command(
     write_baseline: bool,
     statistics: bool,
     library: bool,
+    audit: bool,
     why_not: str | None,
 ) -> int:
     """Find containers in source code that only grow.
@@ -63,12 +67,16 @@ def command(
     """
     if write_baseline and baseline is None:
         raise click.UsageError("--write-baseline needs --baseline FILE")
+    if audit and form not in ("text", "json"):
+        raise click.UsageError(f"--audit has no format {form!r}; use text or json")
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
         raise click.UsageError(f"there is no file or folder {missing[0]!r}")
     scan = _scan(paths, library=library)
     if why_not:
         return _explain(scan, why_not)
+    if audit:
+        return _audited(scan, form)
     report = scan.report(select=_codes(select), ignore=_codes(ignore), preview=preview)
     level = min(confidence, fail_on, key=LEVELS.index)
     report = report._replace(
@@ -97,6 +105,24 @@ def _explain(scan: Scan, name: str) -> int:
     return 0
 
 
+def _audited(scan: Scan, form: str) -> int:
+    report, containers = scan.report(), scan.audit()
+    if form == "json":
+        click.echo(_audit.render(containers, report.files, report.skipped, __version__))
+    else:
+        _print(_audit.pieces(containers, report.skipped))
+    return SKIPPED if report.skipped else 0
+
+
+def _print(pieces: Iterable[tuple[str, str]]) -> None:
+    """A terminal gets colours, a pipe the text alone."""
+    if sys.stdout.isatty():
+        console = Console(highlight=False, soft_wrap=True)
+        console.print(Text.assemble(*((text, style) for style, text in pieces)), end="")
+    else:
+        click.echo("".join(text for _, text in pieces), nl=False)
+
+
 def _scan(paths: tuple[Path, ...], *, library: bool) -> Scan:
     if not sys.stderr.isatty():
         return Scan(paths, library=library)
@@ -111,12 +137,7 @@ def _scan(paths: tuple[Path, ...], *, library: bool) -> Scan:
 
 def _show(report: Report, form: str, fail_on: str, *, statistics: bool) -> None:
     if form == "text":
-        styled = [(style, text) for style, text in _text.pieces(report, statistics=statistics)]
-        if sys.stdout.isatty():
-            console = Console(highlight=False, soft_wrap=True)
-            console.print(Text.assemble(*((text, style) for style, text in styled)), end="")
-        else:
-            click.echo("".join(text for _, text in styled), nl=False)
+        _print(_text.pieces(report, statistics=statistics))
         return
     if form == "github":
         rendered = _github.render(report, fail_on)

@@ -21,6 +21,11 @@ HANDLES = {
     "NamedTemporaryFile", "SpooledTemporaryFile", "ZipFile", "mmap",
 }  # fmt: skip
 NO_OBJECTS = ("os.", "self.", "cls.")  # a number, or whatever a method of one's own returns
+# the usual words for a limit that is given to a container where it is made
+LIMITS = {
+    "max_items", "maxsize", "max_size", "max_entries", "max_bytes", "capacity", "max_sessions",
+    "ttl", "idle", "max_age", "maxlen",
+}  # fmt: skip
 QUEUES = {"Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue"}
 # a client is known by the end of its name and by what it is asked to do
 CLIENTS = (
@@ -97,8 +102,11 @@ def keeps(scope: Scope, ref: str, target: ast.expr, value: ast.Call) -> Iterator
     if name in HANDLES and ref[:2] != "l:" and not dotted(value.func).startswith(NO_OBJECTS):
         kind = "item" if isinstance(target, ast.Subscript) else "slot"
         yield Mark("handle", ref, at(target), scope.name, kind)
-    elif name in QUEUES and ref[:2] != "l:" and not _sized(value):
-        yield Mark("queue", ref, at(target), scope.name, name)
+    elif name in QUEUES:
+        if ref[:2] != "l:" and not _sized(value):
+            yield Mark("queue", ref, at(target), scope.name, name)
+    elif name[:1].isupper() and (limits := [k.arg for k in value.keywords if k.arg in LIMITS]):
+        yield Mark("capped", ref, at(target), scope.name, " ".join(map(str, limits)))
 
 
 def closes(scope: Scope, node: ast.Attribute | ast.withitem) -> Iterator[Mark]:
