@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,20 +26,20 @@ from floodline.recorder._launch import (
 )
 from floodline.recorder._runtime import Announcement, recordings_folder
 
+if TYPE_CHECKING:
+    from floodline.web import Serving
+
 FIRST_TICKS, QUICK, TICK = 20, 0.25, 1.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 KEPT = 20  # recordings that were given no name
 
 
-@click.command(
-    "run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
-)
+@click.command("run", context_settings={"allow_interspersed_args": False})
 @click.option("-m", "module", is_flag=True, help="Run a module, as python -m does.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    default=0,
-    help="Of the dashboard; any free one by default.",
+    help="Of the dashboard; 0 is any free one, by default the usual one or the next.",
 )
 @click.option(
     "--host",
@@ -66,7 +67,7 @@ KEPT = 20  # recordings that were given no name
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(
     module: bool,
-    port: int,
+    port: int | None,
     host: str,
     line: str | None,
     record: Path | None,
@@ -85,21 +86,33 @@ def command(
     words = program_words(find_interpreter(python), list(program), module=module)
     name = " ".join(["-m", *program] if module else [Path(program[0]).name, *program[1:]])[:200]
     mask = hold_signals()
-    recorder = _recorder(name, record, bytes_of_line)
-    announcement = Announcement()
-    child = Program(words, watched_environment(recorder.address), mask)
-    recorder.program(child.pid)
-    serving = None if no_dashboard else _serve(recorder, host, port, announcement)
     try:
+        recorder = _recorder(name, record, bytes_of_line)
+        try:
+            code = _run(recorder, words, mask, None if no_dashboard else (host, port))
+        finally:
+            recorder.close()
+        _finish(recorder, report)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    return end_as(code)
+
+
+def _run(
+    recorder: Recorder, words: list[str], mask: set[int], address: tuple[str, int | None] | None
+) -> int:
+    announcement = Announcement()
+    serving = None if address is None else _serve(recorder, *address, announcement)
+    try:
+        child = Program(words, watched_environment(recorder.address), mask)
+        recorder.program(child.pid)
         _watch(recorder, child)
     finally:
         announcement.withdraw()
         if serving is not None:
             serving.close()
-        recorder.close()
-    _finish(recorder, report)
     assert child.code is not None
-    return end_as(child.code)
+    return child.code
 
 
 def _recorder(name: str, record: Path | None, line: int | None) -> Recorder:
@@ -126,7 +139,9 @@ def _forget_old(folder: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def _serve(recorder: Recorder, host: str, port: int, announcement: Announcement) -> Any:
+def _serve(
+    recorder: Recorder, host: str, port: int | None, announcement: Announcement
+) -> Serving | None:
     """Start the dashboard, or say in one line what it lacks."""
     try:
         from floodline.web import make_app, serve
@@ -134,13 +149,9 @@ def _serve(recorder: Recorder, host: str, port: int, announcement: Announcement)
         _say("no dashboard: it needs the extra web, pip install 'floodline[web]'")
         return None
     token = None if host in LOOPBACK else secrets.token_urlsafe(16)
-    try:
-        serving = serve(make_app(recorder, token=token), host, port)
-    except OSError as error:
-        _say(f"no dashboard: {host}:{port} cannot be used ({error}); try another --port")
-        return None
+    serving = serve(make_app(recorder, token=token), host, port)
     announcement.publish(url=serving.url, token=token)
-    _say(f"dashboard at {serving.url}" + (f"?token={token}" if token else ""))
+    _say(f"dashboard at {serving.address(token)}")
     return serving
 
 
@@ -164,6 +175,9 @@ def _finish(recorder: Recorder, report: Path | None) -> None:
     own = state["recorder"]
     click.echo(answer.text(state), err=True)
     if report is not None:
+        from floodline.web import write_report
+
+        write_report(state, report)
         _say(f"report in {report}")
     file = own["file"] or "no file"
     _say(f"recorded to {file}; the recorder took {format_size(own['rss'])}")

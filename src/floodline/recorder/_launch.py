@@ -74,8 +74,11 @@ class Program:
             )  # fmt: skip
         except OSError as error:
             raise ConfigError(f"{words[0]} cannot be run: {error}") from error
-        for work in (self._wait, self._pass_on):
-            threading.Thread(target=work, name="floodline-run", daemon=True).start()
+        self._signals = threading.Thread(
+            target=self._pass_on, name="floodline-signals", daemon=True
+        )
+        self._signals.start()
+        threading.Thread(target=self._wait, name="floodline-wait", daemon=True).start()
 
     @property
     def asked(self) -> bool:
@@ -93,6 +96,7 @@ class Program:
             if pid == self.pid:
                 self.code = os.waitstatus_to_exitcode(status)
                 self._ended.set()
+                signal.pthread_kill(self._signals.ident or 0, signal.SIGUSR1)  # it waits for one
                 return
 
     def _pass_on(self) -> None:
