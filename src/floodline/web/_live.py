@@ -93,9 +93,8 @@ class Live:
             self.readers -= 1
 
     async def _next(self, sent: int, gone: asyncio.Future[None]) -> tuple[int, bytes]:
-        news = self._news
-        if self._version == sent or not self._event:
-            waiting: asyncio.Future[Any] = asyncio.ensure_future(news.wait())
+        if (self._version == sent or not self._event) and not (self.closed or self._stopped):
+            waiting: asyncio.Future[Any] = asyncio.ensure_future(self._news.wait())
             try:
                 await asyncio.wait(
                     {waiting, gone}, timeout=QUIET, return_when=asyncio.FIRST_COMPLETED

@@ -86,10 +86,12 @@ def _listen(host: str, port: int | None) -> socket.socket:
 
 
 def _bind(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= 65535:
+        raise ServeFailed(f"port {port} is not from 0 to 65535; give another --port")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         if _taken(error):
             why = "is taken; give another --port, or 0 for any that is free"
         else:

@@ -19,7 +19,7 @@ class Sources:
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
             raise ConfigError(f"--sources {str(folder)!r} is no folder; give the program's own")
-        self.folder = folder
+        self.folder = folder.resolve()
         self.findings: Sequence[Finding] = Scan([folder]).report().findings
 
     def finding(self, suspect: Suspect) -> Finding | None:
@@ -37,17 +37,23 @@ class Sources:
 
     def _is_place(self, suspect: Suspect, place: str) -> bool:
         path, _, line = place.rpartition(":")
-        return line == str(suspect["line"]) and _same_file(path, suspect["file"])
+        return line == str(suspect["line"]) and self._is_file(suspect, Path(path))
 
     def code(self, suspect: Suspect) -> str:
         """Return the text of the feeding line, or nothing if it is not below the folder."""
         if not suspect["file"] or not suspect["line"]:
             return ""
-        named = PurePath(suspect["file"]).name
-        for path in sorted(self.folder.rglob(named)):
-            if _same_file(str(path), suspect["file"]):
+        for path in sorted(self.folder.rglob(PurePath(suspect["file"]).name)):
+            if self._is_file(suspect, path):
                 return _line(path, suspect["line"])
         return ""
+
+    def _is_file(self, suspect: Suspect, path: Path) -> bool:
+        """Whether both name one file; the program may have run elsewhere, as in a container."""
+        full = path.resolve()
+        told = PurePath(suspect["file"] or "").parts
+        below = full.relative_to(self.folder).parts
+        return bool(told) and (full.parts[-len(told) :] == told or told[-len(below) :] == below)
 
 
 def explained(state: State, sources: Sources | None) -> list[dict[str, Any]]:
@@ -60,14 +66,6 @@ def explained(state: State, sources: Sources | None) -> list[dict[str, Any]]:
         suspect["finding"] = {name: getattr(found, name) for name in names} if found else None
         suspect["code"] = sources.code(suspect)
     return suspects
-
-
-def _same_file(one: str, other: str | None) -> bool:
-    """Whether two paths name one file, as far as the shorter one goes."""
-    if not other:
-        return False
-    ends = zip(reversed(PurePath(one).parts), reversed(PurePath(other).parts), strict=False)
-    return all(mine == theirs for mine, theirs in ends)
 
 
 def _line(path: Path, number: int) -> str:

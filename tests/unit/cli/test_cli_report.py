@@ -1,0 +1,136 @@
+"""`floodline report` and `floodline top` on real recordings and a real server."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from floodline.cli import _top as top
+from floodline.cli import main
+from floodline.recorder import Recorder
+from floodline.web import make_app, serve
+from web_states import Shown, killed, leaking
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """A recording of three ticks, which nobody has closed yet."""
+    file = tmp_path / "run.rec"
+    now = iter(range(1_000_000, 2_000_000))
+    recorder = Recorder("app.py", file=file, clock=lambda: float(next(now)))
+    for _ in range(3):
+        recorder.tick()
+    yield file, recorder
+    recorder.close()
+
+
+@pytest.fixture
+def in_terminal(monkeypatch):
+    """Run a command as if in a terminal; pytest gives the test its output only when it runs."""
+
+    def run(*words):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        monkeypatch.setenv("TERM", "xterm")
+        return main([*words])
+
+    return run
+
+
+@pytest.fixture
+def dashboard():
+    source = Shown(leaking(60))
+    serving = serve(make_app(source, token="secret"), "127.0.0.1", 0)
+    yield source, serving
+    serving.close()
+
+
+def test_a_report_goes_to_the_standard_output_in_a_pipe(recording, capsys):
+    file, recorder = recording
+    recorder.close()
+    assert main(["report", str(file), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["window"]["command"] == "app.py"
+    assert main(["report", str(file)]) == 0
+    assert capsys.readouterr().out.startswith("<!doctype html>")
+
+
+def test_a_recording_in_use_is_reported_and_says_so(recording, capsys):
+    file, _ = recording
+    assert main(["report", str(file), "--format", "markdown"]) == 0
+    assert "still being written" in capsys.readouterr().out
+
+
+def test_the_name_of_the_output_chooses_the_format(recording, tmp_path, capsys):
+    file, _ = recording
+    assert main(["report", str(file), "-o", str(tmp_path / "r.json")]) == 0
+    assert capsys.readouterr().err == f"undecided; the report is in {tmp_path / 'r.json'}\n"
+    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["verdict"] == "undecided"
+
+
+def test_in_a_terminal_a_page_is_written_beside_the_recording(recording, capsys, in_terminal):
+    file, _ = recording
+    assert in_terminal("report", str(file)) == 0
+    assert file.with_suffix(".html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert in_terminal("report", str(file), "--format", "markdown") == 0
+    assert "# floodline report" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["report", "top"])
+def test_what_is_no_recording_is_one_line(command, tmp_path, capsys):
+    (tmp_path / "x.rec").write_text("hello", encoding="utf-8")
+    assert main([command, str(tmp_path / "x.rec")]) == 2
+    assert "is no recording of floodline run" in capsys.readouterr().err
+    assert main([command, str(tmp_path / "missing.rec")]) == 2
+
+
+def test_top_prints_one_snapshot_into_a_pipe(recording, dashboard, capsys):
+    file, _ = recording
+    assert main(["top", str(file)]) == 0
+    assert capsys.readouterr().out.startswith("UNDECIDED  ")
+    _, serving = dashboard
+    assert main(["top", serving.address("secret")]) == 0
+    assert capsys.readouterr().out.startswith("GROWING  chat.service")
+
+
+def test_top_finds_the_newest_recorder_of_this_user(dashboard, capsys, monkeypatch):
+    _, serving = dashboard
+    running = [{"url": serving.url, "token": "secret", "pid": 1}]
+    monkeypatch.setattr(top, "announced", lambda: running)
+    assert main(["top", "--once"]) == 0
+    assert "watched for 1 min" in capsys.readouterr().out
+
+
+def test_top_without_a_recorder_says_what_to_do(capsys, monkeypatch):
+    monkeypatch.setattr(top, "announced", list)
+    assert main(["top"]) == 2
+    assert "no recorder runs; start one with `floodline run app.py`" in capsys.readouterr().err
+
+
+def test_top_follows_a_program_to_its_end_and_leaves_its_last_word(
+    dashboard, capsys, in_terminal, monkeypatch
+):
+    source, serving = dashboard
+    monkeypatch.setattr(top, "announced", lambda: [{"url": serving.url, "token": "secret"}])
+    source.show(killed(60))
+    assert in_terminal("top") == 0
+    assert "killed by the kernel" in capsys.readouterr().out
+
+
+def test_top_replays_a_recording(recording, capsys, in_terminal):
+    file, recorder = recording
+    recorder.close()
+    assert in_terminal("top", str(file), "--speed", "1000") == 0
+    assert "UNDECIDED" in capsys.readouterr().out
+
+
+def test_ctrl_c_ends_top_without_a_trace(capsys, in_terminal, monkeypatch, recording):
+    file, _ = recording
+
+    def interrupted(frames, speed):
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(top, "paced", interrupted)
+    assert in_terminal("top", str(file)) == 0
+    assert "Traceback" not in capsys.readouterr().err

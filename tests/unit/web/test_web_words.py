@@ -1,0 +1,136 @@
+"""The sentences that all views share, the plain snapshot, and the terminal."""
+
+from __future__ import annotations
+
+import pytest
+from rich.console import Console
+
+from floodline.web import _words as words
+from floodline.web import snapshot_text
+from floodline.web._screen import _curve, screen
+from web_states import MIB, SUSPECT, beginning, killed, leaking, steady
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ({**leaking(), "suspects": [], "where": "native"}, "Memory grows outside of Python"),
+        ({**leaking(), "suspects": [], "where": "unknown"}, "no single container explains it"),
+        (steady(), "Python objects and process memory are both flat."),
+        ({**beginning(), "needed": None}, "There was too little to see."),
+    ],
+)
+def test_the_reason_of_a_verdict_is_one_sentence(state, says):
+    assert says in words.because(state)
+
+
+def test_a_suspect_whose_line_is_not_known_is_named_without_it():
+    state = leaking()
+    state["suspects"] = [{**SUSPECT, "file": None, "line": None}]
+    assert words.because(state).endswith("(+2.76 MiB/min).")
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [(2, "+2 items/s"), (0.5, "+30 items/min"), (0.001, "+3.6 items/h"), (-3, "-3 items/s")],
+)
+def test_rates_are_in_the_unit_that_suits_them(rate, text):
+    assert words.pace({**SUSPECT, "per_round": rate}) == text
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"), [(1024, "+60 KiB/min"), (-1024, "-60 KiB/min"), (0.001, "none")]
+)
+def test_growth_is_per_minute(rate, text):
+    assert words.growth(rate) == text
+
+
+@pytest.mark.parametrize(
+    ("exit", "text"),
+    [
+        ({"status": 3, "signal": None, "oom": False, "cause": ""}, "status 3"),
+        ({"status": None, "signal": "SIGKILL", "oom": True, "cause": ""},
+         "out of memory (SIGKILL)"),
+        ({"status": None, "signal": None, "oom": False, "cause": None}, "unknown"),
+        ({"status": None, "signal": "SIGTERM", "oom": False, "cause": "ended by SIGTERM"},
+         "ended by SIGTERM"),
+    ],
+)  # fmt: skip
+def test_an_end_is_its_cause_and_its_signal(exit, text):
+    assert words.how(exit) == text
+
+
+def test_the_line_is_crossed_near_or_far():
+    state = leaking()
+    assert words.crossing(state) == "crosses 512 MiB in 10.9 min"
+    assert words.crossing({**state, "line": 100 * MIB}) == "crossed 100 MiB"
+    assert words.crossing({**state, "closed": True}) == "below 512 MiB"
+    assert words.crossing({**state, "line": None}) == "no line was drawn"
+
+
+def test_a_place_may_have_no_line():
+    assert words.place({**SUSPECT, "line": None}) == "chat/service.py"
+
+
+def test_a_container_without_bounds_is_empty_and_none_is_fuller_than_full():
+    loose = {"items": 5, "max_items": None, "bytes": None, "max_bytes": None}
+    assert (words.fullness(loose), words.amount(loose)) == (0.0, "5 items")
+    assert words.fullness({**loose, "max_items": 2}) == 1.0
+    assert words.amount({**loose, "max_bytes": 1024}) == "5 items, 0 B of 1 KiB"
+
+
+def test_a_snapshot_begins_with_the_verdict_and_has_a_line_for_each_fact():
+    lines = snapshot_text(killed()).splitlines()
+    assert lines[0].startswith("GROWING  chat.service.PlanService._sessions gains 12.4 items/s")
+    assert "killed by the kernel" in lines[1]
+    kinds = {line.split()[0] for line in lines}
+    assert {"program", "memory", "suspect", "sessions", "container", "process"} <= kinds
+    assert any("left: 2,310 idle, 1,204 closed, 96 count" in line for line in lines)
+    assert lines[-1] == "not covered: worker.py was started with -I, which keeps probes out"
+
+
+def test_a_snapshot_of_nothing_is_short():
+    assert len(snapshot_text(beginning()).splitlines()) == 3
+
+
+def test_names_cannot_command_the_terminal():
+    state = leaking()
+    state["command"] = state["suspects"][0]["owner"] = "\x1b]0;x\x07[red]"
+    assert "\x1b" not in snapshot_text(state)
+    assert "\x1b" not in drawn(state)
+    assert "[red]" in drawn(state)
+
+
+def drawn(state, width=120, **options):
+    console = Console(width=width, color_system=None, force_terminal=False)
+    with console.capture() as capture:
+        console.print(screen(state, width=width, **options))
+    return capture.get()
+
+
+def test_the_screen_shows_all_parts():
+    text = drawn(killed(), status="run.rec")
+    for part in ("run.rec", "GROWING", "273 MiB", "chat/service.py:31", "2,310 idle", "replies",
+                 "94%", "4101", "08:53:21  started", "killed by the kernel", "▃"):  # fmt: skip
+        assert part in text
+
+
+def test_the_screen_leaves_out_what_there_is_nothing_to_say_of():
+    text = drawn(beginning(), width=60)
+    assert "UNDECIDED" in text
+    for part in ("sessions", "containers", "pid", "what grows", "events"):
+        assert part not in text
+
+
+def test_memory_above_the_line_and_a_good_end_are_drawn_too():
+    state = {**leaking(), "line": 100 * MIB, "closed": True}
+    state["exit"] = {"status": 0, "signal": None, "oom": False, "cause": "ended by itself"}
+    assert "crossed 100 MiB" in drawn(state)
+    assert "ended by itself" in drawn(state)
+
+
+def test_a_curve_has_at_most_as_many_bars_as_there_is_room():
+    points = [[float(n), float(n)] for n in range(1000)]
+    assert len(_curve(points, 40)) == 40
+    assert _curve(points, 40)[-1] == "█"
+    assert len(_curve(points[:3], 40)) == 3
