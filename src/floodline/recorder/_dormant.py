@@ -121,7 +121,7 @@ def _line(caller: socket.socket) -> bytes:
     return received
 
 
-_arms: list[arming.Arm] = []
+_arm: arming.Arm | None = None
 
 
 def watch() -> None:
@@ -130,10 +130,10 @@ def watch() -> None:
     A second call does nothing, nor does one under `floodline run`, which watches already. Forked
     children can be attached to as well.
     """
-    if _arms or ":" in os.environ.get(arming.VARIABLE, ""):
-        return
-    _arms.append(arming.Arm(Dormant, delay=0.0, eager=True, failed=_cannot))
-    arming.enlist(_arms[0])
+    global _arm  # one thread a process, however often it is asked for
+    if _arm is None and ":" not in os.environ.get(arming.VARIABLE, ""):
+        _arm = arming.Arm(Dormant, delay=0.0, eager=True, failed=_cannot)
+        arming.enlist(_arm)
 
 
 def _cannot(error: Exception) -> None:

@@ -1,0 +1,78 @@
+"""Workers are one answer: by command and owner, worst first."""
+
+from __future__ import annotations
+
+from recorder_fakes import answer, suspect
+
+from floodline.recorder._merge import merge_suspects, merge_verdicts
+
+
+def process(pid, *suspects, command="app.py", state="running", verdict="bounded", **changes):
+    said = answer(verdict, suspects=list(suspects), **changes)
+    return {
+        "pid": pid, "command": command, "state": state, "answer": said, "suspects": suspects,
+    }  # fmt: skip
+
+
+def test_the_same_owner_in_two_workers_is_one_suspect():
+    merged = merge_suspects([process(1, suspect(echoes=["a"])), process(2, suspect(len=5))])
+    assert len(merged) == 1
+    assert merged[0]["len"] == 15
+    assert merged[0]["per_round"] == 4.0
+    assert merged[0]["bytes_per_round"] == 200.0
+    assert merged[0]["pids"] == [1, 2]
+    assert merged[0]["command"] == "app.py"
+    assert merged[0]["echoes"] == ["a"]
+
+
+def test_the_same_owner_in_another_command_is_another_suspect():
+    merged = merge_suspects([process(1, suspect()), process(2, suspect(), command="other.py")])
+    assert [one["pids"] for one in merged] == [[1], [2]]
+
+
+def test_the_worst_comes_first_and_ranks_follow():
+    small, large = suspect("a"), suspect("b", bytes_per_round=900.0)
+    unsure = suspect("c", verdict="undecided", bytes_per_round=9e9)
+    merged = merge_suspects([process(1, small, unsure), process(2, large)])
+    assert [(one["owner"], one["rank"]) for one in merged] == [("b", 1), ("a", 2), ("c", 3)]
+
+
+def test_a_line_that_was_seen_beats_one_that_was_read():
+    seen = suspect(line=9, line_source="trace")
+    missing = suspect(file=None, line=None, line_source=None)
+    assert merge_suspects([process(1, suspect()), process(2, seen)])[0]["line"] == 9
+    assert merge_suspects([process(1, missing), process(2, suspect())])[0]["line"] == 7
+
+
+def test_growing_in_one_worker_is_growing():
+    merged = merge_suspects([process(1, suspect(verdict="undecided")), process(2, suspect())])
+    assert merged[0]["verdict"] == "growing"
+
+
+def test_one_that_grows_decides_also_after_its_end():
+    ended = process(2, suspect(), state="lost", verdict="growing")
+    assert merge_verdicts([process(1), ended], 1)["verdict"] == "growing"
+
+
+def test_all_that_run_must_be_bounded():
+    waiting = process(2, verdict="undecided", needed={"seconds": 9.0, "why": "too short"})
+    merged = merge_verdicts([process(1), waiting], 1)
+    assert merged["verdict"] == "undecided"
+    assert merged["needed"] == {"seconds": 9.0, "why": "too short"}
+    assert merge_verdicts([process(1), process(2)], 1)["verdict"] == "bounded"
+
+
+def test_a_helper_that_ended_early_does_not_leave_all_undecided():
+    helper = process(2, verdict="undecided", state="exited")
+    assert merge_verdicts([process(1), helper], 1)["verdict"] == "bounded"
+
+
+def test_what_was_never_watched_has_no_say():
+    silent = {"pid": 3, "command": "x", "state": "running", "answer": {}, "suspects": ()}
+    assert merge_verdicts([process(1), silent], 1)["verdict"] == "bounded"
+    assert merge_verdicts([silent], 3)["verdict"] == "undecided"
+    assert "watched" in merge_verdicts([silent], 3)["needed"]["why"]
+
+
+def test_if_nothing_runs_any_more_the_last_answers_count():
+    assert merge_verdicts([process(5, state="exited")], None)["verdict"] == "bounded"

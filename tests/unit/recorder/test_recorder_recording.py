@@ -1,0 +1,270 @@
+"""One file, whole after every tick, bounded, and readable whatever happened to its writer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import sys
+
+import pytest
+from recorder_fakes import Clock, answer, sample, suspect
+
+from floodline.errors import ConfigError
+from floodline.recorder import Recorder, _recording, _replay, read_recording
+from floodline.recorder._recording import Writer
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "run.rec"
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def recorder(file, clock):
+    recorder = Recorder("app.py", file=file, clock=clock, kills=lambda: 0)
+    yield recorder
+    recorder.close()
+
+
+def grow(recorder, pid=None):
+    pid = pid or os.getpid()
+    recorder.program(pid)
+    recorder.heard(pid, {"kind": "hello", "command": "app.py", "parent": 1, "python": "3.11.7"})
+    recorder.heard(pid, sample(answer=answer("growing", suspects=[suspect()])))
+
+
+def tick(recorder, clock, times=1, step=1.0):
+    for _ in range(times):
+        clock.now += step
+        recorder.tick()
+
+
+def test_a_recording_has_the_state_of_its_recorder_after_every_tick(recorder, file, clock):
+    grow(recorder)
+    for _ in range(3):
+        tick(recorder, clock)
+        assert read_recording(file).state() == recorder.state()
+
+
+def test_the_state_is_json(recorder, clock):
+    grow(recorder)
+    tick(recorder, clock)
+    assert json.loads(json.dumps(recorder.state())) == recorder.state()
+
+
+def test_there_is_no_side_file_and_a_copy_is_a_recording(recorder, file, clock, tmp_path):
+    grow(recorder)
+    tick(recorder, clock, 3)
+    assert [one.name for one in tmp_path.iterdir()] == ["run.rec"]
+    shutil.copy(file, tmp_path / "copy.rec")
+    assert read_recording(tmp_path / "copy.rec").state()["suspects"][0]["owner"] == "app.SESSIONS"
+
+
+def test_a_recording_that_nobody_closed_says_so_and_names_the_culprit(
+    recorder, file, clock, monkeypatch
+):
+    grow(recorder)
+    tick(recorder, clock)
+    assert read_recording(file).running
+    assert read_recording(file).state()["exit"] is None
+    monkeypatch.setattr(_replay, "alive", lambda pid: False)
+    left = read_recording(file)
+    state = left.state()
+    assert (left.closed, left.running) == (False, False)
+    assert state["closed"] is False
+    assert "nobody closed" in state["exit"]["cause"]
+    assert [one["state"] for one in state["processes"]] == ["lost"]
+    assert state["suspects"][0]["owner"] == "app.SESSIONS"
+
+
+def test_a_closed_recording_says_how_the_program_ended(recorder, file, clock, monkeypatch):
+    grow(recorder, pid=2**22 + 7)
+    recorder.hung_up(2**22 + 7)
+    recorder.ended(-9)
+    recorder.close()
+    monkeypatch.setattr(_replay, "alive", lambda pid: False)
+    state = read_recording(file).state()
+    assert state["closed"] is True
+    assert state["exit"]["signal"] == "SIGKILL"
+
+
+def test_frames_replay_the_run(recorder, file, clock):
+    grow(recorder)
+    tick(recorder, clock, 30)
+    recorder.close()
+    frames = list(read_recording(file).frames(step=0))
+    assert len(frames) > 5
+    assert [frame["now"] for frame in frames] == sorted(frame["now"] for frame in frames)
+    for frame in frames:
+        assert all(point[0] <= frame["now"] for point in frame["memory"]["points"])
+    assert len(frames[0]["memory"]["points"]) < len(frames[-1]["memory"]["points"])
+    assert len(list(read_recording(file).frames(step="20 s"))) == 3
+
+
+def test_a_long_run_stays_small(file, clock, monkeypatch):
+    monkeypatch.setattr(_recording, "MOST_FRAMES", 40)
+    recorder = Recorder("app.py", file=file, clock=clock, kills=lambda: 0)
+    try:
+        grow(recorder)
+        tick(recorder, clock, 300, step=5.0)
+        middle = recorder.state()["recorder"]["file_bytes"]
+        for n in range(300):
+            recorder.note("hook_error", f"error {n}")
+            recorder.note("growing", f"the culprit {n % 3}")
+            tick(recorder, clock, step=5.0)
+    finally:
+        recorder.close()
+    assert file.stat().st_size < 1.5 * middle + 100_000
+    recording = read_recording(file)
+    assert len(list(recording.frames(step=0))) <= 42
+    texts = [event["text"] for event in recording.state()["events"]]
+    assert {"the culprit 0", "the culprit 1", "the culprit 2"} <= set(texts)
+
+
+def test_above_its_size_old_frames_go(file, clock):
+    recorder = Recorder("app.py", file=file, clock=clock, kills=lambda: 0)
+    try:
+        recorder._writer._most_bytes = 1
+        grow(recorder)
+        tick(recorder, clock, 40, step=6.0)
+    finally:
+        recorder.close()
+    assert len(list(read_recording(file).frames(step=0))) < 10
+
+
+def test_what_is_older_than_a_week_goes(recorder, file, clock):
+    grow(recorder)
+    tick(recorder, clock)
+    first = clock.now
+    tick(recorder, clock, step=8 * 86400.0)
+    assert all(frame["now"] > first for frame in read_recording(file).frames())
+
+
+def test_series_of_forgotten_processes_go(recorder, file, clock):
+    grow(recorder)
+    recorder.heard(2**22 + 1, {"kind": "hello", "command": "job", "parent": 1})
+    tick(recorder, clock, 2)
+    recorder._fleet.ended.clear()
+    tick(recorder, clock, 60)
+    with sqlite3.connect(file) as db:
+        series = {one for (one,) in db.execute("SELECT DISTINCT series FROM samples")}
+    db.close()
+    assert series == {0, 1}
+
+
+def test_an_older_recording_is_kept_under_the_next_number(file):
+    for _ in range(5):
+        Writer(file).close()
+    kept = sorted(one.name for one in file.parent.iterdir())
+    assert kept == ["run.rec", "run.rec.1", "run.rec.2", "run.rec.3"]
+
+
+def test_the_journal_of_a_killed_writer_moves_with_its_file(file):
+    Writer(file).close()
+    journal = file.with_name("run.rec-journal")
+    journal.write_bytes(b"")
+    Writer(file).close()
+    assert file.with_name("run.rec.1-journal").exists()
+
+
+def test_a_file_that_is_no_recording_is_not_touched(file):
+    file.write_text("my thesis")
+    with pytest.raises(ConfigError, match="no recording"):
+        Writer(file)
+    assert file.read_text() == "my thesis"
+    with pytest.raises(ConfigError, match="no recording"):
+        read_recording(file)
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_with_the_next_step(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="volume"):
+        Writer(tmp_path / "file" / "run.rec")
+
+
+def test_a_full_disk_stops_nothing_and_is_made_up_for(recorder, file, clock, monkeypatch):
+    grow(recorder)
+    tick(recorder, clock)
+    good = Writer.write
+
+    def full(self, *arguments):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(Writer, "write", full)
+    tick(recorder, clock, 3)
+    assert "disk is full" in recorder.state()["errors"][0]
+    assert len(recorder.state()["errors"]) == 1
+    monkeypatch.setattr(Writer, "write", good)
+    tick(recorder, clock)
+    state = read_recording(file).state()
+    assert state["memory"]["points"] == recorder.state()["memory"]["points"]
+    assert "recording_error" in [event["kind"] for event in state["events"]]
+
+
+def test_a_tick_that_fails_in_the_middle_leaves_the_one_before(recorder, file, clock, monkeypatch):
+    grow(recorder)
+    tick(recorder, clock)
+    before = read_recording(file).state()
+
+    def broken(self, points):
+        raise sqlite3.OperationalError("no")
+
+    monkeypatch.setattr(Writer, "_write_points", broken)
+    tick(recorder, clock)
+    assert read_recording(file).state() == before
+
+
+def test_missing_empty_and_newer_files_are_told_apart(tmp_path):
+    with pytest.raises(ConfigError, match="no file"):
+        read_recording(tmp_path / "none.rec")
+    Writer(tmp_path / "empty.rec").close()
+    with pytest.raises(ConfigError, match="before its first tick"):
+        read_recording(tmp_path / "empty.rec")
+    with sqlite3.connect(tmp_path / "empty.rec") as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(ConfigError, match="update floodline"):
+        read_recording(str(tmp_path / "empty.rec"))
+
+
+def test_a_damaged_copy_is_an_error_with_the_next_step(recorder, file, clock, tmp_path):
+    grow(recorder)
+    tick(recorder, clock, 3)
+    content = bytearray(file.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    (tmp_path / "torn.rec").write_bytes(content)
+    with pytest.raises(ConfigError, match="copy it again"):
+        read_recording(tmp_path / "torn.rec")
+
+
+def test_the_half_written_tick_of_a_killed_writer_is_taken_back(file, tmp_path):
+    """A process is ended inside its transaction, after pages of it have reached the file."""
+    code = f"""
+import os, sqlite3
+from pathlib import Path
+from floodline.recorder import Recorder
+recorder = Recorder("app.py", file=Path({str(file)!r}), kills=lambda: 0)
+recorder.program(os.getpid())
+recorder.tick()
+db = recorder._writer._db
+db.execute("PRAGMA cache_size = 1")
+db.execute("PRAGMA cache_spill = 1")
+db.execute("BEGIN")
+for n in range(500):
+    db.execute("INSERT INTO frames VALUES (?, ?)", (n, b"x" * 4000))
+os._exit(9)
+"""
+    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 9
+    journal = file.with_name("run.rec-journal")
+    assert journal.exists()
+    before = file.read_bytes()
+    state = read_recording(file).state()
+    assert state["command"] == "app.py"
+    assert (file.read_bytes(), journal.exists()) == (before, True)  # reading changes nothing
