@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tokenize
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -14,6 +15,7 @@ SKIPPED_FOLDERS = {
     "__pycache__", "node_modules", "site-packages", "build", "dist", "venv",
 }  # fmt: skip
 TESTS = {"tests", "test", "testing"}
+NOT_READ = ("test_", "conftest.py", ".")
 
 
 class Source(NamedTuple):
@@ -41,10 +43,10 @@ def sources(paths: Sequence[Path], exclude: Sequence[str] = ()) -> Iterator[Sour
     for root in paths:
         if root.is_dir():
             yield from _below(root, seen, tuple(exclude))
-        elif root.exists():
-            yield Source(root, shown(root), module_name(root))
+        elif why := _no_file(root):
+            yield Skipped(shown(root), why)
         else:
-            yield Skipped(shown(root), "there is no such file or folder")
+            yield Source(root, shown(root), module_name(root))
 
 
 def _below(
@@ -68,15 +70,35 @@ def _below(
         prefix = shown(here)
         for entry in entries:
             name = entry.name
-            place = name if prefix == "." else f"{prefix}/{name}"
+            place = _printable(Path(name if prefix == "." else f"{prefix}/{name}"))
             if exclude and matches(place, exclude):
                 continue
-            if entry.is_dir():
+            if _is_folder(entry):
                 if name not in SKIPPED_FOLDERS and name not in TESTS and name[0] != ".":
                     below.append(here / name)
-            elif name.endswith(".py") and not name.startswith("test_") and name != "conftest.py":
-                yield Source(here / name, place, _joined(package, name[:-3]) or here.name)
+            elif name.endswith(".py") and not name.startswith(NOT_READ):
+                why = _no_file(here / name)
+                module = _joined(package, name[:-3]) or here.name
+                yield Skipped(place, why) if why else Source(here / name, place, module)
         stack.extend(reversed(below))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
+
+
+def _no_file(path: Path) -> str:
+    """Say why there is nothing to read: reading a pipe would wait for ever."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return "there is no such file or folder"
+    except OSError as error:
+        return error.strerror or str(error)
+    return "" if stat.S_ISREG(mode) else "it is no regular file"
 
 
 def _package_of(folder: Path) -> str:
@@ -102,9 +124,14 @@ def matches(place: str, patterns: Sequence[str]) -> bool:
 def shown(path: Path) -> str:
     """Return a path as it is shown: relative to the working folder where that is possible."""
     try:
-        return Path(os.path.abspath(path)).relative_to(Path.cwd()).as_posix()  # noqa: PTH100 -- resolve() would follow links
+        return _printable(Path(os.path.abspath(path)).relative_to(Path.cwd()))  # noqa: PTH100 -- resolve() would follow links
     except ValueError:
-        return path.as_posix()
+        return _printable(path)
+
+
+def _printable(path: Path) -> str:
+    """Bytes of a name that are no text are shown as such: a report must be writable."""
+    return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
 
 
 def module_name(path: Path, root: Path | None = None) -> str:

@@ -4,37 +4,27 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from floodline.errors import ConfigError
 from floodline.scan._audit import Audited, audit
-from floodline.scan._comments import Comment, Problem, answered, comments
-from floodline.scan._files import Skipped, Source, decoded, sources
+from floodline.scan._cache import Cache
+from floodline.scan._comments import answered
+from floodline.scan._encoding import pack_report, unpack_report
 from floodline.scan._finding import LEVELS, LOW, Finding, in_characters
 from floodline.scan._judge import Judge
 from floodline.scan._link import Program
 from floodline.scan._marked import marked
-from floodline.scan._model import FileFacts
 from floodline.scan._preview import preview as previewed
-from floodline.scan._python import read
+from floodline.scan._reading import Progress, Reading
+from floodline.scan._report import Report
 from floodline.scan._resources import clients, resources
 from floodline.scan._rules import RULES
 from floodline.scan._siblings import siblings
 
 PREVIEW = [code for code, rule in RULES.items() if rule.preview]
-MANY_BYTES = 8 * 1024 * 1024
-
-
-class Report(NamedTuple):
-    """What a scan found: findings in the order of places, and what had to be skipped."""
-
-    findings: tuple[Finding, ...]
-    files: int
-    lines: int
-    skipped: tuple[Skipped, ...]
-    problems: tuple[Problem, ...]
 
 
 class Scan:
@@ -45,44 +35,34 @@ class Scan:
         paths: Sequence[Path | str],
         *,
         library: bool = False,
-        progress: Callable[[int], None] | None = None,
+        exclude: Sequence[str] = (),
+        cache: Cache | None = None,
+        progress: Progress | None = None,
     ) -> None:
-        self._skipped: list[Skipped] = []
-        self._comments: list[Comment] = []
-        self._facts: list[FileFacts] = []
-        collecting = gc.isenabled()
-        gc.disable()  # syntax trees have no cycles that matter, and the collector doubles the time
-        try:
-            self._read([Path(path) for path in paths], progress)
-        finally:
-            if collecting:
-                gc.enable()
-        self.program = Program(self._facts)
-        self.judge = Judge(self.program, library=library)
+        self._library = library
+        self._cache = cache
+        self._program: Program | None = None
+        self._judge: Judge | None = None
+        self._reading = Reading(
+            [Path(path) for path in paths], exclude=exclude, cache=cache, progress=progress
+        )
 
-    def _read(self, paths: list[Path], progress: Callable[[int], None] | None) -> None:
-        for number, source in enumerate(sources(paths)):
-            if isinstance(source, Skipped):
-                self._skipped.append(source)
-            else:
-                self._read_one(source)
-            if progress:
-                progress(number + 1)
+    @property
+    def program(self) -> Program:
+        """All files, read and linked when this is first asked for."""
+        if self._program is None:
+            with _uncollected():
+                self._reading.read()
+                self._program = Program(self._reading.facts)
+        return self._program
 
-    def _read_one(self, source: Source) -> None:
-        try:
-            if source.path.stat().st_size > MANY_BYTES:
-                raise ValueError(f"larger than {MANY_BYTES} bytes")
-            text = decoded(source.path.read_bytes())
-            facts = read(text, source.shown, source.module)
-        except SyntaxError as error:
-            at = f" in line {error.lineno}" if error.lineno else ""
-            self._skipped.append(Skipped(source.shown, f"syntax error{at}: {error.msg}"))
-        except (OSError, ValueError, LookupError, RecursionError, MemoryError) as error:
-            self._skipped.append(Skipped(source.shown, f"{type(error).__name__}: {error}"))
-        else:
-            self._facts.append(facts)
-            self._comments += comments(source.shown, text)
+    @property
+    def judge(self) -> Judge:
+        """Who answers for the containers of the program."""
+        if self._judge is None:
+            with _uncollected():
+                self._judge = Judge(self.program, library=self._library)
+        return self._judge
 
     def report(
         self,
@@ -99,6 +79,22 @@ class Scan:
         for code in (*chosen, *left_out):
             if not any(known.startswith(code) for known in RULES):
                 raise ConfigError(f"there is no rule {code!r}; `floodline explain` lists the rules")
+        if self._cache is None:
+            return self._report(chosen, left_out, preview=preview)
+        asked = f"{chosen} {left_out} {preview} {self._library}".encode()
+        key = self._cache.key(b"report", asked, self._reading.digest())
+        if (known := self._cache.get(key)) is not None:
+            with suppress(ValueError, TypeError, EOFError, IndexError):
+                return unpack_report(known)
+        report = self._report(chosen, left_out, preview=preview)
+        if not self._reading.exhausted:
+            key = self._cache.key(b"report", asked, self._reading.digest())
+            self._cache.put(key, pack_report(report))
+        return report
+
+    def _report(
+        self, chosen: tuple[str, ...], left_out: tuple[str, ...], *, preview: bool
+    ) -> Report:
         found = {
             (f.fingerprint, f.path, f.line): f
             for f in self._found(preview=preview or any(c in chosen for c in PREVIEW))
@@ -110,12 +106,14 @@ class Scan:
             key=lambda f: (f.path, f.line, f.column, f.rule),
         )
         unasked = frozenset(c for c in PREVIEW if not preview and c not in chosen)
-        findings, problems = answered(ordered, self._comments, self._places(ordered), unasked)
+        findings, problems = answered(
+            ordered, self._reading.comments, self._places(ordered), unasked
+        )
         if chosen or left_out:
             problems = [p for p in problems if "answers no finding" not in p.says]
         return Report(
-            tuple(findings), len(self._facts), sum(f.lines for f in self._facts),
-            tuple(self._skipped), tuple(problems),
+            tuple(findings), len(self._reading.facts), sum(f.lines for f in self._reading.facts),
+            tuple(self._reading.skipped), tuple(problems),
         )  # fmt: skip
 
     def _found(self, *, preview: bool) -> Iterator[Finding]:
@@ -143,6 +141,11 @@ class Scan:
                 places[finding.fingerprint].append(made[finding.symbol])
         return places
 
+    @property
+    def paths(self) -> list[str]:
+        """The files that were read, as they are shown."""
+        return [file.path for file in self.program.files]
+
     def audit(self) -> list[Audited]:
         """List every container whose keys have no end, with its ways out; the safe ones too."""
         return audit(self.program, self.judge, self.report().findings)
@@ -161,3 +164,15 @@ class Scan:
 def at_least(confidence: str, level: str) -> bool:
     """Whether a confidence is as high as a level."""
     return LEVELS.index(confidence) >= LEVELS.index(level)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Trees and facts have no cycles that matter, and the collector would double the time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

@@ -154,9 +154,9 @@ def test_files_that_cannot_be_read_are_named_with_the_reason_and_give_status_thr
 
 
 def test_a_file_that_is_too_large_is_skipped(project, capsys, monkeypatch):
-    monkeypatch.setattr("floodline.scan._scan.MANY_BYTES", 10)
+    monkeypatch.setattr("floodline.scan._reading.MANY_BYTES", 10)
     assert main(["scan", "."]) == 3
-    assert "app.py: skipped, ValueError: larger than 10 bytes" in capsys.readouterr().out
+    assert "app.py: skipped, it has " in capsys.readouterr().out
 
 
 def test_a_folder_that_cannot_be_listed_is_skipped(project, capsys, monkeypatch):
@@ -300,9 +300,9 @@ def test_columns_count_characters_and_not_bytes(project, capsys):
 
 
 def test_the_progress_of_a_scan_can_be_followed(project):
-    seen: list[int] = []
-    scan_command.Scan([project], progress=seen.append)
-    assert seen == [1]
+    seen: list[tuple[int, int]] = []
+    scan_command.Scan([project], progress=lambda *told: seen.append(told)).report()
+    assert seen == [(1, 1)]
 
 
 def test_missing_paths_given_to_the_library_are_skipped(tmp_path):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from floodline.scan._finding import Finding
-from floodline.scan._scan import Report, at_least
+from floodline.scan._report import Report
+from floodline.scan._scan import at_least
 
 
 def render(report: Report, fail_on: str) -> str:

@@ -6,7 +6,7 @@ import json
 import platform
 from typing import Any
 
-from floodline.scan._scan import Report
+from floodline.scan._report import Report
 
 SCHEMA = 1
 

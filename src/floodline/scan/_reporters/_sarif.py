@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from floodline.scan._finding import Finding
+from floodline.scan._report import Report
 from floodline.scan._rules import RULES
-from floodline.scan._scan import Report
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"high": "error", "medium": "warning", "low": "note"}

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from floodline.scan._finding import Finding
+from floodline.scan._report import Report
 from floodline.scan._rules import RULES
-from floodline.scan._scan import Report
 
 Piece = tuple[str, str]  # style, text
 STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan"}
