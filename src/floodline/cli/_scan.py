@@ -131,7 +131,7 @@ def _scan(paths: tuple[Path, ...], *, library: bool) -> Scan:
         return Scan(
             paths,
             library=library,
-            progress=lambda count: status.update(f"reading files: {count}"),
+            progress=lambda done, total: status.update(f"reading files: {done} of {total}"),
         )
 
 
