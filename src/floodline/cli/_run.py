@@ -110,6 +110,7 @@ def _run(
     finally:
         announcement.withdraw()
         if serving is not None:
+            recorder.close()  # first, so that open pages show the end
             serving.close()
     assert child.code is not None
     return child.code
