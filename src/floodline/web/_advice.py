@@ -38,7 +38,7 @@ def steps(state: State) -> list[Step]:
 
 def _bounds(state: State) -> Iterator[Step]:
     for suspect in growing(state)[:3]:
-        each = _bytes_each(suspect)
+        each = _bytes_each(state, suspect)
         at = place(suspect)
         fed = f", and {at} adds faster than anything removes" if at else ""
         weight = f" of about {format_size(each)} each" if each else ""
@@ -46,10 +46,16 @@ def _bounds(state: State) -> Iterator[Step]:
         yield Step(says, _code(suspect, _bound(state, each), each))
 
 
-def _bytes_each(suspect: Suspect) -> float:
-    if suspect["per_round"] <= 0 or suspect["bytes_per_round"] <= 0:
+def _bytes_each(state: State, suspect: Suspect) -> float:
+    """Return what an item costs: its share of the growth of memory, if that is more than its own.
+
+    The container's own growth leaves out what the items refer to.
+    """
+    own = suspect["bytes_per_round"]
+    if suspect["per_round"] <= 0 or own <= 0:
         return 0.0
-    return float(suspect["bytes_per_round"] / suspect["per_round"])
+    together = sum(max(0.0, each["bytes_per_round"]) for each in growing(state))
+    return float(max(own, state["memory"]["rate"] * own / together) / suspect["per_round"])
 
 
 def _bound(state: State, each: float) -> int:

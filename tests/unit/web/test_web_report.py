@@ -242,14 +242,23 @@ def steps_of(state):
 )
 def test_the_bound_to_set_fits_an_eighth_of_the_line(change, code):
     state = leaking()
+    state["memory"]["rate"] = 0.0
     state["suspects"] = [{**SUSPECT, **change}]
     assert code in steps_of(state)
+
+
+def test_an_item_costs_its_share_of_the_growth_of_memory():
+    state = leaking()
+    state["memory"]["rate"] = 4 * SUSPECT["bytes_per_round"]
+    twice = [{**SUSPECT, "owner": "a.B"}, {**SUSPECT, "owner": "a.C"}]
+    assert "of about 15.2 KiB each" in steps_of({**state, "suspects": twice[:1]})
+    assert "of about 7.59 KiB each" in steps_of({**state, "suspects": twice})
 
 
 def test_without_a_line_the_limit_counts_and_without_both_a_usual_size():
     state = leaking()
     state["suspects"] = [{**SUSPECT, "owner": "a.B", "file": None, "line": None}]
-    state["line"] = None
+    state["line"], state["memory"]["rate"] = None, 0.0
     assert "B = BoundedMap(20_000, " in steps_of(state)
     state["memory"]["limit"] = None
     assert "B = BoundedMap(10_000, " in steps_of(state)
