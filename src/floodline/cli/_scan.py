@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from floodline import __version__
+from floodline.cli import _fixing
 from floodline.scan import Report, Scan
 from floodline.scan._baseline import against, known, write
 from floodline.scan._finding import LEVELS
@@ -43,6 +44,8 @@ def _codes(text: str | None) -> tuple[str, ...]:
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule.")
 @click.option("--library", is_flag=True,
               help="The code is a library: its public classes may live long.")  # fmt: skip
+@click.option("--fix", is_flag=True, help="Fix what can be fixed safely, and show the diff.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--audit", is_flag=True,
               help="List every container with open keys and how entries leave it.")  # fmt: skip
 @click.option("--why-not", metavar="NAME", help="Explain what is known about a container.")
@@ -58,6 +61,8 @@ def command(
     write_baseline: bool,
     statistics: bool,
     library: bool,
+    fix: bool,
+    diff: bool,
     audit: bool,
     why_not: str | None,
 ) -> int:
@@ -69,6 +74,10 @@ def command(
         raise click.UsageError("--write-baseline needs --baseline FILE")
     if audit and form not in ("text", "json"):
         raise click.UsageError(f"--audit has no format {form!r}; use text or json")
+    if (fix or diff) + audit + bool(why_not) > 1:
+        raise click.UsageError("--fix, --audit and --why-not are different questions; ask one")
+    if (fix or diff) and write_baseline:
+        raise click.UsageError("--fix comes first; write the baseline of what is left afterwards")
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
         raise click.UsageError(f"there is no file or folder {missing[0]!r}")
@@ -77,16 +86,25 @@ def command(
         return _explain(scan, why_not)
     if audit:
         return _audited(scan, form)
-    report = scan.report(select=_codes(select), ignore=_codes(ignore), preview=preview)
-    level = min(confidence, fail_on, key=LEVELS.index)
-    report = report._replace(
-        findings=tuple(f for f in report.findings if at_least(f.confidence, level))
-    )
-    if write_baseline and baseline is not None:
-        count = write(baseline, list(report.findings))
-        click.echo(f"{count} findings written to {baseline}", err=True)
-    if baseline is not None:
-        report = report._replace(findings=tuple(against(list(report.findings), known(baseline))))
+
+    def judged(scan: Scan) -> Report:
+        found = scan.report(select=_codes(select), ignore=_codes(ignore), preview=preview)
+        level = min(confidence, fail_on, key=LEVELS.index)
+        kept = [f for f in found.findings if at_least(f.confidence, level)]
+        if write_baseline and baseline is not None:
+            count = write(baseline, kept)
+            click.echo(f"{count} findings written to {baseline}", err=True)
+        if baseline is not None:
+            kept = against(kept, known(baseline))
+        return found._replace(findings=tuple(kept))
+
+    report = judged(scan)
+    if fix or diff:
+        shown = [f for f in report.findings if at_least(f.confidence, confidence)]
+        changed = _fixing.fix(shown, scan.paths, dry=diff, to_stderr=form != "text")
+        if diff:
+            return FOUND if changed else SKIPPED if report.skipped else 0
+        report = judged(_scan(paths, library=library)) if changed else report
     _show(report, form, fail_on, statistics=statistics)
     return _status(report, fail_on)
 

@@ -170,8 +170,6 @@ def _kept_item(
     held = program.held.get(key)
     if held is None:
         return None
-    for file, change in held.changes:
-        if change.verb == "grow" and change.at == mark.at and change.function == mark.function:
-            path, open_key = judge.paths.path(held, file, change), judge.paths.key(file, change)
-            return judge.holders.proof(held), path, open_key
-    return None
+    file, change = next((f, c) for f, c in held.changes if c.verb == "grow" and c.at == mark.at)
+    path, open_key = judge.paths.path(held, file, change), judge.paths.key(file, change)
+    return judge.holders.proof(held), path, open_key

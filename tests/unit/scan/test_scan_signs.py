@@ -456,6 +456,35 @@ CLEAN = {
         def keep(files, user_id):
             files[user_id] = open(user_id)
     """,
+    "handles in a map of somewhere else": """
+        from elsewhere import files
+
+        def keep(user_id):
+            files[user_id] = open(user_id)
+    """,
+    "handles under a few fixed keys": """
+        files = {}
+
+        def keep():
+            files["log"] = open("log")
+            files["out"] = open("out")
+    """,
+    "a queue that is filled at start-up by something that passes": """
+        from queue import Queue
+
+        class Plan:
+            def __init__(self, steps):
+                self._steps = Queue()
+                self._fill(steps)
+
+            def _fill(self, steps):
+                for step in steps:
+                    self._steps.put(step)
+
+        def run(steps):
+            plan = Plan(steps)
+            plan.go()
+    """,
     "labels of a fixed set": """
         def count(requests, method, *rest):
             requests.labels(method, "ok", *rest).inc()

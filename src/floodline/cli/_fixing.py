@@ -1,0 +1,53 @@
+"""What `floodline scan --fix` and `--diff` do with the findings that can be fixed safely."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from floodline.scan import Finding
+from floodline.scan._fix import Left, Rewrite, diff, rewrites, write
+
+STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def fix(findings: Iterable[Finding], files: Iterable[str], *, dry: bool, to_stderr: bool) -> int:
+    """Show the changes, write them unless it is a trial, and return how many files change."""
+    changes, left = rewrites(findings, files)
+    for change in changes:
+        _show(diff(change), err=to_stderr)
+    written = changes if dry else list(_write(changes, left))
+    count = sum(len(change.fixed) for change in written)
+    for finding, why in left:
+        where = f"{finding.path}:{finding.line}"
+        click.echo(f"{where}: {finding.rule} is left alone: {why}", err=True)
+    would = "can be fixed" if dry else "fixed"
+    click.echo(
+        f"{count} finding{'s' * (count != 1)} {would} in {len(written)} "
+        f"file{'s' * (len(written) != 1)}",
+        err=True,
+    )
+    return len(written)
+
+
+def _write(changes: list[Rewrite], left: list[Left]) -> Iterator[Rewrite]:
+    for change in changes:
+        try:
+            write(change)
+        except OSError as error:
+            left += [Left(finding, f"cannot write it: {error}") for finding in change.fixed]
+        else:
+            yield change
+
+
+def _show(lines: Iterator[str], *, err: bool) -> None:
+    stream = sys.stderr if err else sys.stdout
+    if stream.isatty():
+        text = Text.assemble(*((line, STYLES.get(line[0], "")) for line in lines))
+        Console(file=stream, highlight=False, soft_wrap=True).print(text, end="")
+    else:
+        click.echo("".join(lines), nl=False, err=err)
