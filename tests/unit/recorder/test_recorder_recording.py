@@ -113,10 +113,11 @@ def test_a_long_run_stays_small(file, clock, monkeypatch):
     recorder = Recorder("app.py", file=file, clock=clock, kills=lambda: 0)
     try:
         grow(recorder)
-        tick(recorder, clock, 300, step=5.0)
+        tick(recorder, clock, 80, step=5.0)
         middle = recorder.state()["recorder"]["file_bytes"]
-        for n in range(300):
-            recorder.note("hook_error", f"error {n}")
+        for n in range(80):
+            for k in range(10):
+                recorder.note("hook_error", f"error {n}.{k}")
             recorder.note("growing", f"the culprit {n % 3}")
             tick(recorder, clock, step=5.0)
     finally:

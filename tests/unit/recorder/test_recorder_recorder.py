@@ -1,0 +1,260 @@
+"""The recorder between the probes, the outside and those who look at it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+from recorder_fakes import Clock, answer, sample, suspect
+
+from floodline.recorder import Recorder, _outside
+from floodline.recorder._probe_link import Link
+
+PATIENCE = 60.0
+MIB = 1 << 20
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def recorder(clock):
+    recorder = Recorder("app.py", clock=clock, kills=lambda: 3)
+    yield recorder
+    recorder.close()
+
+
+def link_to(recorder, pid=os.getpid(), **hello):
+    host, port, token = recorder.address.split(":")
+    first = {"kind": "hello", "token": token, "pid": pid, "command": "app.py", "parent": 1, **hello}
+    return Link(host, int(port), lambda: first)
+
+
+def until(recorder, true):
+    """Tick until something is true of the state."""
+    for _ in range(600):
+        recorder.tick()
+        if true(recorder.state()):
+            return recorder.state()
+        recorder.wait_for_news(0.1)
+    raise AssertionError("it did not become true")
+
+
+def process(state, pid):
+    return next(one for one in state["processes"] if one["pid"] == pid)
+
+
+def test_the_snapshot_has_the_keys_that_others_build_on(recorder):
+    state = recorder.state()
+    assert list(state) == [
+        "schema", "tool", "python", "errors", "command", "started", "now", "closed", "line",
+        "verdict", "where", "needed", "unit", "suspects", "memory", "processes", "sessions",
+        "containers", "events", "exit", "not_covered", "recorder",
+    ]  # fmt: skip
+    assert state["verdict"] == "undecided"
+    assert state["unit"] == "second"
+    assert set(state["memory"]) == {"points", "now", "peak", "limit", "rate", "crosses_in"}
+
+
+def test_what_a_probe_sends_is_in_the_next_snapshot(recorder):
+    recorder.program(os.getpid())
+    link = link_to(recorder)
+    holders = {"sessions": [{"name": "chats", "live": 3}], "containers": [{"name": "cache"}]}
+    grown = answer("growing", suspects=[suspect()])
+    assert link.send(sample(answer=grown, **holders))
+    state = until(recorder, lambda state: state["suspects"])
+    assert state["verdict"] == "growing"
+    assert state["suspects"][0]["pids"] == [os.getpid()]
+    assert state["sessions"] == [{"name": "chats", "live": 3, "pid": os.getpid()}]
+    assert state["containers"] == [{"name": "cache", "pid": os.getpid()}]
+    assert state["memory"]["now"] > MIB
+    link.close()
+
+
+def test_a_caller_without_the_token_is_cut_off(recorder):
+    host, port, _ = recorder.address.split(":")
+    for first in (b'{"token": "guess", "pid": 5}\n', b"GET / HTTP/1.1\n", b"[1]\n", b"7\n"):
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as line:
+            line.sendall(first)
+            assert line.recv(10) == b""
+    recorder.tick()
+    assert recorder.state()["processes"] == []
+
+
+def test_a_line_that_never_ends_is_cut_off(recorder, monkeypatch):
+    from floodline.recorder import _intake
+
+    monkeypatch.setattr(_intake, "LONGEST_LINE", 1000)
+    host, port, _ = recorder.address.split(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as line:
+        line.sendall(b"x" * 5000)
+        assert line.recv(10) == b""
+
+
+def test_above_so_many_callers_the_next_is_refused(recorder, monkeypatch):
+    from floodline.recorder import _intake
+
+    monkeypatch.setattr(_intake, "MOST", 0)
+    host, port, _ = recorder.address.split(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as line:
+        assert line.recv(10) == b""
+
+
+def test_those_who_wait_are_woken_by_a_tick(recorder):
+    woken = []
+    before = recorder.version
+    waiter = threading.Thread(target=lambda: woken.append(recorder.wait(before, PATIENCE)))
+    waiter.start()
+    recorder.tick()
+    waiter.join(PATIENCE)
+    assert woken == [before + 1]
+    assert recorder.wait(before + 1, 0.001) == before + 1
+
+
+def test_the_program_that_was_killed_is_told_with_its_signal(recorder, clock):
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    recorder.program(child.pid)
+    recorder.tick()
+    child.kill()
+    child.communicate()
+    recorder.tick()
+    recorder.ended(child.returncode)
+    recorder.tick()
+    state = recorder.state()
+    assert state["exit"]["signal"] == "SIGKILL"
+    assert process(state, child.pid)["state"] == "lost"
+    assert process(state, child.pid)["exit"] == state["exit"]
+    assert "SIGKILL" in state["events"][-1]["text"]
+
+
+def test_a_kill_that_the_kernel_counted_is_an_oom():
+    counts = iter((3, 4))
+    recorder = Recorder("app.py", clock=Clock(), kills=lambda: next(counts))
+    recorder.program(2**22 + 9)
+    recorder.ended(-9)
+    recorder.close()
+    assert recorder.state()["exit"]["oom"] is True
+
+
+def test_the_last_words_of_a_program_are_heard_before_its_end_is_told(recorder):
+    recorder.program(os.getpid())
+    link = link_to(recorder)
+    link.send(sample())
+    until(recorder, lambda state: process(state, os.getpid())["threads"])
+    link.send(sample(threads=77))
+    link.send({"kind": "bye"})
+    link.close()
+    recorder.ended(0, patience=PATIENCE)
+    recorder.tick()
+    assert process(recorder.state(), os.getpid())["threads"] == 77
+    assert recorder.state()["exit"]["cause"] == "ended by itself"
+
+
+def test_patience_for_last_words_ends(recorder):
+    recorder.program(os.getpid())
+    link = link_to(recorder)
+    link.send(sample())
+    until(recorder, lambda state: process(state, os.getpid())["threads"])
+    recorder.ended(0, patience=0.01)
+    assert not recorder.said_goodbye()
+    link.close()
+
+
+def test_an_end_without_a_program_is_told_too(recorder):
+    recorder.ended(3)
+    recorder.tick()
+    assert recorder.state()["exit"]["status"] == 3
+
+
+def test_a_goodbye_is_noticed(recorder):
+    recorder.program(os.getpid())
+    assert not recorder.said_goodbye()
+    recorder.heard(os.getpid(), {"kind": "bye"})
+    recorder.heard(os.getpid(), {"kind": "nothing we know"})
+    assert recorder.said_goodbye()
+
+
+def test_crossing_the_line_warns_once_and_asks_the_probes_to_shed(clock, monkeypatch):
+    recorder = Recorder("app.py", clock=clock, line=100 * MIB, kills=lambda: None)
+    recorder.program(os.getpid())
+    link = link_to(recorder)
+    link.send(sample())
+    until(recorder, lambda state: process(state, os.getpid())["threads"])
+    for used in (50, 120, 130, 99, 50, 120):
+        monkeypatch.setattr(_outside, "resident", lambda pid, used=used: used * MIB)
+        clock.now += 1
+        recorder.tick()
+    kinds = [event["kind"] for event in recorder.state()["events"]]
+    assert kinds.count("line_crossed") == 1  # with the same words it is counted
+    assert kinds.count("line_cleared") == 1
+    wishes = []
+    for _ in range(600):
+        wishes += link.receive()
+        if len(wishes) == 3:
+            break
+        recorder.wait_for_news(0.1)
+    assert wishes[0] == {"do": "shed", "bytes": 20 * MIB}
+    link.close()
+    recorder.close()
+
+
+def test_the_forecast_is_for_the_line(clock, monkeypatch):
+    recorder = Recorder("app.py", clock=clock, line=1000 * MIB, kills=lambda: None)
+    recorder.program(os.getpid())
+    for n in range(60):
+        monkeypatch.setattr(_outside, "resident", lambda pid, n=n: (100 + n) * MIB)
+        clock.now += 1
+        recorder.tick()
+    memory = recorder.state()["memory"]
+    assert round(memory["rate"] / MIB, 2) == 1.0
+    assert round(memory["crosses_in"]) == 1000 - 159
+    recorder.close()
+
+
+def test_children_without_a_probe_are_found_and_told(recorder, clock):
+    """A middle process stands for the program, so that its children are not the tests' own."""
+    code = (
+        "import subprocess, sys; "
+        "child = subprocess.Popen([sys.executable, '-I', '-c', 'print(1, flush=True); input()']); "
+        "child.wait()"
+    )
+    program = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert program.stdout.readline()
+        recorder.program(program.pid)
+        for _ in range(5):
+            clock.now += 2
+            recorder.tick()
+        state = recorder.state()
+        assert any("started with -I" in one for one in state["not_covered"])
+        child = next(one for one in state["processes"] if one["pid"] != program.pid)
+        assert child["rss"] > MIB
+        assert any("no probe" in one for one in process(state, program.pid)["blind_spots"])
+    finally:
+        program.communicate(b"\n")
+
+
+def test_closing_twice_is_harmless(recorder):
+    recorder.close()
+    version = recorder.version
+    recorder.close()
+    assert recorder.version == version
+    assert recorder.state()["closed"] is True
+
+
+def test_a_probe_that_does_not_read_is_passed_over(recorder):
+    link = link_to(recorder)
+    link.send(sample())
+    until(recorder, lambda state: state["processes"])
+    link.close()
+    for _ in range(50):
+        recorder._intake.say({"do": "shed"}, {os.getpid()})
+    recorder._intake.say({"do": "shed"}, set())
