@@ -55,7 +55,7 @@ _ITEMS: dict[type, Callable[[Any], Any]] = {
     frozenset: frozenset.__iter__,
     deque: deque.__iter__,
 }
-_SIZES: dict[type, Any] = {base: base.__sizeof__ for base, _ in _LENGTHS}
+SIZES: dict[type, Any] = {base: base.__sizeof__ for base, _ in _LENGTHS}
 
 
 def label_of(kind: type) -> str:
@@ -163,5 +163,5 @@ def _kind_of(kind: type, bases: set[int], base: type | None) -> str:
 
 def size_of(obj: Any, base: type | None) -> int:
     """Return the bytes of one object alone, by the builtin that made its memory layout."""
-    size: int = _SIZES[base](obj) if base is not None else basic_size(type(obj))
+    size: int = SIZES[base](obj) if base is not None else basic_size(type(obj))
     return size

@@ -34,6 +34,7 @@ from floodline.leaks._suspect import Suspect
 from floodline.leaks._walk import Held
 
 MAX_WATCHED = 64
+_cache_names: Callable[[Any], dict[str, Any]] = vars(LruWrapper)["__dict__"].__get__
 _maxlen: Callable[[Any], int | None] = vars(deque)["maxlen"].__get__
 
 
@@ -111,9 +112,9 @@ class Close:
         """Return the code of the cached function, for a `functools` cache."""
         for held in self.heads:
             if type(held.value) is LruWrapper:
-                for inner in gc.get_referents(held.value):
-                    if type(inner) is types.FunctionType:
-                        return inner.__code__
+                inner = dict.get(_cache_names(held.value), "__wrapped__")
+                if type(inner) is types.FunctionType:
+                    return inner.__code__
         return None
 
     def _cap(self) -> tuple[int | None, bool]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from floodline.errors import ConfigError
 from floodline.leaks._live_answer import LiveAnswer
-from floodline.leaks._live_judge import Judge
+from floodline.leaks._live_blind import blind_spots
+from floodline.leaks._live_fork import FORK, Inherited
+from floodline.leaks._live_judge import LEAST_BOUNDED, Judge
 from floodline.leaks._live_place import Places
 from floodline.leaks._live_process import Sampler
 from floodline.leaks._live_roots import Begin, roots
@@ -24,6 +27,8 @@ REST = 5.0  # seconds between two walks, at least
 LIMIT_EVERY = 1.0
 MARGIN = 0.1  # of the memory limit, which the watch does not touch
 LONGEST = 1.0  # seconds until the next step, at most
+PRICE = 4e-6  # seconds to walk one object, until it is known
+LEAST_MET = 5_000
 Limit = Callable[[], tuple[int, int | None]]
 
 
@@ -48,7 +53,15 @@ class Live:
             raise ConfigError(f"budget={budget!r} must be above 0 and at most 1; try 0.01")
         self._budget, self._clock, self._cpu, self._limit = budget, clock, cpu, limit
         self._inherited = inherited
-        self._began = clock()
+        self._cost = 0.0
+        self._reset()
+
+    def _reset(self) -> None:
+        """Begin anew, also in the child of a fork, where nothing of before is true any more."""
+        self._generation = FORK.generation
+        fresh = self._inherited or not FORK.generation
+        self._shared = None if fresh else Inherited()
+        self._began = self._clock()
         self._slots = Slots()
         self._outlines = Outlines()
         self._anchors: Anchors = {}  # floodline: bounded[MAX_ROOTS in _live_walk]
@@ -56,23 +69,22 @@ class Live:
         self._tracks = Tracks(self._slots)
         self._walked = Tracks(self._slots)
         self._ticks = Ticks(self._tracks, self._places, self._outlines)
-        self._sampler = Sampler()
+        self._sampler = Sampler(census=fresh)
         self._judge = Judge(self._tracks, self._walked, self._places, self._sampler.process)
         self._walk: SlicedWalk | None = None
         self._roots: Iterator[Begin] = iter(())
         self._before: SlicedWalk | None = None
-        self._before_at = 0.0
-        self._compared = 0
-        self._cost = self._tick_cost = self._walk_seconds = 0.0
+        self._before_at = self._tick_cost = self._walk_seconds = 0.0
+        self._compared = self._walks = 0
         self._walk_began = self._next_walk = self._next_tick = self._next_limit = 0.0
-        self._walks = self._objects = 0
         self._short = False
 
     def step(self) -> float:
         """Work for about a millisecond; return the seconds until the next call is wanted."""
         began, cpu = self._cpu(), self._cpu
+        if self._generation != FORK.generation:
+            self._reset()
         now = self._now()
-        idle = 0.0
         if self._memory_is_short(now):
             idle = LONGEST
         else:
@@ -85,12 +97,15 @@ class Live:
         """Return what is known now; it is put together from finished parts."""
         return self._judge.answer(
             watched=self._now(),
-            objects=self._objects,
+            objects=self._met,
             walks=self._walks,
             expected=self._expected(),
             cost=self._cost,
-            blind=self._blind_spots(),
-        )
+            blind=blind_spots(
+                self._slots, self._before, short=self._short,
+                inherited=self._inherited, census=self._sampler.counting,
+            ),
+        )  # fmt: skip
 
     def _now(self) -> float:
         return self._clock() - self._began
@@ -133,8 +148,8 @@ class Live:
         walk = self._walk
         if walk is None:
             self._outlines.refresh()
-            walk = self._walk = SlicedWalk(self._slots, self._outlines, self._anchors)
-            self._roots, self._walk_began, self._compared = roots(), now, 0
+            walk = self._walk = self._begin()
+            self._walk_began, self._compared = now, 0
         while not due():
             if not walk.done:
                 walk.advance(due)
@@ -143,6 +158,12 @@ class Live:
                 break
         while walk.containers:
             self._ticks.watch(walk.containers.pop())
+
+    def _begin(self) -> SlicedWalk:
+        self._roots = roots(0 if self._shared is None else FORK.modules)
+        if self._shared is not None:
+            self._shared.refresh()
+        return SlicedWalk(self._slots, self._outlines, self._anchors, inherited=self._shared)
 
     def _begin_next(self, walk: SlicedWalk) -> bool:
         begin = next(self._roots, None)
@@ -172,7 +193,6 @@ class Live:
 
     def _end(self, walk: SlicedWalk, now: float) -> None:
         self._walks += 1
-        self._objects = walk.objects
         self._walk_seconds = now - self._walk_began
         self._before_at = now
         self._judge.walked(walk)
@@ -180,9 +200,21 @@ class Live:
         self._before, self._walk = walk, None
         self._next_walk = now + max(REST, self._walk_seconds / 4)
 
-    def _expected(self) -> float:
-        """Return in how many seconds a verdict can be expected."""
-        return 0.0
+    @property
+    def _met(self) -> int:
+        """The objects that the last walk has met, before its end those of the first one so far."""
+        walk = self._before or self._walk
+        return walk.objects if walk else 0
 
-    def _blind_spots(self) -> tuple[str, ...]:
-        return ()
+    def _expected(self) -> float:
+        """Return in how many seconds a verdict can be expected: the first walk, then readings."""
+        if self._judge.decided:
+            return 0.0
+        left = max(0.0, LEAST_BOUNDED - self._now())
+        if self._walks:
+            return left
+        # most blocks of the allocator are objects; what has been walked tells the price of one
+        walk = self._walk
+        met = walk.objects if walk else 0
+        price = self._cost / met if met > LEAST_MET else PRICE
+        return max(left, (sys.getallocatedblocks() - met) * price / self._budget)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
-
-MAX_EXPANDED = 10_000
-EDGE = 500  # of a larger one so many are looked at from its beginning, and from its end
 
 
 def part(obj: Any, base: type | None, begin: int, end: int, *, keys: bool = False) -> list[Any]:
@@ -35,10 +33,10 @@ def _items(obj: Any, base: type | None, *, keys: bool) -> Iterable[Any]:
     return deque.__iter__(obj) if base is deque else ()
 
 
-def edges(obj: Any, base: type | None, size: int, edge: int = EDGE) -> list[Any]:
+def edges(obj: Any, base: type | None, edge: int) -> list[Any]:
     """Return the first and the last items of a large container; of a set, which has none, some."""
     if base is list or base is tuple:
-        return part(obj, base, 0, edge) + part(obj, base, size - edge, size)
+        return part(obj, base, 0, edge) + part(obj, base, -edge, sys.maxsize)
     last: list[Any] = []
     for _ in range(3):
         try:
@@ -56,4 +54,4 @@ def some(obj: Any, base: type | None, size: int, most: int) -> list[Any]:
     """Return all items up to `most`, else as many from both ends."""
     if size <= most:
         return part(obj, base, 0, size)
-    return edges(obj, base, size, most // 2)
+    return edges(obj, base, most // 2)

@@ -6,7 +6,7 @@ from typing import Any
 
 from floodline.leaks._candidates import Candidate, find_candidates
 from floodline.leaks._live_answer import LiveAnswer
-from floodline.leaks._live_name import name, renewed
+from floodline.leaks._live_name import Named, echoes_of, name, renewed
 from floodline.leaks._live_place import Places
 from floodline.leaks._live_tracks import Process, Tracks
 from floodline.leaks._live_walk import SlicedWalk
@@ -40,7 +40,7 @@ class Judge:
         self._pending: list[Candidate] = []
         self._growing: list[Candidate] = []
         self._rising: list[Candidate] = []
-        self._names: dict[int, Suspect | None] = {}  # floodline: bounded[MAX_NAMED]
+        self._names: dict[int, Named | None] = {}  # floodline: bounded[MAX_NAMED]
         self._suspects: tuple[Suspect, ...] = ()
         self._verdict = Verdict("undecided", "unknown", 40, "too few seconds to tell")
 
@@ -56,6 +56,11 @@ class Judge:
     def walked(self, _: SlicedWalk) -> None:
         """Judge soon: a walk has ended."""
         self._walked = self._asked = True
+
+    @property
+    def decided(self) -> bool:
+        """Whether the verdict is growing or bounded."""
+        return self._verdict.verdict != "undecided"
 
     def work(self, now: float) -> None:
         """Judge all tracks, or name one suspect."""
@@ -101,13 +106,22 @@ class Judge:
         self._suspects, self._verdict = tuple(chosen), verdict
 
     def _named(self, found: list[Candidate]) -> list[Suspect]:
-        """Return the records of candidates, one an owner."""
-        kept: dict[str, Suspect] = {}
+        """Return the records of candidates; those that only echo another one are put below it."""
+        kept: list[tuple[Named, Suspect, list[str]]] = []
         for one in found[:MAX_SUSPECTS]:
-            suspect = self._names.get(one.slot.index)
-            if suspect is not None and suspect.owner not in kept:
-                kept[suspect.owner] = renewed(suspect, one, len(kept) + 1)
-        return list(kept.values())
+            named = self._names.get(one.slot.index)
+            if named is None:
+                continue
+            suspect = renewed(named, one, len(kept) + 1)
+            for other, first, echoes in kept:
+                if suspect.owner == first.owner:
+                    break
+                if echoes_of(named, suspect, other, first):
+                    echoes.append(suspect.owner)
+                    break
+            else:
+                kept.append((named, suspect, []))
+        return [one.but(echoes=tuple(dict.fromkeys(echoes))) for _, one, echoes in kept]
 
     def answer(
         self, *, watched: float, objects: int, walks: int, expected: float, cost: float,

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+from dataclasses import dataclass
+from typing import Any
+
+from floodline.leaks._anatomy import INERT, SIZES, Anatomy, basic_size, is_standard
 from floodline.leaks._candidates import Candidate
 from floodline.leaks._inspect import Close, chain_head
 from floodline.leaks._live_place import Places
@@ -10,16 +15,51 @@ from floodline.leaks._source import feeding_place
 from floodline.leaks._suspect import Suspect
 
 MOST_ITEMS = 256
+WEIGHED = 16
+MOST_BELOW = 64
+_SHARED = frozenset(("type", "module", "function", "suspended", "frame", "cache"))
 
 
-def name(one: Candidate, places: Places) -> Suspect | None:
+@dataclass(slots=True, frozen=True)
+class Named:
+    """A suspect with what an item of it weighs, and the identities of some of its items."""
+
+    suspect: Suspect
+    weight: float
+    ids: frozenset[int]
+
+
+def name(one: Candidate, places: Places) -> Named | None:
     """Return the record of a candidate, None if it is not found any more."""
     head = one.slot.head() if one.column != "count" else chain_head(one.slot)
     held, heads = places.held(one.slot), places.held(head)
     if not held and not heads:
         return None
     close = Close(one, held, heads, most=MOST_ITEMS)
-    return _with_line(close.suspect(1), close)
+    items = [item for at in close.held[-WEIGHED:] for item in list(close.items_of(at.value))]
+    weight = _mean_weight(items[-WEIGHED:]) if one.column != "text" else 0.0
+    return Named(_with_line(close.suspect(1), close), weight, frozenset(close.ids()))
+
+
+def _mean_weight(items: list[Any]) -> float:
+    """Return what one item takes with what hangs below it, as far as that is its own."""
+    return sum(map(_weight, items)) / len(items) if items else 0.0
+
+
+def _weight(item: Any) -> int:
+    total, todo, seen = 0, [item], set[int]()
+    while todo and len(seen) < MOST_BELOW:
+        at = todo.pop()
+        if id(type(at)) in INERT or id(at) in seen:
+            continue
+        seen.add(id(at))
+        plan = Anatomy(type(at))
+        if plan.kind in _SHARED:
+            continue
+        total += SIZES[plan.base](at) if plan.base is not None else basic_size(type(at))
+        small = plan.length is None or plan.length(at) <= MOST_BELOW
+        todo += gc.get_referents(at) if small and plan.kind != "text" else []
+    return total
 
 
 def _with_line(suspect: Suspect, close: Close) -> Suspect:
@@ -38,12 +78,23 @@ def _with_line(suspect: Suspect, close: Close) -> Suspect:
     )
 
 
-def renewed(suspect: Suspect, one: Candidate, rank: int) -> Suspect:
+def renewed(named: Named, one: Candidate, rank: int) -> Suspect:
     """Return a named suspect with the figures of now."""
-    return suspect.but(
+    weight = max(one.bytes_rate, 0.0) + one.trend.rate * named.weight
+    return named.suspect.but(
         rank=rank,
         verdict="growing" if one.trend.kind == "growing" else "undecided",
         len=one.size,
         per_round=round(one.trend.rate, 3),
-        bytes_per_round=round(max(one.bytes_rate, 0.0), 1),
+        bytes_per_round=round(weight, 1),
     )
+
+
+def echoes_of(one: Named, mine: Suspect, other: Named, theirs: Suspect) -> bool:
+    """Tell whether a suspect holds what another one holds, or is a library's at the same pace."""
+    same_pace = abs(mine.per_round - theirs.per_round) <= 0.05 * max(
+        mine.per_round, theirs.per_round
+    )
+    if same_pace and is_standard(mine.owner) and not is_standard(theirs.owner):
+        return True
+    return bool(one.ids) and len(one.ids & other.ids) > len(one.ids) / 2

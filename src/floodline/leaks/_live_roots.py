@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from floodline.leaks._anatomy import derives, is_standard, names_of_module
@@ -18,13 +19,14 @@ Begin = Callable[[SlicedWalk], None]
 
 
 def roots(skipped: int = 0) -> Iterator[Begin]:
-    """Return the beginnings of a walk in their order; the first `skipped` modules are left out.
+    """Return the beginnings of a walk in their order; the `skipped` oldest modules are left out.
 
     The program's own modules come first, then those of libraries, then the standard library, so
     that the program's names win.
     """
-    names = [name for name in list(sys.modules)[skipped:] if type(name) is str]
-    names = [name for name in names if not own_module(name)]
+    # from the newest on: what a fork inherited is not even touched
+    newest = list(islice(reversed(sys.modules), max(0, len(sys.modules) - skipped)))
+    names = [name for name in reversed(newest) if type(name) is str and not own_module(name)]
     for name in sorted(names, key=_rank):
         yield _module(name)
     for ref in _tasks():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_BITS = tuple(1 << bit for bit in range(8))
+
 
 class Seen:
     """A set of addresses: a map of bits for each mebibyte that holds one of them.
@@ -17,20 +19,26 @@ class Seen:
     def __contains__(self, address: object) -> bool:
         number: int = address  # type: ignore[assignment]  # only identities are asked for
         bits = self._maps.get(number >> 20)
-        return bits is not None and bool(bits[(number >> 7) & 8191] & (1 << ((number >> 4) & 7)))
+        return bits is not None and bool(bits[(number >> 7) & 8191] & _BITS[(number >> 4) & 7])
 
-    def add(self, address: int) -> None:
-        """Mark an address."""
+    def mark(self, address: int) -> bool:
+        """Mark an address; tell whether it was new."""
         bits = self._maps.get(address >> 20)
         if bits is None:
             bits = self._maps[address >> 20] = bytearray(8192)
-        bits[(address >> 7) & 8191] |= 1 << ((address >> 4) & 7)
+        at, bit = (address >> 7) & 8191, _BITS[(address >> 4) & 7]
+        if bits[at] & bit:
+            return False
+        bits[at] |= bit
+        return True
+
+    add = mark
 
     def discard(self, address: int) -> None:
         """Unmark an address."""
         bits = self._maps.get(address >> 20)
         if bits is not None:
-            bits[(address >> 7) & 8191] &= ~(1 << ((address >> 4) & 7))
+            bits[(address >> 7) & 8191] &= ~_BITS[(address >> 4) & 7]
 
     @property
     def size(self) -> int:

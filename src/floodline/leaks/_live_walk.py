@@ -1,20 +1,17 @@
-"""The same walk in slices: between two of them it holds no object of the program, only its place.
-
-What waits to be looked into is found again from what holds it: by name, by position, or among its
-referents by its identity. What is not there any more is passed over.
-"""
+"""The same walk in slices: between two of them it holds no object of the program, only places."""
 
 from __future__ import annotations
 
-import gc
+import sys
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from floodline.leaks._anatomy import INERT, LruWrapper, is_standard, label_of
-from floodline.leaks._live_items import EDGE, MAX_EXPANDED, edges, part
+from floodline.leaks._live_entry import GONE, Entry, Finder
+from floodline.leaks._live_items import edges, part
 from floodline.leaks._live_place import (
     Places,
     label_of_function,
@@ -28,64 +25,63 @@ from floodline.leaks._outline import Outline, Outlines
 from floodline.leaks._slots import Slot, Slots
 from floodline.leaks._walk import PLAIN, Walk
 
-CHUNK = 128
+CHUNK = 48
+SMALL = 32  # items of a container that is looked into at once
+NESTED = 8  # steps that are taken at once below one that waits
+AT_ONCE = 200  # objects that are met at once below one that waits
+# of a larger container a part is looked at; the more a walk has met, the smaller
+MAX_EXPANDED = ((150_000, 10_000, 500), (300_000, 2_000, 250), (sys.maxsize, 500, 100))
 MAX_WAITING = 50_000
 REBASE = 64  # so many steps down, an object is found again by a weak reference
-MAX_STEPS = 512
 MAX_ANCHORS = 16
 MAX_ROOTS = 20_000
-GONE: Any = type("Gone", (), {})()
+KNOWN = 16  # objects of a type without an unknown attribute, after which none is looked for
+MAX_SAMPLED = 100
 _ANCHORED = frozenset(("type", "function", "suspended"))  # they allow weak references
-_MUTABLE = frozenset(map(id, (dict, list, set, deque, bytearray)))
+_ENTERED = frozenset(("container", "instance"))
 Anchors = dict[str, list[Callable[[], Any]]]
 
 
-class Entry:
-    """One object that waits: where it is found again, and how far it was looked into."""
-
-    __slots__ = ("cursor", "depth", "ident", "obj", "parent", "ref", "slot", "step")
-
-    def __init__(self, obj: Any, slot: Slot, parent: Entry | None, step: int) -> None:
-        self.obj, self.slot, self.parent, self.step = obj, slot, parent, step
-        self.ident = id(obj)
-        self.depth: int = parent.depth + 1 if parent else 0
-        self.cursor = 0
-        self.ref: Callable[[], Any] | None = None
-
-
 class SlicedWalk(Walk):
-    """One walk, advanced for as long as it is allowed to; `done` when nothing waits any more."""
+    """One walk, advanced for as long as it is allowed to; `done` when nothing waits any more.
+
+    What has a path of names alone comes first, nearest first; then what containers hold, the
+    program's own before the library's. Small things below an item are looked into at once.
+    """
 
     seen: Seen  # type: ignore[assignment]  # a set of identities, only smaller
 
-    def __init__(self, slots: Slots, outlines: Outlines, anchors: Anchors) -> None:
+    def __init__(
+        self,
+        slots: Slots,
+        outlines: Outlines,
+        anchors: Anchors,
+        *,
+        inherited: Container[int] | None = None,
+    ) -> None:
         super().__init__(slots)
         self.seen = Seen()
-        self.sampled: dict[int, int] = {}  # floodline: bounded[cut to the largest in _sample]
+        self._inherited = inherited
+        self.sampled: dict[int, int] = {}  # floodline: bounded[MAX_SAMPLED]
         self.containers: list[int] = []  # floodline: bounded[taken after each slice]
         self.cut = 0
         self._outlines, self._anchors = outlines, anchors
-        self._places = Places(outlines, anchors)
-        self._named_queue: deque[Entry] = deque()
+        self._finder = Finder(Places(outlines, anchors), outlines)
+        self._names: deque[Entry] = deque()  # floodline: bounded[MAX_WAITING]
         self._stack: list[Entry] = []
-        self._later_on: list[Entry] = []
-        self._open: list[Entry] = []
-        self._at: Entry | None = None
+        self._deep: list[Entry] = []
+        self._path: list[Entry | tuple[Any, Slot, int]] = []
         self._step = -1
+        self._allowed = 0
 
     @property
     def done(self) -> bool:
         """Whether nothing waits any more."""
-        return not (self._named_queue or self._stack or self._later_on)
-
-    @property
-    def named_done(self) -> bool:
-        """Whether all that has a path of names alone was counted."""
-        return not self._named_queue
+        return not (self._names or self._stack or self._deep)
 
     def root(self, obj: Any, label: str) -> None:
         """Begin at an object that has a name of its own; a module is found again by it."""
-        self._at = None
+        self._path.clear()
         self.push(obj, self.slots.root(label))
 
     def advance(self, due: Callable[[], bool]) -> None:
@@ -94,40 +90,9 @@ class SlicedWalk(Walk):
             while not self.done and not due():
                 self._look(self._next())
         finally:
-            for entry in self._open:
-                entry.obj = None
-            self._open.clear()
-            self._holder = self._at = None
-
-    def _next(self) -> Entry:
-        if self._named_queue:
-            return self._named_queue.popleft()
-        if not self._stack:
-            # the program's own containers first, so that their names win
-            self._later_on.sort(key=lambda entry: not is_standard(entry.slot.path))
-            self._stack, self._later_on = self._later_on, []
-        return self._stack.pop()
-
-    def _look(self, entry: Entry) -> None:
-        obj = self._found(entry)
-        if obj is GONE:
-            return
-        self._at, self._holder, self._step = entry, obj, -1
-        plan = self._outlines.of(type(obj))
-        self._expand[plan.kind](obj, entry.slot, plan)  # type: ignore[arg-type]  # an outline answers like an anatomy
-
-    def _plan(self, kind: type) -> Any:
-        return self._outlines.of(kind)
-
-    def push(self, obj: Any, slot: Slot) -> None:
-        """Count an object in a slot, once in the walk, and look into it later."""
-        plan = self._outlines.of(type(obj))
-        if plan.own:
-            return
-        super().push(obj, slot)
-        grows = plan.kind == "cache" or id(plan.base) in _MUTABLE
-        if grows and not slot.starred and not slot.label.startswith(".__"):
-            self.containers.append(slot.index)
+            self._finder.close()
+            self._path.clear()
+            self._holder = None
 
     def row(self, index: int) -> Row:
         """Return the figures of a slot, zeros if it was not met."""
@@ -138,135 +103,184 @@ class SlicedWalk(Walk):
     def forget(self) -> None:
         """Keep the figures alone."""
         self.seen = Seen()
-        self._plans.clear()
+        self._variables.clear()
 
-    def _later(self, obj: Any, slot: Slot) -> None:
-        parent = self._at
-        if len(self._stack) + len(self._named_queue) + len(self._later_on) >= MAX_WAITING:
+    def _next(self) -> Entry:
+        if self._names:
+            return self._names.popleft()
+        if not self._stack:
+            # taken from the end: the program's own containers first, so that their names win
+            self._deep.sort(key=lambda entry: not is_standard(entry.slot.path))
+            self._stack, self._deep = self._deep, []
+        return self._stack.pop()
+
+    def _look(self, entry: Entry) -> None:
+        obj = self._finder.open(entry)
+        if obj is not GONE:
+            self._path[:] = [entry]
+            self._step, self._allowed = -1, self.objects + AT_ONCE
+            plan = self._outlines.of(type(obj))
+            self._expand[plan.kind](obj, entry.slot, plan)  # type: ignore[arg-type]  # an outline answers like an anatomy
+
+    def push(self, obj: Any, slot: Slot) -> None:
+        """Count an object in a slot, once in the walk, and look into it now or later."""
+        kind = type(obj)
+        plan = self._outlines.by_id.get(id(kind)) or self._outlines.of(kind)
+        if plan.skipped or not self.seen.mark(id(obj)):
+            return
+        if self._inherited is not None and id(obj) in self._inherited:
+            return
+        index = slot.index
+        if index >= len(self.count):
+            self._widen(index)
+        self.objects += 1
+        self.count[index] += 1
+        self.bytes[index] += plan.size(obj) if plan.size is not None else plan.fixed
+        if plan.kind == "text":
+            self.text[index] += plan.length(obj)  # type: ignore[misc]  # every text has one
+            if plan.dict_of:
+                self._later(obj, slot, plan)
+            return
+        if plan.length is not None:
+            self.length[index] += plan.length(obj)
+        elif plan.kind == "cache":
+            self.length[index] += LruWrapper.cache_info(obj).currsize
+        if plan.grows and not slot.starred and not slot.label.startswith(".__"):
+            self.containers.append(index)
+        if slot.starred and plan.kind in _ENTERED and 0 < len(self._path) < NESTED:
+            self._at_once(obj, slot, plan)
+        else:
+            self._later(obj, slot, plan)
+
+    def _at_once(self, obj: Any, slot: Slot, plan: Outline) -> None:
+        if plan.kind == "container":
+            size = plan.length(obj)  # type: ignore[misc]  # every container has one
+            if size > SMALL or not self._in_items():
+                self._later(obj, slot, plan)
+                return
+        if self.objects > self._allowed:
+            self._later(obj, slot, plan)
+            return
+        step = self._step
+        self._path.append((obj, slot, step))
+        self._step = -1
+        if plan.kind == "instance":
+            self._instance(obj, slot, plan)
+        else:
+            if plan.dict_of or plan.slots:
+                self._attributes(obj, slot, plan)
+            self._numbered(part(obj, plan.base, 0, SMALL), slot, 0)
+            if plan.base is dict:
+                self._keys(part(obj, dict, 0, SMALL, keys=True), slot)
+        self._path.pop()
+        self._step = step
+
+    def _in_items(self) -> bool:
+        """Tell whether this is below an item already: names come first."""
+        first = self._path[0]
+        return type(first) is not Entry or first.slot.starred or bool(first.cursor)
+
+    def _later(self, obj: Any, slot: Slot, plan: Outline | None = None) -> None:
+        plan = plan or self._outlines.of(type(obj))
+        if len(self._stack) + len(self._names) + len(self._deep) >= MAX_WAITING:
             self.cut += 1
             return
-        plan = self._outlines.of(type(obj))
+        parent = self._parent()
         entry = Entry(obj, slot, parent, self._step)
         unnamed = parent is None and plan.kind != "module"
         far = entry.depth >= REBASE or unnamed or plan.kind in _ANCHORED
-        if far and not self._rebase(entry):
+        if far and not entry.rebase():
+            self.cut += 1
             return
-        self._open.append(entry)
-        if slot.starred and (parent is None or parent.slot.starred or parent.cursor):
+        self._finder.opened.append(entry)
+        if slot.starred and self._path and self._in_items():
             self._stack.append(entry)
         elif slot.starred or plan.kind in ("container", "cache"):
-            self._later_on.append(entry)
+            self._deep.append(entry)
         else:
-            self._named_queue.append(entry)
+            self._names.append(entry)
 
-    def _rebase(self, entry: Entry) -> bool:
-        """Cut a long way back to the root short; what allows no weak reference ends somewhere."""
-        try:
-            entry.ref = weakref.ref(entry.obj)
-        except TypeError:
-            if entry.depth < MAX_STEPS:
-                return True
-            self.cut += 1
-            return False
-        entry.parent, entry.depth = None, 0
-        return True
-
-    def _found(self, entry: Entry) -> Any:
-        """Return the object of an entry, found again from its holder; the way back is a loop."""
-        way: list[Entry] = []
-        at: Entry | None = entry
-        while at is not None and at.obj is None:
-            way.append(at)
-            at = at.parent if at.ref is None else None
-        for one in reversed(way):
-            obj = self._again(one)
-            if obj is GONE or id(obj) != one.ident:
-                return GONE
-            one.obj = obj
-            self._open.append(one)
-        return entry.obj
-
-    def _again(self, entry: Entry) -> Any:
-        if entry.ref is not None:
-            obj = entry.ref()
-            return GONE if obj is None else obj
-        if entry.parent is None:
-            found = [held.value for held in self._places.held(entry.slot)]
-        elif entry.step >= 0:
-            found = self._at_position(entry.parent.obj, entry.step)
-        elif entry.slot is entry.parent.slot or entry.slot.parent is None:
-            found = gc.get_referents(entry.parent.obj)
-        else:
-            found = self._places.take(entry.parent.obj, entry.slot.label)
-        return next((obj for obj in found if id(obj) == entry.ident), GONE)
-
-    def _at_position(self, holder: Any, step: int) -> list[Any]:
-        base = self._outlines.of(type(holder)).base
-        size = self._size(holder)
-        if size > MAX_EXPANDED:
-            return edges(holder, base, size)[step : step + 1]
-        return part(holder, base, step, step + 1)
-
-    def _size(self, obj: Any) -> int:
-        count = self._outlines.of(type(obj)).length
-        return count(obj) if count else 0
+    def _parent(self) -> Entry | None:
+        """Return the entry of what is looked into now; those on the way to it get theirs too."""
+        parent: Entry | None = None
+        for at, step in enumerate(self._path):
+            if type(step) is tuple:
+                obj, slot, position = step
+                step = Entry(obj, slot, parent, position)
+                self._finder.opened.append(step)
+                self._path[at] = step
+            parent = step  # type: ignore[assignment]  # it is an entry now
+        return parent
 
     def _container(self, obj: Any, slot: Slot, plan: Any) -> None:
-        entry, size = self._at, self._size(obj)
-        assert entry is not None
-        if not entry.cursor and (plan.dict_of or plan.slots):
-            self._attributes(obj, slot, plan)
-        if size > MAX_EXPANDED:
-            self._sample(obj, slot, plan.base, size)
-            return
+        entry, size = self._entry(), plan.length(obj)
         begin = entry.cursor
+        if not begin:
+            entry.edge = self._edge(slot, size)
+            if plan.dict_of or plan.slots:
+                self._attributes(obj, slot, plan)
+        if entry.edge:
+            items, size = edges(obj, plan.base, entry.edge)[begin : begin + CHUNK], 2 * entry.edge
+        else:
+            items = part(obj, plan.base, begin, begin + CHUNK)
+            if plan.base is dict:
+                self._keys(part(obj, dict, begin, begin + CHUNK, keys=True), slot)
         entry.cursor = begin + CHUNK
         if entry.cursor < size:
             self._stack.append(entry)
-        self._numbered(part(obj, plan.base, begin, begin + CHUNK), slot, begin)
-        if plan.base is dict:
-            self._keys(part(obj, dict, begin, begin + CHUNK, keys=True), slot)
+        self._numbered(items, slot, begin)
 
-    def _sample(self, obj: Any, slot: Slot, base: type | None, size: int) -> None:
+    def _edge(self, slot: Slot, size: int) -> int:
+        """Return how many items are looked at from both ends, 0 for all of them."""
+        most, edge = next((m, e) for met, m, e in MAX_EXPANDED if self.objects < met)
+        if size <= most:
+            return 0
+        self._note(slot, size)
+        return edge
+
+    def _entry(self) -> Entry:
+        entry = self._path[0]
+        assert type(entry) is Entry
+        return entry
+
+    def _note(self, slot: Slot, size: int) -> None:
         self.sampled[slot.index] = max(size, self.sampled.get(slot.index, 0))
-        if len(self.sampled) > 100:
+        if len(self.sampled) > MAX_SAMPLED:
             del self.sampled[min(self.sampled, key=self.sampled.__getitem__)]
-        entry = self._at
-        assert entry is not None
-        begin = entry.cursor
-        entry.cursor = begin + CHUNK
-        if entry.cursor < 2 * EDGE:
-            self._stack.append(entry)
-        self._numbered(edges(obj, base, size)[begin : begin + CHUNK], slot, begin)
 
     def _numbered(self, items: list[Any], slot: Slot, begin: int) -> None:
-        kinds = set(map(id, map(type, items)))
+        kinds = {id(type(item)) for item in items}
         if kinds <= INERT:
             return
-        child = self.slots.child(slot, "", "[*]")
+        child = slot.kids.get(_ITEMS) or self.slots.child(slot, *_ITEMS)
         if kinds <= PLAIN:
             self._texts(items, child)
             return
-        for self._step, item in enumerate(items, begin):
+        for step, item in enumerate(items, begin):
+            self._step = step
             self.push(item, child)
         self._step = -1
 
     def _keys(self, keys: list[Any], slot: Slot) -> None:
         """Count keys, but do not look into them: what a key holds does not grow."""
-        if {id(kind) for kind in map(type, keys)} <= INERT:
-            return
-        texts = [key for key in keys if id(type(key)) in PLAIN]
-        self._texts(texts, self.slots.child(slot, "", "[keys]"))
+        texts = [key for key in keys if type(key) is str or type(key) is bytes]
+        if texts:
+            self._texts(texts, self.slots.child(slot, "", "[keys]"))
 
     def _attributes(self, obj: Any, slot: Slot, plan: Any) -> None:
         named = plan.attributes(obj)
-        for name, value in named:
-            self._named(value, slot, plan.label, "." + name)
-        if plan.base is None:
+        for key, value in named:
+            if type(value) is not types.FunctionType or not _is_dull(value):
+                child = slot.kids.get(key) or self.slots.child(slot, *key)
+                self.push(value, child)
+        if plan.base is None and (plan.hidden or plan.complete < KNOWN):
             self._unnamed(obj, slot, plan, named)
 
-    def _unnamed(self, obj: Any, slot: Slot, plan: Outline, named: list[tuple[str, Any]]) -> None:
+    def _unnamed(
+        self, obj: Any, slot: Slot, plan: Outline, named: list[tuple[tuple[str, str], Any]]
+    ) -> None:
         names, rest = plan.rest(obj, named)
+        plan.complete = 0 if rest or names else plan.complete + 1
         if names is not None:
             self.namespace(names, slot, plan.label)
         for value in rest:
@@ -280,10 +294,12 @@ class SlicedWalk(Walk):
         else:
             self._attributes(obj, slot, plan)
 
+    def _plan(self, kind: type) -> Any:
+        return self._outlines.of(kind)
+
     def _named(self, value: Any, slot: Slot, anchor: str, label: str) -> None:
-        if type(value) is types.FunctionType and _is_dull(value):
-            return
-        super()._named(value, slot, anchor, label)
+        if type(value) is not types.FunctionType or not _is_dull(value):
+            super()._named(value, slot, anchor, label)
 
     def _type(self, obj: Any, slot: Slot, plan: Any) -> None:
         self._anchor(obj, label_of(obj))
@@ -303,10 +319,8 @@ class SlicedWalk(Walk):
 
     def _cache(self, obj: Any, slot: Slot, plan: Any) -> None:
         size = LruWrapper.cache_info(obj).currsize
-        if size > MAX_EXPANDED:
-            self.sampled[slot.index] = size
-            return
-        super()._cache(obj, slot, plan)
+        if not self._edge(slot, size):
+            super()._cache(obj, slot, plan)
 
     def _anchor(self, obj: Any, label: str) -> None:
         """Remember weakly which class, function or coroutine a root is."""
@@ -315,9 +329,12 @@ class SlicedWalk(Walk):
             if len(self._anchors) >= MAX_ROOTS:
                 return
             known = self._anchors[label] = []
-        known[:] = [ref for ref in known if ref() is not None]
-        if len(known) < MAX_ANCHORS and all(ref() is not obj for ref in known):
+        if all(ref() is not obj for ref in known):
+            known[:] = [ref for ref in known if ref() is not None][: MAX_ANCHORS - 1]
             known.append(weakref.ref(obj))
+
+
+_ITEMS = ("", "[*]")
 
 
 def _is_dull(function: types.FunctionType) -> bool:

@@ -16,10 +16,11 @@ from floodline.leaks._anatomy import (
     mro_of,
     names_of_module,
 )
+from floodline.leaks._focus import tree_about
 from floodline.leaks._frames import own_module
 from floodline.leaks._roots import THREAD_LOCAL
 from floodline.leaks._slots import Slot
-from floodline.leaks._source import class_assigns, file_of_module, module_assigns, tree_of_file
+from floodline.leaks._source import class_assigns, file_of_module, module_assigns
 from floodline.leaks._walk import Held
 
 
@@ -97,7 +98,7 @@ def _thread_local(attr: str) -> tuple[str, str]:
 
 
 def _uses(file: str, expression: str) -> bool:
-    tree = tree_of_file(file)
+    tree = tree_about(file, expression.rpartition(".")[2])
     if tree is None:
         return False
     return any(

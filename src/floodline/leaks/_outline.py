@@ -6,14 +6,16 @@ import dis
 import gc
 import types
 import weakref
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from floodline.leaks._anatomy import INERT, Anatomy, derives, mro_of, names_of_type
+from floodline.leaks._anatomy import INERT, SIZES, Anatomy, basic_size, mro_of, names_of_type
 from floodline.leaks._frames import own_module
 
 MISSING: Any = type("Missing", (), {})()
 MAX_NAMES = 120
+_MUTABLE = frozenset(map(id, (dict, list, set, deque, bytearray)))
 MAX_OUTLINES = 20_000
 _STORE, _EXTEND = dis.opmap["STORE_ATTR"], dis.opmap["EXTENDED_ARG"]
 
@@ -22,19 +24,23 @@ class Outline:
     """The anatomy of a type without a reference to it: its slots and attributes by name."""
 
     __slots__ = (
-        *("base", "dict_of", "generic", "hidden", "kind", "label", "length", "local"),
-        *("names", "own", "ref", "slots"),
+        *("base", "complete", "dict_of", "fixed", "generic", "grows", "hidden", "kind", "label"),
+        *("length", "local", "names", "own", "ref", "size", "skipped", "slots"),
     )
 
-    def __init__(self, kind: type) -> None:
+    def __init__(self, kind: type, died: Callable[[Any], object] | None = None) -> None:
         plan = Anatomy(kind)
-        self.ref = weakref.ref(kind)
-        self.base, self.kind, self.label, self.length = (
-            plan.base, plan.kind, plan.label, plan.length,
-        )  # fmt: skip
+        self.ref = weakref.ref(kind, died) if died else weakref.ref(kind)
+        self.base, self.kind = plan.base, plan.kind
+        self.label, self.length = plan.label, plan.length
         self.local, self.hidden = plan.local, plan.hidden
         self.dict_of = plan.dict_of is not None
         self.own = own_module(plan.label)
+        self.skipped = self.own or id(kind) in INERT
+        self.size = SIZES[plan.base] if plan.base is not None else None
+        self.fixed = 0 if plan.base is not None else basic_size(kind)
+        self.grows = plan.kind == "cache" or id(plan.base) in _MUTABLE
+        self.complete = 0  # objects of this type in a row whose attributes all had a known name
         mro = mro_of(kind)
         self.slots = tuple(_slots(mro)) if plan.slots else ()
         # a type that answers for its attributes itself is passed by
@@ -44,17 +50,8 @@ class Outline:
             if base is not object
             for name in ("__getattr__", "__getattribute__")
         )
-        self.names = tuple(_stored_names(mro)) if self.dict_of and plan.kind != "module" else ()
-
-    def slot_values(self, obj: Any) -> list[tuple[str, Any]]:
-        """Return what the `__slots__` of an object hold."""
-        mro = mro_of(type(obj))
-        found = []
-        for index, name in self.slots:
-            value = _slot(mro, index, name, obj)
-            if id(type(value)) not in INERT:
-                found.append((name, value))
-        return found
+        stored = _stored_names(mro) if self.dict_of and plan.kind != "module" else ()
+        self.names = tuple((name, (self.label, "." + name)) for name in stored)
 
     def attribute(self, obj: Any, name: str) -> Any:
         """Return an attribute in the object itself; its `__dict__` is not made by asking."""
@@ -75,22 +72,28 @@ class Outline:
         except AttributeError:
             return MISSING
 
-    def attributes(self, obj: Any) -> list[tuple[str, Any]]:
-        """Return the named attributes that hold something, those of `__slots__` first."""
-        found = self.slot_values(obj) if self.slots else []
+    def attributes(self, obj: Any) -> list[tuple[tuple[str, str], Any]]:
+        """Return the attributes that hold something, by anchor and label of their slot."""
+        found: list[tuple[tuple[str, str], Any]] = []
+        if self.slots:
+            mro = mro_of(type(obj))
+            for index, name in self.slots:
+                value = _slot(mro, index, name, obj)
+                if id(type(value)) not in INERT and value is not MISSING:
+                    found.append(((self.label, "." + name), value))
         if self.generic:
-            for name in self.names:
+            for name, key in self.names:
                 value = getattr(obj, name, MISSING)
                 if id(type(value)) not in INERT and value is not MISSING:
-                    found.append((name, value))
+                    found.append((key, value))
         else:
-            for name in self.names:
+            for name, key in self.names:
                 value = self._get(obj, name)
                 if id(type(value)) not in INERT and value is not MISSING:
-                    found.append((name, value))
+                    found.append((key, value))
         return found
 
-    def rest(self, obj: Any, named: list[tuple[str, Any]]) -> tuple[Any, list[Any]]:
+    def rest(self, obj: Any, named: list[tuple[tuple[str, str], Any]]) -> tuple[Any, list[Any]]:
         """Return the `__dict__` if there is one already, and what has no known name."""
         known = {id(value) for _, value in named}
         names, rest = None, []
@@ -120,22 +123,22 @@ class Outlines:
     """The outlines of all types met, each for as long as its type lives."""
 
     def __init__(self) -> None:
-        self._by_id: dict[int, Outline] = {}  # floodline: bounded[MAX_OUTLINES, then begun anew]
+        self.by_id: dict[int, Outline] = {}  # floodline: bounded[MAX_OUTLINES, then begun anew]
 
     def of(self, kind: type) -> Outline:
         """Return the outline of a type."""
-        known = self._by_id.get(id(kind))
-        if known is None or known.ref() is not kind:
-            if len(self._by_id) >= MAX_OUTLINES:
-                self._by_id.clear()
-            known = self._by_id[id(kind)] = Outline(kind)
+        known = self.by_id.get(id(kind))
+        if known is None:
+            if len(self.by_id) >= MAX_OUTLINES:
+                self.by_id.clear()
+            drop, key = self.by_id.pop, id(kind)
+            known = self.by_id[key] = Outline(kind, lambda _: drop(key, None))
         return known
 
     def refresh(self) -> None:
-        """Forget the types that have died."""
-        dead = [key for key, known in self._by_id.items() if known.ref() is None]
-        for key in dead:
-            del self._by_id[key]
+        """Look again, in some objects of each type, for attributes that no code speaks of."""
+        for known in list(self.by_id.values()):
+            known.complete = 0
 
 
 def _slots(mro: tuple[type, ...]) -> Iterator[tuple[int, str]]:
@@ -201,8 +204,3 @@ def _stores(code: types.CodeType) -> Iterator[str]:
         extended = argument << 8 if words[at] == _EXTEND else 0
         if words[at] == _STORE and argument < len(code.co_names):
             yield code.co_names[argument]
-
-
-def is_module(obj: Any) -> bool:
-    """Tell whether an object is a module, whatever it says itself."""
-    return derives(type(obj), types.ModuleType)

@@ -9,10 +9,9 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 
 from floodline.leaks._anatomy import names_of_module
+from floodline.leaks._focus import tree_about
 
 _FEEDS = frozenset(
     (
@@ -42,19 +41,10 @@ def file_of_module(name: str) -> str | None:
     return file if type(file) is str and file.endswith(".py") else None
 
 
-@lru_cache(maxsize=64)
-def tree_of_file(file: str) -> ast.Module | None:
-    """Return the parsed source, None if it cannot be read or parsed."""
-    try:
-        return ast.parse(Path(file).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return None
-
-
-def tree_of(module: str) -> ast.Module | None:
-    """Return the parsed source of an imported module."""
+def tree_of(module: str, word: str) -> ast.Module | None:
+    """Return what the source of an imported module says of a word, parsed."""
     file = file_of_module(module)
-    return tree_of_file(file) if file else None
+    return tree_about(file, word) if file else None
 
 
 def find(tree: ast.AST, qualname: str) -> ast.AST | None:
@@ -69,7 +59,7 @@ def find(tree: ast.AST, qualname: str) -> ast.AST | None:
 
 def class_assigns(module: str, qualname: str, attr: str) -> bool:
     """Tell whether the source of a class assigns an attribute, in its body or to `self`."""
-    tree = tree_of(module)
+    tree = tree_of(module, attr)
     node = find(tree, qualname) if tree else None
     if not isinstance(node, ast.ClassDef):
         return False
@@ -81,7 +71,7 @@ def class_assigns(module: str, qualname: str, attr: str) -> bool:
 
 def module_assigns(module: str, name: str) -> bool:
     """Tell whether a module's own source makes a global, and does not only import it."""
-    tree = tree_of(module)
+    tree = tree_of(module, name)
     if tree is None:
         return False
     return any(
@@ -104,7 +94,7 @@ def _targets(node: ast.stmt) -> set[str]:
 
 def feeding_place(module: str, name: str) -> Place | None:
     """Return the first line of a module that adds to what is called `name`, outside `__init__`."""
-    file, tree = file_of_module(module), tree_of(module)
+    file, tree = file_of_module(module), tree_of(module, name)
     if file is None or tree is None:
         return None
     found = [
@@ -158,7 +148,7 @@ def caps(module: str, name: str) -> list[ast.expr]:
 
     The branch may also call a function of the same file that removes.
     """
-    tree = tree_of(module)
+    tree = tree_of(module, name)
     if tree is None:
         return []
     removers = {f.name for f in _functions(tree) if _removes(f.body, name, frozenset())}

@@ -7,13 +7,13 @@ import types
 import pytest
 
 from floodline.leaks import feeding_place
+from floodline.leaks._focus import tree_about
 from floodline.leaks._source import (
     caps,
     class_assigns,
     file_of_module,
     find,
     module_assigns,
-    tree_of_file,
 )
 from soak_programs import module
 
@@ -144,9 +144,9 @@ def test_a_cap_is_a_comparison_whose_branch_removes(made, name, limits):
 
 def test_what_has_no_source_answers_nothing(tmp_path, monkeypatch):
     assert caps("no_such_module", "x") == []
-    assert tree_of_file(str(tmp_path / "missing.py")) is None
-    (tmp_path / "broken.py").write_text("def (", encoding="utf-8")
-    assert tree_of_file(str(tmp_path / "broken.py")) is None
+    assert tree_about(str(tmp_path / "missing.py"), "x") is None
+    (tmp_path / "broken.py").write_text("def x(", encoding="utf-8")
+    assert tree_about(str(tmp_path / "broken.py"), "x") is None
     assert file_of_module("sys") is None
     monkeypatch.setitem(sys.modules, "odd_module", types.SimpleNamespace())
     assert file_of_module("odd_module") is None
