@@ -93,7 +93,10 @@ class Arm:
         self._native = _thread.get_native_id()
 
         def nap(seconds: float) -> bool:
-            return bool(stop.acquire(timeout=max(seconds, 0.0)))
+            if not stop.acquire(timeout=max(seconds, 0.0)):
+                return False
+            stop.release()  # for whoever asks next
+            return True
 
         try:
             if not nap(self._delay):

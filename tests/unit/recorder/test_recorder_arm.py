@@ -1,0 +1,337 @@
+"""How the probe gets into a process: late, never in the way, and not where a process only forks."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from floodline.recorder import Recorder, _dormant
+from floodline.recorder._launch import watched_environment
+from floodline.recorder._recorder import SITE
+from floodline.recorder._site import _floodline_arm as arming
+from floodline.recorder._site._floodline_arm import Arm
+
+PATIENCE = 60.0
+
+
+class Probe:
+    """Runs until its nap is ended."""
+
+    def __init__(self, error=None):
+        self.began = threading.Event()
+        self.runs = self.closed = self.abandoned = self.interrupted = 0
+        self.error = error
+
+    def run(self, nap):
+        self.runs += 1
+        self.began.set()
+        if self.error:
+            raise self.error
+        while not nap(PATIENCE):
+            pass
+
+    def interrupt(self):
+        self.interrupted += 1
+
+    def close(self):
+        self.closed += 1
+
+    def abandon(self):
+        self.abandoned += 1
+
+
+@pytest.fixture
+def probe():
+    return Probe()
+
+
+@pytest.fixture
+def arm(probe):
+    arm = Arm(lambda: probe, delay=0.0)
+    yield arm
+    arm.end()
+
+
+def tasks():
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
+def test_the_thread_runs_the_probe_and_threading_does_not_know_it(arm, probe):
+    known = threading.active_count()
+    arm.begin()
+    assert probe.began.wait(PATIENCE)
+    assert threading.active_count() == known
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the threads of the kernel")
+def test_before_a_fork_the_thread_is_gone_for_the_kernel_too(arm, probe):
+    before = tasks()
+    arm.begin()
+    assert probe.began.wait(PATIENCE)
+    assert tasks() == before + 1
+    arm.before_fork()
+    assert tasks() == before
+    assert not arm.running
+
+
+def test_in_the_first_second_nothing_is_made_and_ending_is_quick():
+    made = []
+    arm = Arm(lambda: made.append(1), delay=PATIENCE)
+    arm.begin()
+    arm.end()
+    arm.end()
+    assert made == []
+
+
+def test_a_parent_that_only_forks_gets_no_thread_again(arm, probe):
+    arm.before_fork()
+    arm.after_in_parent()
+    assert not arm.running
+    arm.on_collection("start", {})
+    assert not arm.running
+
+
+def test_a_parent_that_works_goes_on_with_the_same_probe(arm, probe):
+    arm.begin()
+    assert probe.began.wait(PATIENCE)
+    arm.before_fork()
+    arm.after_in_parent()
+    probe.began.clear()
+    arm.on_collection("stop", {})
+    assert probe.began.wait(PATIENCE)
+    assert probe.runs == 2
+    arm.on_collection("stop", {})  # it runs already
+    assert probe.runs == 2
+
+
+def test_a_collection_too_soon_after_a_fork_is_no_work():
+    arm = Arm(Probe, delay=PATIENCE)
+    arm.after_in_parent()
+    arm.on_collection("stop", {})
+    assert not arm.running
+
+
+def test_one_that_only_waits_to_be_called_begins_again_at_once(probe):
+    arm = Arm(lambda: probe, delay=0.0, eager=True)
+    arm.after_in_parent()
+    assert probe.began.wait(PATIENCE)
+    arm.end()
+
+
+def test_a_child_lets_go_of_what_it_inherited_and_makes_its_own(probe):
+    fresh = Probe()
+    arm = Arm(lambda: fresh, delay=0.0)
+    arm.probe = probe
+    arm.after_in_child()
+    assert fresh.began.wait(PATIENCE)
+    assert probe.abandoned == 1
+    arm.end()
+    Arm(lambda: fresh, delay=PATIENCE).after_in_child()
+
+
+def test_last_words_are_said_once(arm, probe):
+    arm.begin()
+    assert probe.began.wait(PATIENCE)
+    arm.last_words()
+    arm.last_words()
+    assert probe.closed == 1
+
+
+def test_a_probe_that_breaks_ends_alone_and_says_why():
+    told = []
+    said = threading.Event()
+    arm = Arm(
+        lambda: Probe(ZeroDivisionError("x")),
+        delay=0.0,
+        failed=lambda error: (told.append(error), said.set()),
+    )
+    arm.begin()
+    assert said.wait(PATIENCE)
+    arm.end()
+    assert isinstance(told[0], ZeroDivisionError)
+
+
+def test_without_a_further_thread_nobody_watches(monkeypatch, arm):
+    def none(*arguments):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(arming._thread, "start_new_thread", none)
+    arm.begin()
+    assert not arm.running
+
+
+def test_children_of_multiprocessing_say_their_last_words(monkeypatch, arm):
+    asked = []
+
+    class Util:
+        @staticmethod
+        def Finalize(*arguments, **options):
+            asked.append((arguments, options))
+
+    monkeypatch.setitem(sys.modules, "multiprocessing.util", Util)
+    arm._ask_multiprocessing()
+    assert asked == [((None, arm.last_words), {"exitpriority": -1000})]
+    monkeypatch.delitem(sys.modules, "multiprocessing.util")
+    arm._ask_multiprocessing()
+    assert len(asked) == 1
+
+
+def test_enlisting_asks_for_forks_collections_and_the_exit(monkeypatch, arm, probe):
+    asked = []
+    monkeypatch.setattr(os, "register_at_fork", lambda **hooks: asked.append(sorted(hooks)))
+    monkeypatch.setattr(arming.atexit, "register", asked.append)
+    before = len(gc.callbacks)
+    arming.enlist(arm)
+    try:
+        assert asked == [["after_in_child", "after_in_parent", "before"], arm.last_words]
+        assert gc.callbacks[before:] == [arm.on_collection]
+        assert probe.began.wait(PATIENCE)
+    finally:
+        gc.callbacks.remove(arm.on_collection)
+
+
+def enlisted(monkeypatch):
+    arms = []
+    monkeypatch.setattr(arming, "enlist", arms.append)
+    return arms
+
+
+def test_what_the_environment_asks_for_is_armed(monkeypatch):
+    arms = enlisted(monkeypatch)
+    monkeypatch.setenv("FLOODLINE_PROBE", "127.0.0.1:1:token")
+    arming.arm()
+    assert type(arms[0]._make()).__name__ == "Probe"
+    monkeypatch.setenv("FLOODLINE_PROBE", "nonsense")
+    arming.arm()
+    assert len(arms) == 1
+
+
+def test_helpers_of_python_are_left_alone(monkeypatch):
+    arms = enlisted(monkeypatch)
+    monkeypatch.setenv("FLOODLINE_PROBE", "127.0.0.1:1:token")
+    helper = ["python", "-c", "from multiprocessing.resource_tracker import main;main(3)"]
+    monkeypatch.setattr(sys, "orig_argv", helper)
+    arming.arm()
+    assert arms == []
+
+
+def test_dormant_sleeps_once(monkeypatch):
+    arms = enlisted(monkeypatch)
+    monkeypatch.setattr(_dormant, "_arm", None)
+    monkeypatch.setenv("FLOODLINE_PROBE", "dormant")
+    arming.arm()
+    _dormant.watch()
+    assert len(arms) == 1
+
+
+def test_under_run_there_is_nothing_to_wake(monkeypatch):
+    arms = enlisted(monkeypatch)
+    monkeypatch.setattr(_dormant, "_arm", None)
+    monkeypatch.setenv("FLOODLINE_PROBE", "127.0.0.1:1:token")
+    _dormant.watch()
+    assert arms == []
+
+
+def test_what_is_run_in_a_later_python_watches_at_once(monkeypatch):
+    arms = enlisted(monkeypatch)
+    arming.wake("127.0.0.1:1:token", 5.0)
+    assert arms[0]._delay == 0.0
+    assert type(arms[0]._make()).__name__ == "Probe"
+
+
+def test_a_failure_is_told_to_the_recorder():
+    recorder = Recorder("app.py")
+    address = recorder.address
+    arming.tell_failure(address, ImportError("no module named x"))
+    for _ in range(600):
+        recorder.tick()
+        if recorder.state()["not_covered"]:
+            break
+        recorder.wait_for_news(0.1)
+    recorder.close()
+    assert "no module named x" in recorder.state()["not_covered"][0]
+    arming.tell_failure(address, ImportError("nobody hears this"))
+
+
+def test_the_package_of_the_program_is_taken_if_it_has_one(monkeypatch, tmp_path):
+    arming.take_package("/nowhere")
+    monkeypatch.delitem(sys.modules, "floodline")
+    arming.take_package("/nowhere")  # it can be imported, so it is left to be
+    assert "floodline" not in sys.modules
+
+
+def test_else_ours_is(monkeypatch, tmp_path):
+    (tmp_path / "__init__.py").write_text("ours = True\n")
+    monkeypatch.setitem(sys.modules, "floodline", None)
+    monkeypatch.delitem(sys.modules, "floodline")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    arming.take_package(str(tmp_path))
+    assert sys.modules["floodline"].ours
+
+
+# ---- sitecustomize, in a process of its own
+
+
+def test_sitecustomize_parses_on_every_python_from_3_6():
+    source = Path(SITE, "sitecustomize.py").read_text(encoding="utf-8")
+    ast.parse(source, feature_version=(3, 6))
+    assert "annotations" not in source
+
+
+def python(code, *folders, address="127.0.0.1:1:t", **environ):
+    plain = {name: text for name, text in os.environ.items() if not name.startswith("COVERAGE")}
+    env = watched_environment(address, {**plain, **environ})
+    env["PYTHONPATH"] = os.pathsep.join([SITE, *map(str, folders)])
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False
+    )
+    assert run.stderr == ""
+    return run.stdout.strip()
+
+
+def test_the_sitecustomize_that_is_shadowed_runs(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.theirs = __file__\n")
+    code = "import sys; print(theirs, sys.modules['sitecustomize'].__file__)"
+    theirs = str(tmp_path / "sitecustomize.py")
+    assert python(code, tmp_path) == f"{theirs} {theirs}"
+
+
+def test_a_sitecustomize_that_cannot_import_what_it_needs_says_so(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import does_not_exist\n")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([SITE, str(tmp_path)])}
+    run = subprocess.run(
+        [sys.executable, "-c", "print(1)"], env=env, capture_output=True, text=True, check=False
+    )
+    assert run.stdout == "1\n"
+    assert "does_not_exist" in run.stderr  # as without us
+
+
+def test_the_path_is_as_it_would_be_without_us(tmp_path):
+    code = "import sys; print(sys.path)"
+    plain = python(code, tmp_path)
+    assert SITE not in plain
+    assert str(tmp_path) in plain
+
+
+def test_a_quick_program_pays_nothing_but_a_sleeping_thread():
+    code = (
+        "import sys, threading; "
+        "print(threading.active_count(), [name for name in sys.modules if 'floodline' in name])"
+    )
+    assert python(code) == "1 ['_floodline_arm']"
+
+
+def test_a_fork_is_no_warning_on_any_python():
+    code = (
+        "import os, warnings; warnings.simplefilter('error'); "
+        "pid = os.fork(); "
+        "os._exit(0) if pid == 0 else print(os.waitpid(pid, 0)[1], len(os.listdir('/proc/self/task')))"
+    )
+    assert python(code) == "0 1"

@@ -1,0 +1,231 @@
+"""A sleeping probe is woken by its user, and by nobody else."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from floodline.errors import ConfigError
+from floodline.recorder import _attach, _dormant
+from floodline.recorder._attach import _folders, wake
+from floodline.recorder._dormant import Dormant, peer, socket_of
+from floodline.recorder._runtime import runtime_folder
+from floodline.recorder._site._floodline_arm import Arm
+
+PATIENCE = 60.0
+WHERE = "127.0.0.1:1:token"
+
+
+@pytest.fixture
+def folder():
+    """A short path: the name of a socket has little room."""
+    with tempfile.TemporaryDirectory(prefix="fl-") as name:
+        Path(name).chmod(0o700)
+        yield Path(name)
+
+
+class Probe:
+    """Runs until it is told that its time is over."""
+
+    def __init__(self, where, seconds):
+        self.where, self.seconds = where, seconds
+        self.closed = self.abandoned = 0
+        self.over = threading.Event()
+
+    def run(self, nap):
+        while not self.over.wait(0.01):
+            if nap(0):
+                return
+
+    def close(self):
+        self.closed += 1
+
+    def abandon(self):
+        self.abandoned += 1
+
+
+class Sleeper:
+    """A dormant probe on its thread, and the probes that it has made."""
+
+    def __init__(self, folder):
+        self.made = []
+        self.woken = threading.Event()
+        self.dormant = None
+        self.ready = threading.Event()
+        self.arm = Arm(lambda: self._dormant(folder), delay=0.0, eager=True)
+        self.arm.begin()
+        assert self.ready.wait(PATIENCE)
+
+    def _dormant(self, folder):
+        self.dormant = Dormant(folder, self._make)
+        self.ready.set()
+        return self.dormant
+
+    def _make(self, where, seconds):
+        self.made.append(Probe(where, seconds))
+        self.woken.set()
+        return self.made[-1]
+
+
+@pytest.fixture
+def sleeper(folder):
+    sleeper = Sleeper(folder)
+    yield sleeper
+    sleeper.arm.last_words()
+
+
+def test_a_sleeping_probe_is_woken_with_address_and_time(sleeper, folder):
+    wake(os.getpid(), WHERE, 5.0, folder=folder)
+    assert sleeper.woken.wait(PATIENCE)
+    assert (sleeper.made[0].where, sleeper.made[0].seconds) == (WHERE, 5.0)
+
+
+def test_it_can_be_woken_again_after_its_time(sleeper, folder):
+    for n in range(2):
+        sleeper.woken.clear()
+        wake(os.getpid(), WHERE, None, folder=folder)
+        assert sleeper.woken.wait(PATIENCE)
+        sleeper.made[n].over.set()
+    assert len(sleeper.made) == 2
+
+
+def test_only_its_user_can_open_the_socket(sleeper, folder):
+    assert stat.S_IMODE(sleeper.dormant.file.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(not hasattr(socket, "SO_PEERCRED"), reason="the system does not tell")
+def test_another_user_is_refused_whatever_the_file_allows(sleeper, folder, monkeypatch):
+    monkeypatch.setattr(_dormant, "peer", lambda caller: os.getuid() + 12345)
+    with pytest.raises(ConfigError, match="FLOODLINE_PROBE=dormant"):
+        wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
+    assert sleeper.made == []
+
+
+@pytest.mark.parametrize("request_", [b"nonsense\n", b'{"for": 5}\n', b"[]\n", b"", b"x" * 9000])
+def test_a_request_that_is_none_wakes_nobody(sleeper, folder, request_):
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(PATIENCE)
+        line.connect(str(sleeper.dormant.file))
+        line.sendall(request_)
+        line.shutdown(socket.SHUT_WR)
+        try:
+            assert line.recv(10) == b""
+        except ConnectionResetError:
+            pass  # it did not even read all of it
+    assert sleeper.made == []
+
+
+def test_the_thread_ends_before_a_fork_and_sleeps_again_after_it(sleeper, folder):
+    sleeper.arm.before_fork()
+    assert not sleeper.arm.running
+    sleeper.arm.after_in_parent()
+    wake(os.getpid(), WHERE, 5.0, folder=folder)
+    assert sleeper.woken.wait(PATIENCE)
+
+
+def test_a_fork_while_it_watches_continues_with_the_same_probe(sleeper, folder):
+    wake(os.getpid(), WHERE, 5.0, folder=folder)
+    assert sleeper.woken.wait(PATIENCE)
+    sleeper.arm.before_fork()
+    sleeper.arm.after_in_parent()
+    assert len(sleeper.made) == 1
+
+
+def test_at_the_exit_the_socket_goes_and_the_probe_says_goodbye(folder):
+    sleeper = Sleeper(folder)
+    wake(os.getpid(), WHERE, 5.0, folder=folder)
+    assert sleeper.woken.wait(PATIENCE)
+    sleeper.arm.last_words()
+    assert list(folder.iterdir()) == []
+    assert (sleeper.made[0].closed, sleeper.made[0].abandoned) == (1, 1)
+
+
+def test_without_a_probe_the_error_says_why_and_what_to_set(folder):
+    with pytest.raises(ConfigError, match=r"no sleeping probe.*FLOODLINE_PROBE=dormant.*watch\(\)"):
+        wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
+
+
+def test_a_socket_that_a_killed_process_left_is_no_probe(folder):
+    with socket.socket(socket.AF_UNIX) as line:
+        line.bind(str(socket_of(os.getpid(), folder)))
+    with pytest.raises(ConfigError, match="no sleeping probe"):
+        wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
+
+
+def test_a_process_that_does_not_exist_is_told():
+    with pytest.raises(ConfigError, match="no process 4194311"):
+        wake(2**22 + 7, WHERE, 5.0)
+
+
+def test_a_later_python_needs_no_preparation(folder, tmp_path):
+    """What would be run in the process is run here: it arms a probe of its own at once."""
+    entered = []
+    wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=lambda *call: entered.append(call))
+    ((pid, script),) = entered
+    assert pid == os.getpid()
+    text = Path(script).read_text(encoding="utf-8")
+    Path(script).unlink()
+    check = text.replace("_floodline_arm.wake(", "print(")
+    run = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert run.stdout == f"{WHERE} 5.0\n"
+
+
+def test_a_later_python_that_refuses_is_told(folder):
+    def refused(pid, script):
+        raise PermissionError("operation not permitted")
+
+    with pytest.raises(ConfigError, match="not permitted"):
+        wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=refused)
+
+
+def test_the_socket_is_looked_for_where_the_environment_of_the_process_says(monkeypatch):
+    environ = {"XDG_RUNTIME_DIR": "/run/other", "TMPDIR": "/var/tmp"}
+    monkeypatch.setattr(_attach, "environment_of", lambda pid: environ)
+    folders = _folders(5)
+    assert Path("/run/other/floodline") in folders
+    assert Path(f"/var/tmp/floodline-{os.getuid()}") in folders
+    assert folders[0] == runtime_folder()
+    monkeypatch.setattr(_attach, "environment_of", lambda pid: None)
+    assert len(_folders(5)) < len(folders)
+
+
+def test_where_the_system_tells_no_user_the_folder_must_do(monkeypatch):
+    monkeypatch.delattr(socket, "SO_PEERCRED", raising=False)
+    assert peer(None) is None
+
+
+def test_the_engine_is_imported_only_when_it_is_wanted(folder):
+    code = (
+        "import sys; from floodline.recorder._dormant import Dormant, make_probe; "
+        "from pathlib import Path; "
+        f"dormant = Dormant(Path({str(folder)!r})); "
+        "print('floodline.leaks' in sys.modules); "
+        "make_probe('h:1:t', 1.0); print('floodline.leaks' in sys.modules); dormant.close()"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "True"]
+    assert _dormant.make_probe("h:1:t", 1.0) is not None
+
+
+def test_a_process_that_cannot_be_attached_to_says_so(capsys):
+    _dormant._cannot(OSError("read-only file system"))
+    assert "read-only" in capsys.readouterr().err
+
+
+def test_the_answer_names_the_python(sleeper, folder):
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(PATIENCE)
+        line.connect(str(sleeper.dormant.file))
+        line.sendall(json.dumps({"where": WHERE}).encode() + b"\n")
+        assert json.loads(line.recv(1000))["python"] == sys.version.split()[0]
