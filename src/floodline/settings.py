@@ -21,6 +21,7 @@ __all__ = ["Settings", "default", "load", "resolve"]
 T = TypeVar("T")
 Check = Callable[[Any, str], object]
 PREFIX = "FLOODLINE_"
+SECTIONS = ("scan",)  # tables of their own, which a command checks
 
 
 def _patience(value: Any, what: str) -> float:
@@ -135,9 +136,23 @@ def load(start: Path | None = None, environ: Mapping[str, str] | None = None) ->
     return Settings(values, file)
 
 
+def section(name: str, start: Path | None = None) -> tuple[Path | None, Mapping[str, Any]]:
+    """Return the settings file and its table of that name, unchecked; an absent one is empty.
+
+    Anything else than a table raises `ConfigError`.
+    """
+    file, table = _nearest(start)
+    found = table.get(name, {})
+    if not isinstance(found, dict):
+        raise ConfigError(f"{file}: {name}={found!r} must be a table: [tool.floodline.{name}]")
+    return file, found
+
+
 def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     values = {}
     for name, value in table.items():
+        if name in SECTIONS:
+            continue
         check = KEYS.get(name) or _unknown(name, KEYS, where)
         values[name] = check(_plain(value), where + name)
     return values

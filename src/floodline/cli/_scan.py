@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
@@ -11,7 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from floodline import __version__
-from floodline.cli import _fixing
+from floodline.cli import _fixing, _scan_settings
+from floodline.cli._scan_settings import codes
+from floodline.cli._scanning import folder_for_cache, scanning, without_ignored
 from floodline.scan import Report, Scan
 from floodline.scan._baseline import against, known, write
 from floodline.scan._finding import LEVELS
@@ -22,20 +25,18 @@ FOUND, SKIPPED = 1, 3
 LEVEL = click.Choice(["high", "medium", "low"])
 
 
-def _codes(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip().upper() for part in (text or "").split(",") if part.strip())
-
-
 @click.command("scan")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), required=True)
 @click.option("--format", "form", type=click.Choice(["text", "json", "sarif", "github"]),
               default="text", show_default=True, help="How to report.")  # fmt: skip
-@click.option("--confidence", type=LEVEL, default="medium", show_default=True,
-              help="Show findings of at least this confidence.")  # fmt: skip
-@click.option("--fail-on", type=LEVEL, default="high", show_default=True,
-              help="Exit with 1 on a finding of at least this confidence.")  # fmt: skip
+@click.option("--confidence", type=LEVEL,
+              help="Show findings of at least this confidence.  [default: medium]")  # fmt: skip
+@click.option("--fail-on", type=LEVEL,
+              help="Exit with 1 on a finding of at least this.  [default: high]")  # fmt: skip
 @click.option("--select", help="Only these rules: FLD101,FLD2.")
 @click.option("--ignore", help="Not these rules.")
+@click.option("--exclude", metavar="PATTERN", multiple=True,
+              help="Do not read these files and folders.")  # fmt: skip
 @click.option("--preview", is_flag=True, help="Run the preview rules too.")
 @click.option("--baseline", type=click.Path(path_type=Path, dir_okay=False),
               help="Findings in this file are known and do not count.")  # fmt: skip
@@ -48,14 +49,18 @@ def _codes(text: str | None) -> tuple[str, ...]:
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--audit", is_flag=True,
               help="List every container with open keys and how entries leave it.")  # fmt: skip
+@click.option("--cache-dir", type=click.Path(path_type=Path, file_okay=False),
+              help="Where to remember what files say, instead of the user's caches.")  # fmt: skip
+@click.option("--no-cache", is_flag=True, help="Read every file, and remember nothing.")
 @click.option("--why-not", metavar="NAME", help="Explain what is known about a container.")
 def command(
     paths: tuple[Path, ...],
     form: str,
-    confidence: str,
-    fail_on: str,
+    confidence: str | None,
+    fail_on: str | None,
     select: str | None,
     ignore: str | None,
+    exclude: tuple[str, ...],
     preview: bool,
     baseline: Path | None,
     write_baseline: bool,
@@ -64,12 +69,20 @@ def command(
     fix: bool,
     diff: bool,
     audit: bool,
+    cache_dir: Path | None,
+    no_cache: bool,
     why_not: str | None,
 ) -> int:
     """Find containers in source code that only grow.
 
+    What is not given is taken from the table [tool.floodline.scan] of pyproject.toml.
+
     Exit status: 0 nothing found, 1 findings, 2 wrong usage, 3 some files had to be skipped.
     """
+    said = _scan_settings.load()
+    confidence, fail_on = confidence or said.confidence, fail_on or said.fail_on
+    chosen, left_out = codes(select) or said.select, codes(ignore) or said.ignore
+    baseline, preview = baseline or said.baseline, preview or said.preview
     if write_baseline and baseline is None:
         raise click.UsageError("--write-baseline needs --baseline FILE")
     if audit and form not in ("text", "json"):
@@ -81,16 +94,17 @@ def command(
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
         raise click.UsageError(f"there is no file or folder {missing[0]!r}")
-    scan = _scan(paths, library=library)
-    if why_not:
-        return _explain(scan, why_not)
-    if audit:
-        return _audited(scan, form)
+
+    def opened() -> AbstractContextManager[Scan]:
+        folder = folder_for_cache(wanted=not no_cache, given=cache_dir, set_to=said.cache_dir)
+        left = (*said.exclude, *exclude)
+        return scanning(paths, library=library or said.library, exclude=left, cache_dir=folder)
 
     def judged(scan: Scan) -> Report:
-        found = scan.report(select=_codes(select), ignore=_codes(ignore), preview=preview)
+        found = scan.report(select=chosen, ignore=left_out, preview=preview)
         level = min(confidence, fail_on, key=LEVELS.index)
-        kept = [f for f in found.findings if at_least(f.confidence, level)]
+        wanted = without_ignored(found.findings, said.per_file_ignores)
+        kept = [f for f in wanted if at_least(f.confidence, level)]
         if write_baseline and baseline is not None:
             count = write(baseline, kept)
             click.echo(f"{count} findings written to {baseline}", err=True)
@@ -98,13 +112,20 @@ def command(
             kept = against(kept, known(baseline))
         return found._replace(findings=tuple(kept))
 
-    report = judged(scan)
+    with opened() as scan:
+        if why_not:
+            return _explain(scan, why_not)
+        if audit:
+            return _audited(scan, form)
+        report = judged(scan)
     if fix or diff:
         shown = [f for f in report.findings if at_least(f.confidence, confidence)]
         changed = _fixing.fix(shown, scan.paths, dry=diff, to_stderr=form != "text")
         if diff:
             return FOUND if changed else SKIPPED if report.skipped else 0
-        report = judged(_scan(paths, library=library)) if changed else report
+        if changed:
+            with opened() as scan:
+                report = judged(scan)
     _show(report, form, fail_on, statistics=statistics)
     return _status(report, fail_on)
 
@@ -139,18 +160,6 @@ def _print(pieces: Iterable[tuple[str, str]]) -> None:
         console.print(Text.assemble(*((text, style) for style, text in pieces)), end="")
     else:
         click.echo("".join(text for _, text in pieces), nl=False)
-
-
-def _scan(paths: tuple[Path, ...], *, library: bool) -> Scan:
-    if not sys.stderr.isatty():
-        return Scan(paths, library=library)
-    console = Console(stderr=True)
-    with console.status("reading files") as status:
-        return Scan(
-            paths,
-            library=library,
-            progress=lambda done, total: status.update(f"reading files: {done} of {total}"),
-        )
 
 
 def _show(report: Report, form: str, fail_on: str, *, statistics: bool) -> None:

@@ -70,7 +70,7 @@ def _below(
         prefix = shown(here)
         for entry in entries:
             name = entry.name
-            place = _printable(Path(name if prefix == "." else f"{prefix}/{name}"))
+            place = _text(name if prefix == "." else f"{prefix}/{name}")
             if exclude and matches(place, exclude):
                 continue
             if _is_folder(entry):
@@ -78,7 +78,7 @@ def _below(
                     below.append(here / name)
             elif name.endswith(".py") and not name.startswith(NOT_READ):
                 why = _no_file(here / name)
-                module = _joined(package, name[:-3]) or here.name
+                module = _text(_joined(package, name[:-3]) or here.name)
                 yield Skipped(place, why) if why else Source(here / name, place, module)
         stack.extend(reversed(below))
 
@@ -131,7 +131,11 @@ def shown(path: Path) -> str:
 
 def _printable(path: Path) -> str:
     """Bytes of a name that are no text are shown as such: a report must be writable."""
-    return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
+    return _text(path.as_posix())
+
+
+def _text(name: str) -> str:
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def module_name(path: Path, root: Path | None = None) -> str:
@@ -146,7 +150,7 @@ def module_name(path: Path, root: Path | None = None) -> str:
         folder = folder.parent
     if root is not None and folder != root and root in folder.parents:
         parts = [*folder.relative_to(root).parts, *parts]
-    return ".".join(parts) or path.parent.name
+    return _text(".".join(parts) or path.parent.name)
 
 
 def decoded(data: bytes) -> str:

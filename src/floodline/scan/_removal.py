@@ -206,6 +206,9 @@ class Removals:
 
     def _uncalled(self, function: str, name: str, growing: list[str]) -> tuple[str, str]:
         found = self._program.names.functions.get(function)
+        maker = self._program.names.functions.get(function.rpartition(".<locals>.")[0])
+        if maker and maker.returns_inner:
+            return PUBLIC, f"{name}() is handed to the caller"
         public = found is not None and not self._last(function).startswith("_")
         dunder = self._last(function).startswith("__")
         used = any(self._reach.is_called(item) for item in growing)

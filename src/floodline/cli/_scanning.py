@@ -1,0 +1,88 @@
+"""Runs a scan for the command line: with the cache, and a bar over the files of a large tree."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from floodline import __version__
+from floodline.errors import ConfigError
+from floodline.scan import RULES, Finding, Scan
+from floodline.scan._cache import Cache, default_folder
+from floodline.scan._files import matches
+
+MANY_FILES = 200
+DAY = 24 * 60 * 60
+
+
+class Bar:
+    """Shows how many files were read; goes away by itself after the last one."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar: Progress | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._bar is None and total > MANY_FILES:
+            columns = (TextColumn("reading files"), BarColumn(), MofNCompleteColumn())
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._bar.add_task("", total=total)
+            self._bar.start()
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done)
+        if done == total:
+            self.stop()
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+@contextmanager
+def scanning(
+    paths: Sequence[Path], *, library: bool, exclude: Sequence[str], cache_dir: Path | None
+) -> Iterator[Scan]:
+    """Give a scan whose cache is written at the end; without a `cache_dir` there is no cache."""
+    with ExitStack() as stack:
+        cache = None
+        if cache_dir is not None:
+            cache = stack.enter_context(Cache(cache_dir, __version__, day=int(time.time()) // DAY))
+        bar = None
+        if sys.stderr.isatty():
+            bar = Bar(Console(stderr=True))
+            stack.callback(bar.stop)
+        yield Scan(paths, library=library, exclude=exclude, cache=cache, progress=bar)
+
+
+def folder_for_cache(*, wanted: bool, given: Path | None, set_to: Path | None) -> Path | None:
+    """Choose where the cache is: the option, then the setting, then the user's folder of caches."""
+    return (given or set_to or default_folder()) if wanted else None
+
+
+def without_ignored(
+    findings: Sequence[Finding], by_pattern: Mapping[str, Sequence[str]]
+) -> list[Finding]:
+    """Drop what `per-file-ignores` leaves out; a code that no rule has raises `ConfigError`."""
+    for pattern, codes in by_pattern.items():
+        for code in codes:
+            if not any(known.startswith(code) for known in RULES):
+                raise ConfigError(
+                    f"per-file-ignores.{pattern!r}: there is no rule {code!r}; "
+                    "`floodline explain` lists the rules"
+                )
+    return [
+        finding
+        for finding in findings
+        if not any(
+            finding.rule.startswith(tuple(codes)) and matches(finding.path, [pattern])
+            for pattern, codes in by_pattern.items()
+        )
+    ]
