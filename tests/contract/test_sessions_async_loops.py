@@ -530,7 +530,7 @@ def test_s15_at_exit_an_async_store_is_awaited_on_a_loop_of_its_own() -> None:
 def test_e4_a_forked_child_starts_empty_and_touches_nothing(tmp_path: Path) -> None:
     path = str(tmp_path / "a.db")
     code = """
-        import asyncio, os, sys, warnings
+        import asyncio, os, sys, threading, warnings
         warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads
         from floodline import AsyncSessions
         from floodline.stores import SQLiteStore
@@ -544,23 +544,27 @@ def test_e4_a_forked_child_starts_empty_and_touches_nothing(tmp_path: Path) -> N
             async with sessions.use("b") as state: state["n"] = 2
             assert await sessions.shutdown() == 0
             assert [args[0] for args in left] == ["b"], left
+        def in_child(hold):
+            try:
+                hold.__aexit__(None, None, None).send(None)
+            except StopIteration:
+                pass  # it let go without a wait
+            else:
+                os._exit(1)
+            asyncio.run(child())
+            os._exit(0)
         async def parent():
-            async with sessions.use("a") as state:
+            async with (hold := sessions.use("a")) as state:
                 state["n"] = 1
                 pid = os.fork()
-                if pid == 0:
+                if pid == 0:  # on a thread: the inherited loop would steal what wakes the parent's
                     state["n"] = 100
+                    thread = threading.Thread(target=in_child, args=(hold,))
+                    thread.start()
+                    thread.join()
+                    os._exit(1)
             return pid
-        pid = 0
-        try:
-            pid = asyncio.run(parent())
-            if pid == 0:
-                asyncio.run(child())
-        except BaseException as error:
-            import traceback; traceback.print_exc()
-            os._exit(1)
-        if pid == 0:
-            os._exit(0)
+        pid = asyncio.run(parent())
         assert os.waitpid(pid, 0)[1] == 0
         async def after():
             async with sessions.use("a") as state: assert state == {"n": 1}, state
