@@ -22,8 +22,9 @@ def text(state: Record) -> str:
         lines += suspect_lines(suspect)
     if len(shown) > SHOWN:
         lines.append(f"  and {len(shown) - SHOWN} more in the report")
-    if state["exit"] and (state["exit"]["status"] != 0):
-        lines.append(f"  the program: {state['exit']['cause']}")
+    if (ended := state["exit"]) and ended["status"] != 0:
+        signal = f"{ended['signal']}: " if ended["signal"] else ""
+        lines.append(f"  the program: {signal}{ended['cause']}")
     lines += [f"  not covered: {one}" for one in state["not_covered"][:SHOWN]]
     return "\n".join(lines)
 

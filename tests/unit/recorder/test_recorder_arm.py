@@ -332,6 +332,7 @@ def test_a_fork_is_no_warning_on_any_python():
     code = (
         "import os, warnings; warnings.simplefilter('error'); "
         "pid = os.fork(); "
-        "os._exit(0) if pid == 0 else print(os.waitpid(pid, 0)[1], len(os.listdir('/proc/self/task')))"
+        "tasks = len(os.listdir('/proc/self/task')); "
+        "os._exit(0) if pid == 0 else print(os.waitpid(pid, 0)[1], tasks)"
     )
     assert python(code) == "0 1"

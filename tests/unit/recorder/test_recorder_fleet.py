@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from recorder_fakes import answer, sample, suspect
 
 from floodline.recorder._death import exit_record
 from floodline.recorder._fleet import MOST_ENDED, Fleet
 from floodline.recorder._journal import Journal
 from floodline.recorder._outside import Seen
+from recorder_fakes import answer, sample, suspect
 
 
 @pytest.fixture

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import socket
+from itertools import pairwise
 
 import pytest
-from recorder_fakes import Clock
 
 from floodline.recorder import _probe_link
 from floodline.recorder._probe_link import FIRST_WAIT, KEPT, LONGEST_WAIT, Link
+from recorder_fakes import Clock
 
 PATIENCE = 60.0
 
@@ -116,7 +117,7 @@ def test_what_is_kept_is_bounded_and_attempts_become_rare(server, clock, monkeyp
         clock.now += 1
         link.send({"kind": "tick", "events": [event(n)]})
     assert len(link._kept) == KEPT
-    gaps = [b - a for a, b in zip(tries, tries[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(tries)]
     assert gaps[0] == FIRST_WAIT
     assert gaps[-1] == LONGEST_WAIT
 

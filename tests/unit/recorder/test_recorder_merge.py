@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from recorder_fakes import answer, suspect
-
 from floodline.recorder._merge import merge_suspects, merge_verdicts
+from recorder_fakes import answer, suspect
 
 
 def process(pid, *suspects, command="app.py", state="running", verdict="bounded", **changes):

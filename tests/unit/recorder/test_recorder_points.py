@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from floodline.recorder._points import Points, crosses_in
 
 
@@ -22,7 +24,7 @@ def test_a_long_series_stays_short_and_keeps_its_ends_and_its_peak():
 
 def test_the_newest_points_are_the_densest():
     points = filled(2000)
-    gaps = [b[0] - a[0] for a, b in zip(points.all, points.all[1:], strict=False)]
+    gaps = [b[0] - a[0] for a, b in pairwise(points.all)]
     assert gaps[-1] == 1.0
     assert gaps[0] > gaps[-1]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import pairwise
 
 import pytest
-from recorder_fakes import Clock, answer
 
 from floodline import BoundedMap, MemoryBudget, Sessions, telemetry
 from floodline.recorder import _probe_readings as readings
@@ -14,6 +14,7 @@ from floodline.recorder import _probe_relief
 from floodline.recorder._probe import FIRST_TICKS, TICK, Probe, command_line, make_engine
 from floodline.recorder._probe_readings import Events, Holders, Readings, in_words, limit_of
 from floodline.recorder._probe_relief import Relief
+from recorder_fakes import Clock, answer
 
 
 class Engine:
@@ -99,7 +100,7 @@ def test_it_ticks_quickly_at_first_and_then_each_second(probe, clock, line):
     send = line.send
     line.send = lambda message: (moments.append(clock.now), send(message))
     probe.run(Nap(clock, 60))
-    gaps = [round(b - a, 3) for a, b in zip(moments, moments[1:], strict=False)]
+    gaps = [round(b - a, 3) for a, b in pairwise(moments)]
     assert gaps[: len(FIRST_TICKS)] == list(FIRST_TICKS)
     assert gaps[-1] == TICK
 

@@ -9,10 +9,10 @@ import sys
 import threading
 
 import pytest
-from recorder_fakes import Clock, answer, sample, suspect
 
 from floodline.recorder import Recorder, _outside
 from floodline.recorder._probe_link import Link
+from recorder_fakes import Clock, answer, sample, suspect
 
 PATIENCE = 60.0
 MIB = 1 << 20
@@ -30,9 +30,9 @@ def recorder(clock):
     recorder.close()
 
 
-def link_to(recorder, pid=os.getpid(), **hello):
+def link_to(recorder):
     host, port, token = recorder.address.split(":")
-    first = {"kind": "hello", "token": token, "pid": pid, "command": "app.py", "parent": 1, **hello}
+    first = {"kind": "hello", "token": token, "pid": os.getpid(), "command": "a", "parent": 1}
     return Link(host, int(port), lambda: first)
 
 

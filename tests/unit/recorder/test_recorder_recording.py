@@ -9,11 +9,11 @@ import sqlite3
 import sys
 
 import pytest
-from recorder_fakes import Clock, answer, sample, suspect
 
 from floodline.errors import ConfigError
 from floodline.recorder import Recorder, _recording, _replay, read_recording
 from floodline.recorder._recording import Writer
+from recorder_fakes import Clock, answer, sample, suspect
 
 
 @pytest.fixture

@@ -1,0 +1,74 @@
+"""The answer of a run in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from floodline.recorder._answer import text
+from recorder_fakes import suspect
+
+
+def state(verdict="growing", *suspects, **changes):
+    return {
+        "verdict": verdict, "where": "python", "needed": None, "suspects": list(suspects),
+        "started": 0.0, "now": 90.0, "memory": {"rate": 2048.0}, "exit": None, "not_covered": [],
+        **changes,
+    }  # fmt: skip
+
+
+def test_what_grows_comes_first_with_its_line():
+    words = text(state("growing", suspect(pids=[1, 2], echoes=["app.INDEX"]))).splitlines()
+    assert words == [
+        "GROWING  +2.0 items/s, +100 B/s over 1.5 min  (python)",
+        "  app.SESSIONS   dict, 10 items, in 2 processes",
+        "    reached by  app.SESSIONS",
+        "    fed at      app.py:7  (static)",
+        "    holds       Session ×10",
+        "    echoed by   app.INDEX",
+    ]
+
+
+def test_slow_growth_is_told_by_the_minute():
+    assert "+6.0 items/min" in text(state("growing", suspect(per_round=0.1)))
+
+
+def test_a_line_that_was_seen_is_not_called_static():
+    words = text(state("growing", suspect(line_source="trace", holds="")))
+    assert "(static)" not in words
+    assert "holds" not in words
+
+
+def test_a_suspect_without_a_line_is_told_all_the_same():
+    words = text(state("growing", suspect(file=None)))
+    assert "app.SESSIONS" in words
+    assert "fed at" not in words
+
+
+@pytest.mark.parametrize("verdict", ["bounded", "undecided"])
+def test_without_growth_the_resident_memory_is_told(verdict):
+    words = text(state(verdict, suspect(), where="none", memory={"rate": -10.0}))
+    assert words == f"{verdict.upper()}  -10 B/s resident over 1.5 min"
+
+
+def test_undecided_says_what_more_is_needed():
+    needed = {"seconds": 60.0, "why": "too few seconds to tell"}
+    assert "too few seconds" in text(state("undecided", needed=needed))
+
+
+def test_an_end_that_was_none_of_its_own_is_told_and_what_is_not_covered():
+    died = {"status": None, "signal": "SIGKILL", "oom": False, "cause": "killed, cause unknown"}
+    words = text(state("bounded", exit=died, not_covered=["`python -I` (process 3)"]))
+    assert "  the program: SIGKILL: killed, cause unknown" in words
+    assert "  not covered: `python -I` (process 3)" in words
+    failed = {"status": 3, "signal": None, "oom": False, "cause": "failed with status 3"}
+    assert "  the program: failed with status 3" in text(state("bounded", exit=failed))
+    well = {"status": 0, "signal": None, "oom": False, "cause": "ended by itself"}
+    assert "the program" not in text(state("bounded", exit=well))
+
+
+def test_only_the_worst_are_listed():
+    many = [suspect(f"app.S{n}") for n in range(9)]
+    words = text(state("growing", *many))
+    assert "app.S4" in words
+    assert "app.S5" not in words
+    assert "and 4 more" in words

@@ -1,0 +1,143 @@
+"""Starting the program, passing signals on, ending as it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from floodline.errors import ConfigError
+from floodline.recorder import _launch
+from floodline.recorder._launch import (
+    Program,
+    end_as,
+    find_interpreter,
+    hold_signals,
+    program_words,
+    watched_environment,
+)
+from floodline.recorder._recorder import SITE
+
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def mask():
+    mask = hold_signals()
+    yield mask
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+@pytest.fixture
+def start(mask):
+    programs = []
+
+    def start(code):
+        programs.append(Program([sys.executable, "-c", code], dict(os.environ), mask))
+        return programs[-1]
+
+    yield start
+    for program in programs:
+        assert program.wait(PATIENCE)
+        program._signals.join(PATIENCE)
+
+
+def test_the_site_comes_first_on_the_path_once():
+    env = watched_environment("h:1:t", {"PYTHONPATH": f"/a{os.pathsep}{SITE}", "X": "y"})
+    assert env["PYTHONPATH"].split(os.pathsep) == [SITE, "/a"]
+    assert (env["FLOODLINE_PROBE"], env["X"]) == ("h:1:t", "y")
+    assert watched_environment("h:1:t", {})["PYTHONPATH"] == SITE
+
+
+def test_a_program_is_a_file_or_a_module(tmp_path):
+    file = tmp_path / "app.py"
+    file.write_text("")
+    assert program_words("py", [str(file), "-x"], module=False) == ["py", str(file), "-x"]
+    assert program_words("py", ["uvicorn", "a:b"], module=True) == ["py", "-m", "uvicorn", "a:b"]
+    with pytest.raises(ConfigError, match="give a Python file, or -m"):
+        program_words("py", ["missing.py"], module=False)
+
+
+def test_an_interpreter_that_is_none_is_told():
+    assert find_interpreter(sys.executable) == sys.executable
+    with pytest.raises(ConfigError, match="no program"):
+        find_interpreter("/no/such/python")
+
+
+def test_the_exit_status_is_that_of_the_program(start):
+    program = start("raise SystemExit(7)")
+    assert program.wait(PATIENCE)
+    assert program.code == 7
+    assert not program.asked
+
+
+def test_the_program_has_the_signals_of_before_and_not_those_that_python_ignores(start):
+    code = (
+        "import signal; "
+        "ok = not signal.pthread_sigmask(signal.SIG_BLOCK, ()) & {signal.SIGTERM, signal.SIGINT}; "
+        "raise SystemExit(3 if ok else 4)"
+    )
+    program = start(code)
+    assert program.wait(PATIENCE)
+    assert program.code == 3
+
+
+def test_what_cannot_be_started_is_an_error(mask, tmp_path):
+    with pytest.raises(ConfigError, match="cannot be run"):
+        Program([str(tmp_path)], {}, mask)
+
+
+def test_a_signal_of_a_process_is_passed_on_and_one_of_the_terminal_is_not(start, monkeypatch):
+    sent = []
+    program = start("import time; time.sleep(600)")
+    kill = os.kill
+    monkeypatch.setattr(_launch.os, "kill", lambda *call: (sent.append(call), kill(*call)))
+    from_terminal = SimpleNamespace(si_signo=signal.SIGINT, si_code=128)
+    assert program.pass_on(from_terminal) is False
+    assert program.pass_on(SimpleNamespace(si_signo=signal.SIGTERM, si_code=0)) is True
+    assert program.wait(PATIENCE)
+    assert sent == [(program.pid, signal.SIGTERM)]
+    assert (program.code, program.asked) == (-signal.SIGTERM, True)
+    assert program.pass_on(SimpleNamespace(si_signo=signal.SIGTERM, si_code=0)) is False
+
+
+def test_as_process_1_everybody_is_reaped(monkeypatch):
+    """Orphans of a container end too; they are taken note of by nobody but the kernel."""
+    ends = iter([(99, 0), (5, 256)])
+    asked = []
+    monkeypatch.setattr(_launch.os, "getpid", lambda: 1)
+    monkeypatch.setattr(_launch.os, "waitpid", lambda pid, _: (asked.append(pid), next(ends))[1])
+    monkeypatch.setattr(_launch.signal, "pthread_kill", lambda *call: None)
+    program = Program.__new__(Program)
+    program.pid, program.code = 5, None
+    program._ended = _launch.threading.Event()
+    program._signals = _launch.threading.current_thread()
+    program._wait()
+    assert asked == [-1, -1]
+    assert program.code == 1
+
+
+def test_we_end_as_the_program_did(monkeypatch):
+    done = []
+    monkeypatch.setattr(_launch.signal, "signal", lambda *call: done.append(call))
+    monkeypatch.setattr(_launch, "_no_core", lambda: None)
+    killed = []
+    assert end_as(5) == 5
+    assert end_as(-signal.SIGSEGV, kill=lambda *call: killed.append(call)) == 128 + 11
+    assert killed == [(os.getpid(), signal.SIGSEGV)]
+    assert done == [(signal.SIGSEGV, signal.SIG_DFL)]
+    end_as(-signal.SIGKILL, kill=lambda *call: killed.append(call))
+    assert len(done) == 1  # what happens at SIGKILL cannot be set
+    assert killed[-1] == (os.getpid(), signal.SIGKILL)
+
+
+def test_no_second_core_is_dumped():
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    _launch._no_core()
+    assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
+    resource.setrlimit(resource.RLIMIT_CORE, before)
