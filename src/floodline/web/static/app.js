@@ -2,7 +2,7 @@
 
 import { keyed, make, mark, say, show, table, words } from "./parts.js";
 import { Plot, inWords, reach } from "./plot.js";
-import { count, growth, pace, place, reasons, size, span, time } from "./words.js";
+import { count, growth, pace, place, reasons, shortened, size, span, time } from "./words.js";
 
 const find = (id) => document.getElementById(id);
 const title = (word) => word.charAt(0).toUpperCase() + word.slice(1);
@@ -28,7 +28,7 @@ function because(state) {
     return [
       make("span", { class: "mono" }, worst.owner),
       ` gains ${pace(worst.per_round, " items").slice(1)} (${growth(worst.bytes_per_round)})`,
-      ...(fed ? [", fed at\u00a0", make("span", { class: "mono" }, fed)] : []),
+      ...(fed ? [", fed\u00a0at\u00a0", make("span", { class: "mono", title: fed }, shortened(fed))] : []),
       ".",
     ];
   }
@@ -84,7 +84,7 @@ function figures(state) {
       mark ? `of ${size(mark)}, the ${named}` : "there is no limit", over],
     ["Growth", growth(rate), `at most ${size(peak)} so far`],
     [`${title(named)} reached`, over ? "now" : soon ? `in ${span(soon)}` : "not in sight",
-      state.line ? "at the present rate" : "draw a line with --line", over],
+      over ? `memory is above the ${named}` : state.line ? "at the present rate" : "draw a line with --line", over],
     ["Watched", span(state.now - state.started), `since ${time(state.started)}`],
   ];
 }
@@ -125,8 +125,8 @@ const showSuspects = table(find("suspects"), (s) => `${s.command} ${s.owner} ${s
   mark("Verdict", (s) => s.verdict),
   words("Items", (s) => count(s.len), { number: true }),
   words("Rate", (s) => pace(s.per_round), { number: true, small: (s) => growth(s.bytes_per_round) }),
-  words("Fed at", (s) => place(s) || "not known yet", {
-    className: "mono", small: (s) => (s.path && s.path !== s.owner ? `reached by ${s.path}` : ""),
+  words("Fed at", (s) => shortened(place(s)) || "not known yet", {
+    className: "mono", hover: place, small: (s) => (s.path && s.path !== s.owner ? `reached by ${s.path}` : ""),
   }),
 ]);
 

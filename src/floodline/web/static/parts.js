@@ -61,7 +61,7 @@ export function table(element, key, columns) {
 }
 
 // A column whose cell is one text, with a smaller second line if there is one.
-export function words(label, text, { number, first, small, className } = {}) {
+export function words(label, text, { number, first, small, className, hover } = {}) {
   return {
     label, number, first,
     fill(cell, item) {
@@ -70,6 +70,7 @@ export function words(label, text, { number, first, small, className } = {}) {
       }
       const below = small ? small(item) : "";
       say(cell.firstChild, text(item));
+      if (hover) cell.firstChild.title = hover(item);
       say(cell.lastChild, below);
       show(cell.lastChild, below !== "");
     },

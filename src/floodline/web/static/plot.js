@@ -15,8 +15,7 @@ function ahead(state) {
   const { points, rate, crosses_in: crossing } = state.memory;
   const watched = points.length > 1 ? points[points.length - 1][0] - points[0][0] : 0;
   if (state.closed || !watched || rate <= 0) return 0;
-  const most = watched / 2;
-  return crossing === null || crossing === undefined ? watched / 5 : Math.min(crossing, most);
+  return crossing ? Math.min(crossing, watched / 2) : watched / 5;
 }
 
 export function series(state) {
@@ -99,13 +98,13 @@ export class Plot {
     };
     return {
       ...this.extent(),
-      padding: [8, 8, 0, 0],
+      padding: [8, 30, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
       scales: { x: { time: true }, y: { range: () => [0, reach(this.state).top] } },
       axes: [
         { ...axis, grid: { show: false }, space: 90, size: 30, values: (_, ticks) => ticks.map((t) => time(t)) },
-        { ...axis, size: 72, incrs: STEPS, values: (_, ticks) => ticks.map((t) => (t ? size(t) : "0")) },
+        { ...axis, size: 72, space: 44, incrs: STEPS, values: (_, ticks) => ticks.map((t) => (t ? size(t) : "0")) },
       ],
       series: [
         {},

@@ -49,6 +49,12 @@ export function place(suspect) {
   return suspect.file ? `${suspect.file}:${suspect.line}` : "";
 }
 
+// A long path by its end, which tells files apart.
+export function shortened(path) {
+  const parts = path.split("/");
+  return parts.length > 4 ? `…/${parts.slice(-2).join("/")}` : path;
+}
+
 export function reasons(counts) {
   return Object.entries(counts || {}).filter(([, n]) => n).sort((a, b) => b[1] - a[1]);
 }
