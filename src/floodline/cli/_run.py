@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import signal
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -119,11 +120,9 @@ def _run(
 def _recorder(name: str, record: Path | None, line: int | None) -> Recorder:
     if record is not None:
         return Recorder(name, file=record, line=line)
-    import tempfile
-
     stamp = time.strftime("%Y%m%d-%H%M%S")
     file = f"{stamp}-{Path(name.split()[-1 if name.startswith('-m') else 0]).stem}.rec"
-    for folder in (recordings_folder(), Path(tempfile.gettempdir()) / "floodline-recordings"):
+    for folder in _folders():
         with suppress(ConfigError, OSError):
             _forget_old(folder)
             return Recorder(name, file=folder / file, line=line)
@@ -131,6 +130,10 @@ def _recorder(name: str, record: Path | None, line: int | None) -> Recorder:
         "no folder for the recording can be written; give --record FILE, in a container on a volume"
     )
     return Recorder(name, line=line)
+
+
+def _folders() -> list[Path]:
+    return [recordings_folder(), Path(tempfile.gettempdir()) / "floodline-recordings"]
 
 
 def _forget_old(folder: Path) -> None:

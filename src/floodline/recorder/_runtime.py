@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,21 +46,28 @@ def recordings_folder() -> Path:
 
 
 class Announcement:
-    """The file that lets `floodline top` find a running recorder; it goes when that ends."""
+    """The file that lets `floodline top` find a running recorder; it goes when that ends.
+
+    Where nothing can be written, nobody finds it, and the run goes on.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._file = (folder or runtime_folder()) / f"recorder-{os.getpid()}.json"
+        self._folder = folder
+        self._file: Path | None = None
 
     def publish(self, **facts: Any) -> None:
         """Write the facts, for this user's eyes only."""
-        fresh = self._file.with_suffix(".new")
-        fresh.touch(mode=0o600)
-        fresh.write_text(json.dumps({**facts, "pid": os.getpid()}), encoding="utf-8")
-        fresh.replace(self._file)
+        with suppress(OSError, ConfigError):
+            file = (self._folder or runtime_folder()) / f"recorder-{os.getpid()}.json"
+            fresh = file.with_suffix(".new")
+            fresh.touch(mode=0o600)
+            fresh.write_text(json.dumps({**facts, "pid": os.getpid()}), encoding="utf-8")
+            self._file = fresh.replace(file)
 
     def withdraw(self) -> None:
         """Remove the file."""
-        self._file.unlink(missing_ok=True)
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
 
 
 def announced(folder: Path | None = None) -> list[dict[str, Any]]:

@@ -59,6 +59,14 @@ def test_a_running_recorder_is_found_and_a_killed_one_is_forgotten(tmp_path):
     assert not (tmp_path / "recorder-1.json").exists()
     announcement.withdraw()
     announcement.withdraw()
+    Announcement(tmp_path).withdraw()
+    assert announced(tmp_path) == []
+
+
+def test_where_nothing_can_be_written_nothing_is_announced(tmp_path):
+    announcement = Announcement(tmp_path / "missing")
+    announcement.publish(url="http://127.0.0.1:1")
+    announcement.withdraw()
     assert announced(tmp_path) == []
 
 

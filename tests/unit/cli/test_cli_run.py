@@ -1,0 +1,257 @@
+"""`floodline run` and `floodline attach` from the command line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from floodline.cli import _attach, _run, main
+from floodline.recorder import Recorder, read_recording
+from floodline.recorder._runtime import announced
+
+PATIENCE = 60.0
+
+
+@pytest.fixture(autouse=True)
+def folders(monkeypatch, tmp_path):
+    """Let nothing be written outside, and no core limit be lowered for good."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(_run, "QUICK", 0.02)
+
+
+@pytest.fixture
+def app(tmp_path):
+    def app(source, name="app.py"):
+        file = tmp_path / name
+        file.write_text(source, encoding="utf-8")
+        return str(file)
+
+    return app
+
+
+def recordings(tmp_path):
+    return sorted((tmp_path / "state" / "floodline").glob("*.rec"))
+
+
+def test_the_status_of_the_program_is_ours_and_the_answer_is_printed(app, tmp_path, capfd):
+    status = main(
+        ["run", "--no-dashboard", app("import time; time.sleep(.2); raise SystemExit(5)")]
+    )
+    assert status == 5
+    _, errors = capfd.readouterr()
+    assert errors.startswith("UNDECIDED")
+    assert "failed with status 5" in errors
+    (file,) = recordings(tmp_path)
+    assert f"recorded to {file}" in errors
+    assert "the recorder took" in errors
+    assert read_recording(file).state()["command"] == "app.py"
+
+
+def test_a_module_is_run_as_python_does(tmp_path, capfd, monkeypatch):
+    assert main(["run", "--no-dashboard", "-m", "json.tool", "--help"]) == 0
+    out, _ = capfd.readouterr()
+    assert "json" in out
+    assert read_recording(recordings(tmp_path)[0]).state()["command"] == "-m json.tool --help"
+
+
+def test_the_signals_of_before_are_back_afterwards(app):
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    main(["run", "--no-dashboard", app("")])
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+
+
+def test_a_program_that_died_of_a_signal_takes_us_along(app, monkeypatch, tmp_path):
+    ended = []
+    monkeypatch.setattr(_run, "end_as", lambda code: ended.append(code) or 137)
+    code = "import os; os.kill(os.getpid(), 9)"
+    assert main(["run", "--no-dashboard", f"--record={tmp_path / 'a.rec'}", app(code)]) == 137
+    assert ended == [-9]
+    assert read_recording(tmp_path / "a.rec").state()["exit"]["signal"] == "SIGKILL"
+
+
+def test_the_dashboard_is_announced_while_it_runs(app, capfd, monkeypatch, tmp_path):
+    found = []
+    watch = _run._watch
+
+    def look(recorder, child):
+        found.extend(announced())
+        watch(recorder, child)
+
+    monkeypatch.setattr(_run, "_watch", look)
+    assert main(["run", "--port=0", app("")]) == 0
+    _, errors = capfd.readouterr()
+    assert f"dashboard at {found[0]['url']}/" in errors
+    assert (found[0]["token"], found[0]["pid"]) == (None, os.getpid())
+    assert announced() == []
+
+
+def test_off_loopback_the_dashboard_asks_for_a_token(app, capfd):
+    assert main(["run", "--port=0", "--host=0.0.0.0", app("")]) == 0
+    assert "?token=" in capfd.readouterr().err
+
+
+def test_without_the_extra_it_says_in_one_line_what_is_missing(app, capfd, monkeypatch):
+    monkeypatch.setitem(sys.modules, "floodline.web", None)
+    assert main(["run", app("")]) == 0
+    assert "pip install 'floodline[web]'" in capfd.readouterr().err
+
+
+def test_a_report_is_written_at_the_end(app, tmp_path, capfd):
+    page = tmp_path / "report.html"
+    assert main(["run", "--no-dashboard", f"--report={page}", app("")]) == 0
+    assert f"report in {page}" in capfd.readouterr().err
+    assert "<html" in page.read_text(encoding="utf-8")
+
+
+def test_the_line_is_told_when_it_is_crossed(app, capfd):
+    code = "import time; time.sleep(.5)"
+    assert main(["run", "--no-dashboard", "--line=1 MiB", app(code)]) == 0
+    assert capfd.readouterr().err.count("above the line of 1 MiB") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["missing.py"], "'missing.py' is no file"),
+        (["--line=much", "x.py"], "--line='much' cannot be read"),
+        (["--python=/no/python", "x.py"], "--python '/no/python'"),
+        (["--lines=5", "x.py"], "--lines"),
+        ([], "PROGRAM"),
+    ],
+)
+def test_a_wrong_command_line_is_told_before_anything_is_started(arguments, told, capfd):
+    assert main(["run", *arguments]) == 2
+    assert told in capfd.readouterr().err
+
+
+def test_a_file_that_is_no_recording_is_not_overwritten(app, tmp_path, capfd):
+    (tmp_path / "thesis.txt").write_text("mine")
+    assert main(["run", f"--record={tmp_path / 'thesis.txt'}", app("print('started')")]) == 2
+    out, errors = capfd.readouterr()
+    assert "no recording" in errors
+    assert "started" not in out
+
+
+def test_of_recordings_without_a_name_the_newest_are_kept(app, tmp_path, monkeypatch):
+    monkeypatch.setattr(_run, "KEPT", 2)
+    folder = tmp_path / "state" / "floodline"
+    folder.mkdir(parents=True)
+    for n in range(5):
+        (folder / f"old-{n}.rec").write_bytes(b"")
+        os.utime(folder / f"old-{n}.rec", (n, n))
+    main(["run", "--no-dashboard", app("")])
+    kept = [file.name for file in recordings(tmp_path)]
+    assert len(kept) == 2
+    assert "old-4.rec" in kept
+
+
+def test_where_the_home_cannot_be_written_the_next_folder_is_used(
+    app, tmp_path, monkeypatch, capfd
+):
+    (tmp_path / "file").write_text("")
+    folders = [tmp_path / "file" / "home", tmp_path / "temporary"]
+    assert len(_run._folders()) == 2
+    monkeypatch.setattr(_run, "_folders", lambda: folders)
+    assert main(["run", "--no-dashboard", app("")]) == 0
+    assert str(tmp_path / "temporary") in capfd.readouterr().err
+    folders.pop()
+    assert main(["run", "--no-dashboard", app("")]) == 0
+    errors = capfd.readouterr().err
+    assert "give --record FILE" in errors
+    assert "recorded to no file" in errors
+
+
+# ---- attach
+
+SLEEPING = """
+import os, sys
+import floodline
+floodline.watch()
+floodline.watch()
+print("ready", flush=True)
+input()
+"""
+
+
+@pytest.fixture
+def sleeping():
+    """A process that lets us in; its runtime folder is one with a short name."""
+    with tempfile.TemporaryDirectory(prefix="fl-") as folder:
+        plain = {name: text for name, text in os.environ.items() if name != "FLOODLINE_PROBE"}
+        process = subprocess.Popen(
+            [sys.executable, "-c", SLEEPING],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**plain, "XDG_RUNTIME_DIR": folder},
+        )
+        assert process.stdout.readline() == "ready\n"
+        while not list(Path(folder).glob("floodline/probe-*")):  # its thread makes it
+            pass
+        yield process
+        process.communicate("\n", timeout=PATIENCE)
+
+
+def test_attach_watches_for_a_while_and_gives_the_answer_of_soak(sleeping, capsys, tmp_path):
+    record = tmp_path / "at.rec"
+    status = main(["attach", str(sleeping.pid), "--for", "1 s", f"--record={record}"])
+    out, errors = capsys.readouterr()
+    assert status == 3
+    assert out.startswith("UNDECIDED")
+    assert f"watching process {sleeping.pid} for 1 s" in errors
+    state = read_recording(record).state()
+    (process,) = state["processes"]
+    assert (process["pid"], process["state"]) == (sleeping.pid, "running")
+    assert process["objects"] is not None
+    assert sleeping.poll() is None
+
+
+def test_attach_says_that_the_process_has_ended(sleeping, capsys, monkeypatch):
+    wait = Recorder.wait_for_news
+
+    def kill(self, timeout):
+        sleeping.kill()
+        wait(self, timeout)
+
+    monkeypatch.setattr(Recorder, "wait_for_news", kill)
+    assert main(["attach", str(sleeping.pid), "--for", "1 min"]) == 3
+    assert "gone, cause unknown" in capsys.readouterr().out
+
+
+def test_ctrl_c_ends_attach_early_with_what_is_known(sleeping, capsys, monkeypatch):
+    def interrupted(self, timeout):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Recorder, "wait_for_news", interrupted)
+    assert main(["attach", str(sleeping.pid), "--for", "10 min"]) == 3
+    out, errors = capsys.readouterr()
+    assert "ended early" in errors
+    assert out.startswith("UNDECIDED")
+
+
+def test_attach_says_why_it_cannot(capsys):
+    assert main(["attach", str(2**22 + 7)]) == 2
+    assert "no process" in capsys.readouterr().err
+    assert main(["attach", str(os.getpid()), "--for", "soon"]) == 2
+    assert "--for='soon'" in capsys.readouterr().err
+    assert _attach.EXITS == {"bounded": 0, "growing": 1, "undecided": 3}
+
+
+def test_dormant_in_the_environment_is_the_same_as_a_call():
+    code = "import floodline.recorder._dormant as dormant; print(dormant._arm is not None)"
+    with tempfile.TemporaryDirectory(prefix="fl-") as folder:
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "FLOODLINE_PROBE": "dormant", "XDG_RUNTIME_DIR": folder},
+        )
+    assert run.stdout == "True\n"
