@@ -74,12 +74,14 @@ class Close:
 
     def holds(self) -> str:
         """Return what the containers hold, most frequent first: `MemoryService ×271`."""
+        return ", ".join(f"{name} ×{count}" for name, count in self.kinds().most_common(2))
+
+    def kinds(self) -> Counter[str]:
+        """Count the types of what the containers hold."""
         kinds: Counter[str] = Counter()
         for held in self.held:
             kinds.update(label_of(type(o)).rpartition(".")[2] for o in self.items_of(held.value))
-        seen, of = sum(kinds.values()), sum(_length(held.value) for held in self.held)
-        part = f" (of {seen} looked at)" if self._most is not None and 0 < seen < of else ""
-        return ", ".join(f"{name} ×{count}" for name, count in kinds.most_common(2)) + part
+        return kinds
 
     def items_of(self, value: Any) -> Iterable[Any]:
         """Return what one object of the slot holds."""

@@ -11,7 +11,7 @@ from floodline.errors import ConfigError
 from floodline.leaks._live_answer import LiveAnswer
 from floodline.leaks._live_blind import blind_spots
 from floodline.leaks._live_fork import FORK, Inherited
-from floodline.leaks._live_judge import LEAST_BOUNDED, Judge
+from floodline.leaks._live_judge import LEAST_SURE, Judge
 from floodline.leaks._live_place import Places
 from floodline.leaks._live_process import Sampler
 from floodline.leaks._live_roots import Begin, roots
@@ -27,8 +27,10 @@ REST = 5.0  # seconds between two walks, at least
 LIMIT_EVERY = 1.0
 MARGIN = 0.1  # of the memory limit, which the watch does not touch
 LONGEST = 1.0  # seconds until the next step, at most
+SETTLING = 2  # walks
 PRICE = 4e-6  # seconds to walk one object, until it is known
 LEAST_MET = 5_000
+MOST_MET = 400_000  # about so many objects are met in a large heap
 Limit = Callable[[], tuple[int, int | None]]
 
 
@@ -195,6 +197,9 @@ class Live:
         self._walks += 1
         self._walk_seconds = now - self._walk_began
         self._before_at = now
+        if self._walks <= SETTLING:  # by then the engine has the room that it needs
+            self._sampler.process.restart()
+            self._judge.settled(now)
         self._judge.walked(walk)
         walk.forget()
         self._before, self._walk = walk, None
@@ -210,11 +215,11 @@ class Live:
         """Return in how many seconds a verdict can be expected: the first walk, then readings."""
         if self._judge.decided:
             return 0.0
-        left = max(0.0, LEAST_BOUNDED - self._now())
         if self._walks:
-            return left
+            left = max(0, SETTLING - self._walks) * self._walk_seconds
+            return left + self._judge.seconds_left(self._now())
         # most blocks of the allocator are objects; what has been walked tells the price of one
-        walk = self._walk
-        met = walk.objects if walk else 0
+        met = self._walk.objects if self._walk else 0
         price = self._cost / met if met > LEAST_MET else PRICE
-        return max(left, (sys.getallocatedblocks() - met) * price / self._budget)
+        blocks = min(sys.getallocatedblocks(), MOST_MET)
+        return max(0.0, (blocks - met) * price / self._budget) + LEAST_SURE

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 from floodline.leaks._candidates import Candidate, find_candidates
 from floodline.leaks._live_answer import LiveAnswer
 from floodline.leaks._live_name import Named, echoes_of, name, renewed
 from floodline.leaks._live_place import Places
-from floodline.leaks._live_tracks import Process, Tracks
+from floodline.leaks._live_tracks import Process, Track, Tracks
 from floodline.leaks._live_walk import SlicedWalk
+from floodline.leaks._series import COLUMNS
 from floodline.leaks._suspect import Suspect
-from floodline.leaks._verdict import Verdict, decide
+from floodline.leaks._verdict import Verdict, decide, may_fill
 
 EVERY = 2.0
-LEAST_GROWING = 20.0  # seconds; what a server fills when it starts looks like growth
-LEAST_BOUNDED = 60.0
-MAX_JUDGED = 16
+LEAST_NAMED = 15.0  # seconds of growth, after which it is named
+LEAST_SURE = 60.0  # seconds for a verdict; what a server fills when it starts looks like growth
+STEADY = 0.75  # of the pace of the first half, which the second half keeps if it is a leak
+MAX_JUDGED = 32
 MAX_SUSPECTS = 12
 MAX_NAMED = 200
 
@@ -36,7 +39,8 @@ class Judge:
         self._ticks, self._walks, self._places, self._process = ticks, walks, places, process
         self._asked = False
         self._next = 0.0
-        self._walked = False
+        self._settled: float | None = None
+        self._cut = 0
         self._pending: list[Candidate] = []
         self._growing: list[Candidate] = []
         self._rising: list[Candidate] = []
@@ -53,9 +57,17 @@ class Judge:
         """Tell whether there is something to judge or to name."""
         return self._asked or bool(self._pending)
 
-    def walked(self, _: SlicedWalk) -> None:
+    def walked(self, walk: SlicedWalk) -> None:
         """Judge soon: a walk has ended."""
-        self._walked = self._asked = True
+        self._cut, self._asked = walk.cut, True
+
+    def settled(self, now: float) -> None:
+        """Measure the process from now on."""
+        self._settled = now
+
+    def seconds_left(self, now: float) -> float:
+        """Return how long it takes until enough was seen for a verdict."""
+        return LEAST_SURE if self._settled is None else max(0.0, LEAST_SURE - now + self._settled)
 
     @property
     def decided(self) -> bool:
@@ -79,15 +91,27 @@ class Judge:
         seldom = find_candidates(
             Judged(self._walks, [i for i in slow if i not in self._ticks.by_index]), tests=tests
         )
-        self._growing = [c for c in found.growing + seldom.growing if self._long_enough(c)]
-        self._rising = found.rising + seldom.rising
+        # more objects below something are no news if what holds them is seen to grow
+        slowly = [c for c in seldom.growing if c.column != "count" or not found.growing]
+        rising = [c for c in found.growing + slowly if self._track(c).span >= LEAST_NAMED]
+        self._growing = [c for c in rising if self._is_steady(c)]
+        slowing = [c for c in rising if not self._is_steady(c)]
+        self._rising = slowing + found.rising + seldom.rising
         chosen = (self._growing or self._rising)[:MAX_SUSPECTS]
         self._pending = [c for c in chosen if c.slot.index not in self._names]
 
-    def _long_enough(self, one: Candidate) -> bool:
+    def _track(self, one: Candidate) -> Track:
         index = one.slot.index
-        track = self._ticks.by_index.get(index) or self._walks.by_index[index]
-        return track.span >= LEAST_GROWING
+        return self._ticks.by_index.get(index) or self._walks.by_index[index]
+
+    def _is_steady(self, one: Candidate) -> bool:
+        """Tell whether it grows on as it began: what fills up slows down."""
+        track = self._track(one)
+        times, values = track.times, track.columns[COLUMNS.index(one.column)]
+        middle = bisect_left(times, (times[0] + times[-1]) / 2)
+        before = (values[middle] - values[0]) / max(times[middle] - times[0], 1e-9)
+        after = (values[-1] - values[middle]) / max(times[-1] - times[middle], 1e-9)
+        return after >= STEADY * before
 
     def _name(self, one: Candidate) -> None:
         if len(self._names) >= MAX_NAMED:
@@ -97,13 +121,16 @@ class Judge:
     def _decide(self, now: float) -> None:
         growing, rising = self._named(self._growing), self._named(self._rising)
         verdict = decide(self._process, growing, rising)
-        if verdict.verdict == "bounded" and (now < LEAST_BOUNDED or not self._walked):
-            more = max(1, round(LEAST_BOUNDED - now))
-            verdict = Verdict("undecided", "unknown", more, "watched for too short a time")
-        chosen = growing or rising
-        if verdict.verdict != "growing":
-            chosen = [one.but(verdict=verdict.verdict) for one in chosen]
-        self._suspects, self._verdict = tuple(chosen), verdict
+        if verdict.verdict == "bounded" and self._cut:
+            why = f"{self._cut:,} objects lie too deep to look into; look at chains of objects"
+            verdict = Verdict("undecided", "python", None, why)
+        if verdict.verdict != "growing" or verdict.where != "python":
+            settled = self._settled
+            if settled is None or now - settled < LEAST_SURE:
+                verdict = _too_early(now, settled, growing or rising, verdict)
+        elif now < LEAST_SURE:
+            verdict = _too_early(now, 0.0, growing, verdict)
+        self._suspects, self._verdict = _ranked(growing or rising, verdict), verdict
 
     def _named(self, found: list[Candidate]) -> list[Suspect]:
         """Return the records of candidates; those that only echo another one are put below it."""
@@ -141,6 +168,32 @@ class Judge:
             cost_seconds=cost,
             blind_spots=blind,
         )
+
+
+def _ranked(found: list[Suspect], verdict: Verdict) -> tuple[Suspect, ...]:
+    """Return those first that have no cap, numbered."""
+    chosen = sorted(found, key=may_fill)
+    sure = verdict.verdict == "growing"
+    return tuple(
+        one.but(rank=rank, verdict=one.verdict if sure and not may_fill(one) else "undecided")
+        for rank, one in enumerate(chosen, 1)
+    )
+
+
+def _too_early(now: float, since: float | None, found: list[Suspect], verdict: Verdict) -> Verdict:
+    """Return undecided, with what is suspected so far."""
+    if found and verdict.verdict == "undecided" and verdict.where == "python":
+        return verdict  # it says more: a cap that is not reached yet
+    left = max(1, round(LEAST_SURE - (now - (now if since is None else since))))
+    why = f"watched for {now:.0f} seconds, which is too short"
+    if since is None:
+        why = "the first walk has not ended"
+    if not found:
+        return Verdict("undecided", "unknown", left, why)
+    first = found[0]
+    return Verdict(
+        "undecided", "python", left, f"{first.owner} grows by {first.per_round:g} a second; {why}"
+    )
 
 
 def _needed(verdict: Verdict) -> dict[str, Any] | None:

@@ -27,6 +27,7 @@ class Named:
     suspect: Suspect
     weight: float
     ids: frozenset[int]
+    kinds: tuple[tuple[str, float], ...]  # the most frequent types of items, and their shares
 
 
 def name(one: Candidate, places: Places) -> Named | None:
@@ -38,7 +39,10 @@ def name(one: Candidate, places: Places) -> Named | None:
     close = Close(one, held, heads, most=MOST_ITEMS)
     items = [item for at in close.held[-WEIGHED:] for item in list(close.items_of(at.value))]
     weight = _mean_weight(items[-WEIGHED:]) if one.column != "text" else 0.0
-    return Named(_with_line(close.suspect(1), close), weight, frozenset(close.ids()))
+    kinds = close.kinds()
+    shares = tuple((kind, count / kinds.total()) for kind, count in kinds.most_common(2))
+    found = _with_line(close.suspect(1), close)
+    return Named(found, weight, frozenset(close.ids()), shares if one.column == "length" else ())
 
 
 def _mean_weight(items: list[Any]) -> float:
@@ -87,7 +91,15 @@ def renewed(named: Named, one: Candidate, rank: int) -> Suspect:
         len=one.size,
         per_round=round(one.trend.rate, 3),
         bytes_per_round=round(weight, 1),
+        holds=_holds(named, one.size),
     )
+
+
+def _holds(named: Named, size: int) -> str:
+    """Return what it holds now, going by the items that were looked at when it was named."""
+    if not named.kinds:
+        return named.suspect.holds
+    return ", ".join(f"{kind} ×{max(1, round(share * size))}" for kind, share in named.kinds)
 
 
 def echoes_of(one: Named, mine: Suspect, other: Named, theirs: Suspect) -> bool:

@@ -7,6 +7,7 @@ import gc
 import sys
 import types
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from floodline.leaks._anatomy import (
@@ -23,7 +24,7 @@ from floodline.leaks._route import frame_of
 from floodline.leaks._slots import Slot
 from floodline.leaks._walk import Held
 
-MOST_AT_A_STEP = 256
+MOST_AT_A_STEP = 128
 MOST_REFERENTS = 10_000
 _HEADER = 8  # objects that a coroutine refers to before its variables, at most
 
@@ -99,17 +100,25 @@ class Places:
 
     def held(self, slot: Slot) -> list[Held]:
         """Return what is in a slot now, with its holders: all of it, or a part if it is much."""
-        path = [slot]
-        while path[0].parent is not None:
-            path.insert(0, path[0].parent)
-        values = [Held(None, root) for root in self._roots(path[0].label)]
-        for step in path[1:]:
-            values = [
-                Held(one.value, value)
-                for one in values[:MOST_AT_A_STEP]
-                for value in self.take(one.value, step.label)
-            ]
-        return values[: 2 * MOST_AT_A_STEP]
+        if slot.parent is None:
+            return [Held(None, root) for root in self._roots(slot.label)]
+        holders = self.values(slot.parent)
+        pairs = (Held(one, value) for one in holders for value in self.take(one, slot.label))
+        return list(islice(pairs, 2 * MOST_AT_A_STEP))
+
+    def values(self, slot: Slot, *, most: int = MOST_AT_A_STEP) -> list[Any]:
+        """Return what is in a slot now: all of it, or a part if there are more than `most`."""
+        path, at = [], slot
+        while at.parent is not None:
+            path.append(at.label)
+            at = at.parent
+        found = self._roots(at.label)
+        for label in reversed(path):
+            if len(found) == 1:
+                found = self.take(found[0], label, most)
+            else:
+                found = [v for one in found[:most] for v in self.take(one, label, most)]
+        return found[:most]
 
     def _roots(self, label: str) -> list[Any]:
         module = dict.get(sys.modules, label)
@@ -118,13 +127,13 @@ class Places:
         known = [root for ref in self._anchors.get(label, ()) if (root := ref()) is not None]
         return known or (frames_of(label) if READS_RUNNING else [])
 
-    def take(self, holder: Any, label: str) -> list[Any]:
+    def take(self, holder: Any, label: str, most: int = MOST_AT_A_STEP) -> list[Any]:
         """Return what a step leads to: an attribute, a variable, items, referents of a type."""
         first, name = label[0], label[1:]
         if first == ".":
             return self._attribute(holder, name)
         if first == "[":
-            return self._items(holder, keys=label == "[keys]")
+            return [] if label == "[keys]" else self._items(holder, most)
         if first == "{":
             return _cell(holder, name[:-1])
         if label.startswith("()"):
@@ -154,13 +163,13 @@ class Places:
             value = found[0] if found else MISSING
         return [] if value is MISSING else [value]
 
-    def _items(self, holder: Any, *, keys: bool) -> list[Any]:
+    def _items(self, holder: Any, most: int) -> list[Any]:
         plan = self._outlines.of(type(holder))
         if plan.kind == "cache":
-            return cached(holder)[:MOST_AT_A_STEP]
-        if plan.length is None or plan.kind != "container" or keys:
+            return cached(holder)[:most]
+        if plan.length is None or plan.kind != "container":
             return []
-        items = some(holder, plan.base, plan.length(holder), MOST_AT_A_STEP)
+        items = some(holder, plan.base, plan.length(holder), most)
         return [item for item in items if id(type(item)) not in INERT]
 
     def _referents(self, holder: Any, name: str) -> list[Any]:

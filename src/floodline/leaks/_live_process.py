@@ -18,6 +18,7 @@ EVERY = 1.0
 MALLOC_EVERY = 10.0
 CENSUS_EVERY = 15.0
 CENSUS_BLOCKS = 300_000  # blocks of Python's allocator; above it there is no census
+BLOCK = 96  # bytes, what a block of Python's allocator takes on average
 DEAR = 0.002  # seconds of a question to malloc, after which it is asked less often
 
 
@@ -30,7 +31,7 @@ class Sampler:
         self._census = census
         self._next = self._next_malloc = self._next_census = 0.0
         self._malloc = (0, 0, 0)
-        self._objects = 0
+        self._objects = self._highest = 0
         read_malloc()  # the first question loads a library
 
     def sample(self, now: float) -> None:
@@ -43,8 +44,11 @@ class Sampler:
         blocks = sys.getallocatedblocks()
         if now >= self._next_census:
             self._count(now, blocks)
-        # bytes are the walk's, arenas are told on stderr only
-        self.process.add(now, (round(now), self._objects, 0, rss(), blocks, *self._malloc, 0))
+        # what Python's own allocator once took it seldom gives back; it tells its arenas on stderr
+        # only, so they are estimated
+        self._highest = max(self._highest, blocks)
+        beyond = rss() - BLOCK * self._highest
+        self.process.add(now, (round(now), self._objects, 0, beyond, blocks, *self._malloc, 0))
 
     def _count(self, now: float, blocks: int) -> None:
         self._next_census = now + CENSUS_EVERY

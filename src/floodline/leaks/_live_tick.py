@@ -6,12 +6,16 @@ from collections.abc import Callable
 
 from floodline.leaks._anatomy import LruWrapper, size_of
 from floodline.leaks._live_place import Places
-from floodline.leaks._live_tracks import Row, Tracks
+from floodline.leaks._live_tracks import Row, Track, Tracks
 from floodline.leaks._outline import Outlines
 from floodline.leaks._slots import Slot
 
 MAX_WATCHED = 5_000
-QUIET = 6  # readings without a change, after which only a walk looks again
+NEVER = 3  # readings of a slot that has never changed, after which only a walk looks again
+QUIET = 12  # the same for one that has changed before
+PLACES = 3_000  # that are read in a round for slots of many places each, in turn
+FALLEN = 10  # readings, after which one that is not longer than at first is left to the walk
+MOST_PLACES = 2_500
 LOST = 3  # readings that find nothing
 
 
@@ -22,6 +26,7 @@ class Ticks:
         self._tracks, self._places, self._outlines = tracks, places, outlines
         self._watched: dict[int, int] = {}  # floodline: bounded[MAX_WATCHED]
         self._todo: list[int] = []
+        self._turn = 0
 
     def __len__(self) -> int:
         return len(self._watched)
@@ -38,7 +43,16 @@ class Ticks:
 
     def begin(self) -> None:
         """Begin a round of readings."""
-        self._todo = list(self._watched)
+        all_slots = self._tracks.slots.all
+        many = [index for index in self._watched if all_slots[index].starred]
+        turn, places = 0, 0
+        while turn < len(many) and places < PLACES:
+            track = self._tracks.by_index.get(many[(self._turn + turn) % len(many)])
+            places += track.latest[0] if track else PLACES // 30
+            turn += 1
+        self._todo = [many[(self._turn + k) % len(many)] for k in range(turn)]
+        self._turn += turn
+        self._todo += [index for index in self._watched if not all_slots[index].starred]
 
     def advance(self, due: Callable[[], bool], now: Callable[[], float]) -> None:
         """Read on until `due` says so."""
@@ -51,7 +65,7 @@ class Ticks:
             self._watched[index] = 0
             self._tracks.add(index, now(), row)
             track = self._tracks.by_index.get(index)
-            if track is None or track.quiet >= QUIET:
+            if track is None or _is_idle(track):
                 self._forget(index)
 
     def _miss(self, index: int) -> None:
@@ -68,8 +82,10 @@ class Ticks:
     def _read(self, slot: Slot) -> Row | None:
         """Return the figures of a slot as a walk counts them, None if it is not found."""
         count = length = text = size = 0
-        for held in self._places.held(slot):
-            value = held.value
+        values = self._places.values(slot, most=MOST_PLACES)
+        if len(values) >= MOST_PLACES:  # a part would not show how all of them grow
+            return None
+        for value in values:
             plan = self._outlines.of(type(value))
             count += 1
             size += size_of(value, plan.base)
@@ -80,3 +96,11 @@ class Ticks:
             elif plan.kind == "cache":
                 length += LruWrapper.cache_info(value).currsize
         return (count, length, text, size) if count else None
+
+
+def _is_idle(track: Track) -> bool:
+    if track.quiet >= QUIET or (track.quiet >= NEVER - 1 and not track.changes):
+        return True
+    _, length, text, _ = track.columns
+    rose = length[-1] > length[0] or text[-1] > text[0]
+    return len(track.times) >= FALLEN and not rose

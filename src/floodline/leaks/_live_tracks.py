@@ -105,6 +105,8 @@ class Process:
     """Figures of the whole process over time, which `decide` reads like those of a soak."""
 
     unit = "second"
+    # a server's caches, and our own tracks, take some memory before they are full
+    least_resident = least_native = 4 << 20
 
     def __init__(self) -> None:
         self._track = Track(len(PROCESS))
@@ -120,6 +122,10 @@ class Process:
     def process(self, name: str) -> list[int]:
         """Return a figure of the whole process, one a sample."""
         return self._track.columns[PROCESS.index(name)].tolist()
+
+    def restart(self) -> None:
+        """Forget the samples so far."""
+        self._track = Track(len(PROCESS))
 
     def add(self, at: float, row: tuple[int, ...]) -> None:
         """Take the figures in the order of `PROCESS`."""

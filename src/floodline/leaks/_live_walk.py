@@ -28,6 +28,7 @@ from floodline.leaks._walk import PLAIN, Walk
 CHUNK = 48
 SMALL = 32  # items of a container that is looked into at once
 NESTED = 8  # steps that are taken at once below one that waits
+DIVE = 2_000  # objects that are met at once where none can be found again
 AT_ONCE = 200  # objects that are met at once below one that waits
 # of a larger container a part is looked at; the more a walk has met, the smaller
 MAX_EXPANDED = ((150_000, 10_000, 500), (300_000, 2_000, 250), (sys.maxsize, 500, 100))
@@ -73,6 +74,7 @@ class SlicedWalk(Walk):
         self._path: list[Entry | tuple[Any, Slot, int]] = []
         self._step = -1
         self._allowed = 0
+        self._diving: list[tuple[Any, Slot]] | None = None
 
     @property
     def done(self) -> bool:
@@ -136,6 +138,8 @@ class SlicedWalk(Walk):
         self.objects += 1
         self.count[index] += 1
         self.bytes[index] += plan.size(obj) if plan.size is not None else plan.fixed
+        if plan.grows and not slot.starred and not slot.label.startswith(".__"):
+            self.containers.append(index)
         if plan.kind == "text":
             self.text[index] += plan.length(obj)  # type: ignore[misc]  # every text has one
             if plan.dict_of:
@@ -145,12 +149,17 @@ class SlicedWalk(Walk):
             self.length[index] += plan.length(obj)
         elif plan.kind == "cache":
             self.length[index] += LruWrapper.cache_info(obj).currsize
-        if plan.grows and not slot.starred and not slot.label.startswith(".__"):
-            self.containers.append(index)
         if slot.starred and plan.kind in _ENTERED and 0 < len(self._path) < NESTED:
             self._at_once(obj, slot, plan)
+        elif slot.starred and not plan.weak and plan.kind == "instance" and self._is_link(kind):
+            self._dive(obj, slot)
         else:
             self._later(obj, slot, plan)
+
+    def _is_link(self, kind: type) -> bool:
+        """Tell whether it hangs below one of its own type: all of a chain is met in a moment."""
+        last = self._path[-1] if self._path else None
+        return self._diving is None and type(last) is tuple and type(last[0]) is kind
 
     def _at_once(self, obj: Any, slot: Slot, plan: Outline) -> None:
         if plan.kind == "container":
@@ -181,6 +190,9 @@ class SlicedWalk(Walk):
         return type(first) is not Entry or first.slot.starred or bool(first.cursor)
 
     def _later(self, obj: Any, slot: Slot, plan: Outline | None = None) -> None:
+        if self._diving is not None:
+            self._diving.append((obj, slot))
+            return
         plan = plan or self._outlines.of(type(obj))
         if len(self._stack) + len(self._names) + len(self._deep) >= MAX_WAITING:
             self.cut += 1
@@ -190,7 +202,7 @@ class SlicedWalk(Walk):
         unnamed = parent is None and plan.kind != "module"
         far = entry.depth >= REBASE or unnamed or plan.kind in _ANCHORED
         if far and not entry.rebase():
-            self.cut += 1
+            self._dive(obj, slot)
             return
         self._finder.opened.append(entry)
         if slot.starred and self._path and self._in_items():
@@ -199,6 +211,21 @@ class SlicedWalk(Walk):
             self._deep.append(entry)
         else:
             self._names.append(entry)
+
+    def _dive(self, obj: Any, slot: Slot) -> None:
+        """Follow what lies too deep to be found again, at once, as far as a moment allows."""
+        path, self._path = self._path, []
+        todo = self._diving = [(obj, slot)]
+        until = self.objects + DIVE
+        while todo and self.objects < until:
+            obj, slot = todo.pop()
+            plan = self._outlines.of(type(obj))
+            if plan.kind == "container":
+                self._numbered(part(obj, plan.base, 0, SMALL), slot, 0)
+            else:
+                self._expand[plan.kind](obj, slot, plan)  # type: ignore[arg-type]  # as above
+        self.cut += len(todo)
+        self._path, self._diving = path, None
 
     def _parent(self) -> Entry | None:
         """Return the entry of what is looked into now; those on the way to it get theirs too."""

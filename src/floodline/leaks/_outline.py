@@ -13,6 +13,7 @@ from typing import Any
 from floodline.leaks._anatomy import INERT, SIZES, Anatomy, basic_size, mro_of, names_of_type
 from floodline.leaks._frames import own_module
 
+_weak_offset: Callable[[type], int] = type.__dict__["__weakrefoffset__"].__get__
 MISSING: Any = type("Missing", (), {})()
 MAX_NAMES = 120
 _MUTABLE = frozenset(map(id, (dict, list, set, deque, bytearray)))
@@ -25,7 +26,7 @@ class Outline:
 
     __slots__ = (
         *("base", "complete", "dict_of", "fixed", "generic", "grows", "hidden", "kind", "label"),
-        *("length", "local", "names", "own", "ref", "size", "skipped", "slots"),
+        *("length", "local", "names", "own", "ref", "size", "skipped", "slots", "weak"),
     )
 
     def __init__(self, kind: type, died: Callable[[Any], object] | None = None) -> None:
@@ -40,6 +41,7 @@ class Outline:
         self.size = SIZES[plan.base] if plan.base is not None else None
         self.fixed = 0 if plan.base is not None else basic_size(kind)
         self.grows = plan.kind == "cache" or id(plan.base) in _MUTABLE
+        self.weak = bool(_weak_offset(kind))
         self.complete = 0  # objects of this type in a row whose attributes all had a known name
         mro = mro_of(kind)
         self.slots = tuple(_slots(mro)) if plan.slots else ()

@@ -15,7 +15,6 @@ LEAST_OBJECTS = 0.5  # a round
 LEAST_BLOCKS = 4.0  # a round; free lists of the interpreter fill more slowly
 HOOK = "no name leads to them: look at hooks (atexit, at-fork) and at C extensions"
 LEAST_NATIVE = 512.0  # bytes a round
-LEAST_RESIDENT = 1 << 19  # bytes in all; below it, pages and arenas make steps
 DWARFS = 4  # so many times what stays in use is free: the pins of fragments, and no leak
 LEAST_STEP = 1 << 16  # bytes from one fifth of the run to the next
 NATIVE_STEP = "run it under memray with --native to see which C call allocates"
@@ -26,6 +25,8 @@ class Figures(Protocol):
     """What the whole process measured over rounds or seconds."""
 
     unit: str  # "round" or "second"
+    least_resident: int  # bytes; below it, pages and arenas make steps
+    least_native: int  # bytes that malloc has more at the end
 
     def __len__(self) -> int: ...
 
@@ -52,7 +53,7 @@ def decide(series: Figures, growing: list[Suspect], rising: list[Suspect]) -> Ve
     total, unit = _total(series), series.unit
     if len(series) < LEAST_SAMPLES:
         return Verdict("undecided", "unknown", max(40, 4 * total), f"too few {unit}s to tell")
-    sure = [one for one in growing if not _may_fill(one)]
+    sure = [one for one in growing if not may_fill(one)]
     if sure:
         return Verdict("growing", "python")
     if growing:
@@ -64,7 +65,8 @@ def _total(series: Figures) -> int:
     return round(series.rounds[-1]) if len(series) else 0
 
 
-def _may_fill(one: Suspect) -> bool:
+def may_fill(one: Suspect) -> bool:
+    """Tell whether what grows has a cap that it has not reached."""
     return one.capped and (one.cap is None or one.len <= one.cap * 1.05)
 
 
@@ -101,14 +103,14 @@ def _native(series: Figures, total: int) -> Verdict | None:
     native = trend(series.rounds, used, tests=len(series))
     resident, free = _trend(series, "rss"), _trend(series, "malloc_free")
     steady = resident.kind != "flat" or _climbs(series.process("rss"))
-    rose = steady and resident.gain >= LEAST_RESIDENT
+    rose = steady and resident.gain >= series.least_resident
     held = rose and free.gain >= resident.gain / 2 and free.gain > native.gain
     # one large block that came and went leaves a step: beside a sure leak only a climb counts
     climbs = free.kind != "flat" or _climbs(series.process("malloc_free"))
     dwarfed = held and climbs and free.gain >= DWARFS * native.gain
     if native.kind == "growing" and native.rate >= LEAST_NATIVE and not dwarfed:
-        more = f"{format_size(native.rate)} more each {series.unit}"
-        why = f"malloc holds {more} while Python objects stay"
+        pace = f"{format_size(native.rate)} more each {series.unit}"
+        why = f"malloc holds {pace} while Python objects stay"
         return Verdict("growing", "native", total, f"{why}; {NATIVE_STEP}")
     if held:
         return Verdict("undecided", "fragmentation", 2 * total, _held(resident, "malloc"))

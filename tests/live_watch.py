@@ -1,0 +1,50 @@
+"""A live watch on simulated time: nothing in it depends on the speed of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from floodline.leaks import Live, LiveAnswer, _live, _live_process
+from floodline.leaks._live_walk import SlicedWalk
+
+WORK = 0.000_02  # what each question for the processor time costs
+
+
+class Watched:
+    """Drives a program and a watch that knows only its modules; figures of the process are told."""
+
+    def __init__(self, monkeypatch: Any, *modules: Any, **options: Any) -> None:
+        self.now = self.spent = 0.0
+        self.rounds = 0
+        self.rss, self.blocks, self.malloc, self.objects = 50 << 20, 10_000, (0, 0, 0), 0
+        monkeypatch.setattr(_live, "roots", lambda skipped=0: _begins(modules))
+        monkeypatch.setattr(_live_process, "rss", lambda: self.rss)
+        monkeypatch.setattr(_live_process, "read_malloc", lambda: self.malloc)
+        told = SimpleNamespace(getallocatedblocks=lambda: self.blocks)
+        monkeypatch.setattr(_live_process, "sys", told)
+        counted = SimpleNamespace(get_objects=lambda: range(self.objects))
+        monkeypatch.setattr(_live_process, "gc", counted)
+        self.live = Live(clock=lambda: self.now, cpu=self._cpu, **options)
+
+    def _cpu(self) -> float:
+        self.spent += WORK
+        return self.spent
+
+    def run(
+        self, seconds: float, each: Callable[[int], Any] | None = None, rate: float = 2.0
+    ) -> LiveAnswer:
+        """Let so many seconds pass, with `rate` rounds of the program in each."""
+        end = self.now + seconds
+        while self.now < end:
+            self.now += max(self.live.step(), 0.001)
+            while each is not None and self.rounds < self.now * rate:
+                each(self.rounds)
+                self.rounds += 1
+        return self.live.answer()
+
+
+def _begins(modules: tuple[Any, ...]) -> Iterator[Callable[[SlicedWalk], None]]:
+    for one in modules:
+        yield lambda walk, one=one: walk.root(one, one.__name__)

@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import json
+from itertools import count
+
+import pytest
+
+from floodline.errors import ConfigError
+from floodline.leaks import Live, _live_judge
+from floodline.leaks._live import LONGEST, SLICE
+from floodline.leaks._live_tick import MAX_WATCHED
+from floodline.leaks._live_tracks import MAX_POINTS
+from live_watch import Watched
+from soak_programs import CHAIN, FILLING, MANY, module
+
+
+@pytest.fixture
+def watched(tmp_path, monkeypatch):
+    def watch(source, *, name="served", **options):
+        made = module(name, source, tmp_path, monkeypatch)
+        return made, Watched(monkeypatch, made, **options)
+
+    return watch
+
+
+def test_every_leak_is_named_with_the_line_that_feeds_it(watched):
+    made, watch = watched(MANY)
+    answer = watch.run(150, made.round)
+    assert (answer.verdict, answer.where, answer.needed) == ("growing", "python", None)
+    lines = {s.owner: MANY.splitlines()[s.line - 1] for s in answer.suspects if s.line}
+    assert {owner: text.strip()[:16] for owner, text in lines.items()} == {
+        "served.Service.transcript": "self.transcript ",
+        "served.Service.by_id": "self.by_id[i] = ",
+        "served.BY_KEY": "BY_KEY[key] = Ho",
+        "served.Service.seen": "self.seen.add((i",
+        "served.TOKENS": 'TOKENS["t%d" % i',
+        "served.Service.turns": "self.turns = sel",
+        "served.Chat.events": "CHATS[i % 50].ev",
+        "served.make_counter.<locals>.count{rows}": "rows.append([i])",
+        "served.Service.shared": "cls.shared.appen",
+        "served.worker()backlog": "backlog.append([",
+        "served.cached": "@functools.lru_c",
+    }
+    assert {s.line_source for s in answer.suspects} == {"static"}
+    first = next(s for s in answer.suspects if s.owner == "served.Service.by_id")
+    assert (first.type, first.holds) == ("dict", f"dict ×{first.len}")
+    assert first.per_round == pytest.approx(2, abs=0.1)
+    assert first.bytes_per_round > 2 * 184  # the dict of each item
+
+
+def test_a_suspect_is_named_before_the_verdict_is_sure(watched):
+    made, watch = watched(MANY)
+    answer = watch.run(30, made.round)
+    assert (answer.verdict, answer.where) == ("undecided", "python")
+    assert "served.Service.by_id" in {s.owner for s in answer.suspects}
+    assert {s.verdict for s in answer.suspects} == {"undecided"}
+    assert answer.needed["seconds"] > 0
+    assert "a second; watched for" in answer.needed["why"]
+    assert answer.expected_seconds > 0
+
+
+def test_a_chain_without_a_container_is_named_by_its_head(watched):
+    made, watch = watched(CHAIN)
+    answer = watch.run(150, made.round)
+    assert answer.verdict == "growing"
+    assert [s.owner for s in answer.suspects] == ["served.Stack.head"]
+    assert answer.suspects[0].per_round == pytest.approx(4, abs=0.3)
+
+
+CALM = """
+import collections, functools
+RECENT = collections.deque(maxlen=10)
+SAW, SESSIONS, CATALOGUE = [], {}, {i: [i] for i in range(500)}
+@functools.lru_cache(maxsize=8)
+def cached(i):
+    return [i]
+def round(i):
+    RECENT.append([i]); SAW.append([i]); cached(i); SESSIONS[i] = [i]
+    SESSIONS.pop(i - 5, None)
+    if len(SAW) > 20:
+        SAW.clear()
+"""
+
+
+def test_a_program_that_keeps_its_bounds_is_bounded_and_has_no_suspect(watched):
+    made, watch = watched(CALM)
+    assert watch.run(40, made.round).verdict == "undecided"
+    answer = watch.run(160, made.round)
+    assert (answer.verdict, answer.where, answer.suspects) == ("bounded", "none", ())
+    assert (answer.needed, answer.expected_seconds) == (None, 0.0)
+
+
+def test_a_cache_with_a_cap_is_undecided_and_says_when_it_is_full(watched):
+    made, watch = watched(FILLING)
+    answer = watch.run(150, made.round)
+    assert (answer.verdict, answer.where) == ("undecided", "python")
+    assert "full at" in answer.needed["why"]
+    assert answer.needed["why"].endswith("seconds")
+
+
+def test_what_fills_and_slows_down_is_not_called_growing(watched):
+    source = "KEYS = {}\ndef round(i):\n    KEYS[hash((i, 7)) % 150] = [i]\n"
+    made, watch = watched(source)
+    verdicts = {watch.run(20, made.round).verdict for _ in range(12)}
+    assert "growing" not in verdicts
+
+
+def test_the_budget_is_kept(watched):
+    made, watch = watched(MANY, budget=0.02)
+    answer = watch.run(100, made.round)
+    assert answer.cost_seconds <= 0.021 * watch.now
+    assert answer.cost_seconds == pytest.approx(watch.spent, rel=0.2)
+
+
+def test_a_step_ends_after_about_a_millisecond(watched):
+    _, watch = watched(f"ROWS = {{i: [[i], [i]] for i in range(2500)}}\n{CALM}")
+    longest = 0.0
+    for _ in range(500):
+        before = watch.spent
+        watch.now += max(watch.live.step(), 0.001)
+        longest = max(longest, watch.spent - before)
+    assert watch.live.answer().walks > 0
+    assert longest < 2 * SLICE
+
+
+def test_the_watch_stops_while_memory_is_short(watched):
+    room = [(10, 100)]
+    made, watch = watched(MANY, limit=lambda: room[0])
+    watch.run(20, made.round)
+    room[0] = (91, 100)
+    watch.run(2, made.round)
+    cost = watch.live.answer().cost_seconds
+    answer = watch.run(30, made.round)
+    assert any("memory limit" in spot for spot in answer.blind_spots)
+    assert answer.cost_seconds - cost < 0.01
+    assert watch.live.step() >= LONGEST
+    room[0] = (91, None)
+    watch.run(2)
+    assert not any("memory limit" in spot for spot in watch.live.answer().blind_spots)
+
+
+def test_a_large_container_is_sampled_and_the_answer_says_so(watched):
+    source = "BIG = {i: [i] for i in range(20_000)}\ndef round(i):\n    BIG[-i] = [i]\n"
+    made, watch = watched(source)
+    answer = watch.run(100, made.round)
+    assert answer.objects < 2_000
+    assert any("served.BIG has 20," in spot for spot in answer.blind_spots)
+    assert [s.owner for s in answer.suspects] == ["served.BIG"]
+    assert answer.suspects[0].holds == f"list ×{answer.suspects[0].len}"
+
+
+def test_growth_that_no_name_leads_to_is_said(watched):
+    made, watch = watched(CALM)
+    watch.run(30, made.round)
+    for second in range(150):
+        watch.blocks = 10_000 + 50 * second
+        answer = watch.run(1, made.round)
+    assert (answer.verdict, answer.where) == ("undecided", "python")
+    assert "blocks of Python's allocator a second" in answer.needed["why"]
+
+
+def test_the_census_tells_of_objects_without_a_name(watched, monkeypatch):
+    made, watch = watched(CALM)
+    for second in range(1500):
+        watch.objects = 10_000 + 20 * second
+        answer = watch.run(1, made.round)
+        if answer.verdict == "growing":
+            break
+    assert (answer.verdict, answer.where, answer.suspects) == ("growing", "python", ())
+    assert "more objects a second" in answer.needed["why"]
+
+
+def test_memory_of_c_code_is_native(watched):
+    made, watch = watched(CALM)
+    watch.run(30, made.round)
+    for second in range(200):
+        watch.malloc = (200_000 * second, 0, 0)
+        watch.rss = (50 << 20) + 200_000 * second
+        answer = watch.run(1, made.round)
+    assert (answer.verdict, answer.where) == ("growing", "native")
+    assert "each second" in answer.needed["why"]
+
+
+def test_malloc_is_asked_less_often_if_that_takes_long(monkeypatch, watched):
+    _, watch = watched(CALM)
+    asked, ticks = [], count()
+    sampler = watch.live._sampler
+    monkeypatch.setattr(
+        "floodline.leaks._live_process.time.perf_counter", lambda: next(ticks) * 0.02
+    )
+    monkeypatch.setattr(
+        "floodline.leaks._live_process.read_malloc", lambda: asked.append(1) or (0, 0, 0)
+    )
+    for second in range(300):
+        sampler.sample(float(second))
+    assert len(asked) == 3
+
+
+def test_library_containers_of_the_same_things_are_echoes(watched):
+    source = (
+        "class Bus:\n    def __init__(self):\n        self.tasks = []\n        self.index = {}\n"
+        "BUS = Bus()\ndef round(i):\n    t = [i]\n    BUS.tasks.append(t)\n    BUS.index[i] = t\n"
+    )
+    made, watch = watched(source)
+    answer = watch.run(120, made.round)
+    assert len(answer.suspects) == 1
+    assert {answer.suspects[0].owner, *answer.suspects[0].echoes} == {
+        "served.Bus.tasks",
+        "served.Bus.index",
+    }
+
+
+def test_the_record_is_plain_json(watched):
+    made, watch = watched(MANY)
+    record = watch.run(80, made.round).as_record()
+    assert json.loads(json.dumps(record)) == record
+    assert record["unit"] == "second"
+    assert record["walks"] > 1
+    assert record["suspects"][0]["rank"] == 1
+
+
+def test_the_room_of_the_watch_does_not_grow(watched, monkeypatch):
+    source = MANY.replace("SERVICE.say(i)", "SERVICE.by_id.pop(i - 50, None)")
+    made, watch = watched(source)
+    monkeypatch.setattr("floodline.leaks._live_tracks.MAX_SPACING", 4.0)
+    watch.run(300, made.round, rate=0.5)
+    live = watch.live
+    tracks = [*live._tracks.by_index.values(), *live._walked.by_index.values()]
+    assert max(len(track.times) for track in tracks) < MAX_POINTS
+    assert len(live._sampler.process) < MAX_POINTS
+    before = len(live._slots.all), len(live._anchors)
+    watch.run(100, made.round, rate=0.5)
+    assert (len(live._slots.all), len(live._anchors)) == before
+    assert len(live._tracks.by_index) < 60
+
+
+def test_more_places_than_are_watched_are_left_to_the_walk(watched):
+    _, watch = watched(CALM)
+    ticks = watch.live._ticks
+    for index in range(MAX_WATCHED + 10):
+        ticks.watch(index)
+    assert len(ticks) == MAX_WATCHED
+
+
+def test_many_names_are_forgotten_and_found_again(watched, monkeypatch):
+    monkeypatch.setattr(_live_judge, "MAX_NAMED", 1)
+    source = "A, B = [], []\ndef round(i):\n    A.append([i])\n    B.append((i,))\n"
+    made, watch = watched(source)
+    owners = {s.owner for _ in range(20) for s in watch.run(5, made.round).suspects}
+    assert owners == {"served.A", "served.B"}
+
+
+@pytest.mark.parametrize("budget", [0, -1, 1.5])
+def test_a_budget_outside_of_one_processor_is_refused(budget):
+    with pytest.raises(ConfigError, match="budget="):
+        Live(budget=budget)
+
+
+def test_a_real_process_is_watched_without_any_setting():
+    live = Live()
+    assert live.step() > 0
+    answer = live.answer()
+    assert (answer.verdict, answer.walks) == ("undecided", 0)
+    assert answer.expected_seconds > 60
+    assert answer.cost_seconds > 0
