@@ -32,6 +32,10 @@ class Bindings(Calls):
             return
         self.expression(node.value, marks, kept=self._kept(node.target))
         self.bind(node.target, node.value, marks)
+        if self.scope.name.endswith(":") and self.containers and "ClassVar" not in _said(node):
+            last = self.containers[-1]
+            if last.at == at(node.target) and not last.fills:
+                self.containers[-1] = last._replace(fills="annotated")
         if self.scope.name.endswith(":") and last_name(node.annotation) == "ClassVar":
             shared = Mark("classvar", last_name(node.target), at(node), self.scope.name, "")
             self.marks.append(shared)
@@ -130,7 +134,8 @@ class Bindings(Calls):
             self.aliases.append(Alias(ref, found[0], scope.name))
         if making and scope.name != "" and not scope.name.endswith(":") and ref[:2] == "s:":
             return
-        if scope.name and not scope.name.endswith(":") and "none" not in marks:
+        lazy = "none" in marks or f"none:{ast.unparse(target)}" in marks
+        if scope.name and not scope.name.endswith(":") and not lazy:
             verb = "grow" if adds_to_itself(scope, ref, value) else "replace"
             self.change(verb, (ref, 0), "=", target, "append", "", value, marks)
 
@@ -149,10 +154,13 @@ class Bindings(Calls):
         if isinstance(target.slice, ast.Slice):
             self.change("shrink", found, "[:]=", target, "const", "", None, marks)
             return
+        if isinstance(value, ast.Name) and found[0][:2] != "l:":
+            self.keep_local(value.id, f"i:{found[0]}")
         if isinstance(value, ast.Call) and not found[1]:
             self.marks += keeps(self.scope, found[0], target, value)
         origin = self.scope.origin(target.slice)
         self.change("grow", found, "[]=", target, origin, ast.unparse(target.slice), value, marks)
+        self.inserts(target.value, marks)
 
     def augmented(self, node: ast.AugAssign, marks: frozenset[str]) -> None:
         self.expression(node.value, marks)
@@ -168,6 +176,8 @@ class Bindings(Calls):
         elif isinstance(node.value, ast.Constant):
             self.counters[found[0] if found[0][:2] != "s:" else f"s:{found[0][2:]}"] = None
         elif isinstance(node.op, ast.Add | ast.BitOr):
+            if isinstance(target, ast.Name) and found[1] and not created(node.value)[0]:
+                return  # what lies inside may be a text or a number as well: then nothing grows
             self.change("grow", found, "+=", target, "append", "", node.value, marks)
 
     def delete(self, node: ast.Delete, marks: frozenset[str]) -> None:
@@ -182,3 +192,8 @@ class Bindings(Calls):
 
     def global_(self, node: ast.Global, _: frozenset[str]) -> None:
         self.scope.globals.update(node.names)
+
+
+def _said(node: ast.AnnAssign) -> str:
+    inner = node.annotation
+    return last_name(inner) if not isinstance(inner, ast.Constant) else str(inner.value)

@@ -175,13 +175,18 @@ class Calls:
             self.marks.append(Mark("timer", callee, at(node), self.scope.name, guarded))
         if callee:
             repeats = next((mark for mark in ("once", "while", "for") if mark in marks), "")
+            arm = ""
+            if "branch" in marks:
+                arm = "\n".join(sorted(mark for mark in marks if mark[:4] == "arm:"))
+            if repeats == "while" and any(mark[:8] == "forever:" for mark in marks):
+                repeats = "forever"
             kept = "main" if "main" in marks else kept
             arguments = tuple(self.argument(item, name) for item in node.args)
             keywords = tuple(
                 f"{k.arg}={self.argument(k.value, name)}" for k in node.keywords if k.arg
             )
             self.calls.append(
-                Call(self.scope.name, callee, node.lineno, repeats, arguments, keywords, kept)
+                Call(self.scope.name, callee, node.lineno, repeats, arguments, keywords, kept, arm)
             )
 
     def _signs(self, node: ast.Call, function: ast.Attribute, kept: str) -> None:
@@ -225,6 +230,15 @@ class Calls:
         if name == "update":
             origin = self._origin_of_update(first)
         self.change("grow", found, name, node, origin, text, value, marks)
+        self.inserts(function.value, marks)
+
+    def inserts(self, node: ast.expr, marks: frozenset[str]) -> None:
+        """`map[key].add(x)` puts the key in too, if the map inserts on reading."""
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+            found = self.scope.reference(node.value)
+            if found and not found[1]:
+                origin, text = self.scope.origin(node.slice), ast.unparse(node.slice)
+                self.change("insert", found, "[]", node, origin, text, None, marks)
 
     def _origin_of_update(self, first: ast.expr | None) -> str:
         if first is None:

@@ -8,6 +8,8 @@ from floodline.scan._model import At
 
 MAPS = {"dict", "OrderedDict", "Counter", "Dict", "UserDict", "MutableMapping", "ChainMap"}
 LISTS = {"list", "deque", "List", "UserList", "Deque", "MutableSequence"}
+# nobody makes one of these; what a framework makes under the same name is something else
+ONLY_TYPES = {"Dict", "List", "Set", "Deque", "MutableMapping", "MutableSequence", "MutableSet"}
 SETS = {"set", "Set", "MutableSet"}
 WEAK = {"WeakKeyDictionary", "WeakValueDictionary", "WeakSet"}
 STACKS = {"ExitStack", "AsyncExitStack"}
@@ -102,7 +104,7 @@ def _created_by_call(node: ast.Call) -> tuple[str, str]:
                     return created(keyword.value.body)[0], "field"
                 return kind_of_class(last_name(keyword.value)), "field"
         return "", ""
-    found = kind_of_class(name)
+    found = kind_of_class(name) if name not in ONLY_TYPES else ""
     if found == "lookup":
         return "lookup", last_name(node.args[0]) if node.args else ""
     if name == "deque" and (len(node.args) > 1 or _given(node, "maxlen")):

@@ -49,11 +49,11 @@ def symbol_of(program: Program, held: Held) -> str:
     module, _, rest = held.key.partition(":")
     if held.made[0].ref[:2] == "l:":
         function, _, variable = rest.rpartition(":")
-        inner = next(
-            (c.function for _, c in held.changes if c.function.startswith(f"{function}.<locals>.")),
-            function,
-        )
-        return f"{module}.{inner}{{{variable}}}"
+        inner = f"{function}.<locals>."
+        for _, change in held.changes:
+            if change.function.startswith(inner):
+                return f"{module}.{change.function}{{{variable}}}"
+        return f"{module}.{function}(){variable}"
     if held.made[0].ref == "s:":
         owner = f"{module}:{rest[:-1]}"
         for making in program.makings.get(owner, ()):

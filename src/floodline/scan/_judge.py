@@ -51,7 +51,7 @@ class Judge:
 
     def growth(self, held: Held, kinds: set[str]) -> list[Grown]:
         """Return where a container grows, the best proved first."""
-        verbs = {"grow", "lookup"} if "lookup" in kinds else {"grow"}
+        verbs = {"grow", "insert", "lookup"} if "lookup" in kinds else {"grow"}
         found: list[Grown] = []
         for file, change in held.changes:
             if change.verb not in verbs or "limit" in change.marks:
@@ -64,7 +64,7 @@ class Judge:
         return found
 
     def _unbounded(self, held: Held, holder: Proof, kinds: set[str]) -> Finding | None:
-        grown = [g for g in self.growth(held, kinds) if g[1].verb == "grow"]
+        grown = [g for g in self.growth(held, kinds) if g[1].verb != "lookup"]
         for file, change, path, key in grown:
             if path.state == REFUTED:
                 continue
@@ -95,7 +95,8 @@ class Judge:
             return BY_VALUE[change.value]
         if kinds == {"stack"}:
             return "FLD206"
-        if held.made[0].ref[:2] == "l:":
+        inner = f"{held.made[0].function}.<locals>."
+        if held.made[0].ref[:2] == "l:" and change.function.startswith(inner):
             return "FLD108"
         if any(not limit.acts for _, limit in held.limits):
             return "FLD201"

@@ -17,9 +17,17 @@ FEW = re.compile(
     r"locale|encoding|dtype|model|provider|backend|status|state|op|func|fn|function|callback|"
     r"handler|listener|plugin|config|settings|option|options|flag|feature|field|column|attr|"
     r"attribute|schema|scheme|ext|extension|module|package|driver|dialect|engine|device|alias|"
-    r"prefix|suffix|stage|phase|role|severity|metric|label|labels|tag|unit|version|platform|value|group|reason|code|action|event|index|size)_?$"
+    r"prefix|suffix|stage|phase|role|severity|metric|label|labels|tag|unit|version|platform|value|group|reason|code|"
+    r"action|event|index|size|path|file|filename|dir|folder|domain|host|hostname|port|lvl|depth)_?$"
 )
-MANY = re.compile(r"(^|_)(id|ids|uid|uuid|key|token|hash|digest|url|uri|session|sid|user|email)$")
+# words for things that come without an end: ids, input, time, who is connected
+MANY = re.compile(
+    r"(^|_)(id|ids|uid|uuid|guid|key|token|hash|digest|url|uri|session|sid|user|username|email|phone|"
+    r"request|req|message|msg|text|query|prompt|question|input|body|payload|packet|frame|chunk|"
+    r"client|conn|connection|peer|addr|address|ip|ws|websocket|sock|socket|stream|flow|job|task|"
+    r"time|timestamp|ts|now|date|seq|sequence|number|offset|cursor|nonce|fingerprint|signature|"
+    r"cookie|thread|chat|conversation|room|member|customer|order|ticket|invoice|jid|line|word)$"
+)
 CLOSED_TYPES = {"bool", "Literal", "type", "Type", "None"}
 
 
@@ -71,6 +79,8 @@ class Paths:
         if change.key == "append":
             return Proof("every call adds one more", PROVED, at)
         state, why = self.origin(file.module, change.function, change.key)
+        if state == PROVED and why.startswith("comes from") and FEW.search(change.key_text):
+            state = UNKNOWN
         return Proof(f"key {change.key_text or 'of the look-up'}: {why}", state, at)
 
     def origin(self, module: str, function: str, origin: str, depth: int = 0) -> tuple[str, str]:
@@ -105,11 +115,11 @@ class Paths:
         return (REFUTED, f"{name} is a constant") if name.isupper() else self._word(name)
 
     def _word(self, name: str, *, certain: bool = False) -> tuple[str, str]:
-        if MANY.search(name):
-            return PROVED, f"comes from {name}"
-        if FEW.search(name) or not certain:
-            return UNKNOWN, f"comes from {name}"
-        return PROVED, f"comes from {name}"
+        if name.isupper() and certain:
+            return REFUTED, f"{name} is a constant"
+        # `cache_key()` says how something is asked for, and not of how many things there are
+        many = MANY.search(name) and (certain or not name.endswith("key"))
+        return (PROVED if many else UNKNOWN), f"comes from {name}"
 
     def _dotted(self, module: str, text: str) -> tuple[str, str]:
         base, _, attribute = text.partition(".")
@@ -130,7 +140,7 @@ class Paths:
         if attribute:
             return self._word(attribute, certain=True)
         edges = self._program.callers.get(f"{module}:{function}", ())
-        answers = [self._at_call(edge, int(number), name, depth) for edge in edges]
+        answers = [self._at_call(e, int(number), name, depth) for e in edges if not e.guessed]
         for wanted in (PROVED, UNKNOWN, REFUTED):
             for state, why in answers:
                 if state == wanted:

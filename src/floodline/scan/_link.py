@@ -22,6 +22,7 @@ class Edge(NamedTuple):
     repeats: str
     call: Call
     shift: int  # parameters before the first argument: 1 for a bound method
+    guessed: bool = False  # one of several methods of that name
 
 
 class Making(NamedTuple):
@@ -176,7 +177,7 @@ class Program:
                 self.makings[target.makes].append(making)
             if call.line:
                 for callee, shift in target.functions:
-                    edge = Edge(caller, callee, call.repeats, call, shift)
+                    edge = Edge(caller, callee, call.repeats, call, shift, target.guessed)
                     self.edges.append(edge)
                     self.callers[callee].append(edge)
                     self.edges_of[caller].append(edge)

@@ -21,9 +21,15 @@ FAILS = ("Error", "Exception", "Warning", "Interrupt", "Exit")
 
 def marked(program: Program, judge: Judge) -> Iterator[Finding]:
     """Yield the findings of rules that look at one place."""
+    cleared = {
+        call.callee.rpartition("|")[0].rpartition(".")[2].rpartition(":")[2]
+        for file in program.files
+        for call in file.calls
+        if call.callee.endswith("|cache_clear")
+    }
     for file in program.files:
         for mark in file.marks:
-            if mark.kind == "cache":
+            if mark.kind == "cache" and mark.name.rpartition(".")[2] not in cleared:
                 yield from _cached(program, judge, file, mark)
             elif mark.kind == "handler":
                 yield from _handler(judge, file, mark)

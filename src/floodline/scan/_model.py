@@ -36,7 +36,7 @@ class Change(NamedTuple):
 
     ref: str
     depth: int  # 0: the container itself, 1: a value inside it
-    verb: str  # grow, shrink, replace, lookup
+    verb: str  # grow, shrink, replace, lookup, insert (by reading, to change what is inside)
     op: str
     key: str  # the origin
     key_text: str
@@ -52,10 +52,11 @@ class Call(NamedTuple):
     function: str
     callee: str  # n:name, s:method, d:a.b.c, m:method (of something unknown), o:BASE|method
     line: int
-    repeats: str  # "", "for", "while", or "once" behind a flag
+    repeats: str  # "", "for", "while", "forever", or "once" behind a flag
     arguments: tuple[str, ...]  # origins, `r:REF`, `f:FUNCTION`
     keywords: tuple[str, ...]
     kept: str  # where an instance goes: s:attr, g:NAME, returned, local, argument, c:attr
+    arm: str = ""  # the arms of choices between constants in which it stands
 
 
 class Limit(NamedTuple):

@@ -80,6 +80,11 @@ class Names:
         alike = self.by_simple_name.get(text.rpartition(".")[2], ())
         return alike[0] if len(alike) == 1 else ""
 
+    def is_outside(self, module: str, text: str) -> bool:
+        """Whether a dotted text names something that no scanned module defines."""
+        found = self.resolve(module, text.partition(".")[0])
+        return found.partition(":")[0] not in self.modules
+
     def order(self, key: str) -> list[str]:
         """Return a class and all its known bases, nearest first."""
         if key in self._orders:

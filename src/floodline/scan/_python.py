@@ -11,15 +11,16 @@ from floodline.scan._model import Call, Class, Container, FileFacts, Function, L
 from floodline.scan._pairs import pairs_of
 from floodline.scan._scope import Scope
 from floodline.scan._shape import (
+    absent,
     annotation,
     called,
     collect_locals,
     event_arm,
+    is_endless,
     leaves,
     only_logs,
     returns_inner,
     runs_once,
-    tests_absence,
     tests_membership,
 )
 from floodline.scan._signs import closes, unclosed
@@ -54,6 +55,7 @@ class _Reader(Bindings):
         self.classes: list[Class] = []
         self.functions: list[Function] = []
         self.imports: dict[str, str] = {}
+        self._tried = 0
 
     def finish(self) -> None:
         self.pairs = pairs_of(self.changes, self.risks)
@@ -140,7 +142,9 @@ class _Reader(Bindings):
         )  # fmt: skip
         collect_locals(node, scope)
         self.scope = scope
+        tried, self._tried = self._tried, 0
         self.block(node.body, NONE)
+        self._tried = tried
         if scope.clients:
             self.marks += unclosed(node, scope)
         self.scope = outer
@@ -181,8 +185,7 @@ class _Reader(Bindings):
             inside |= {arm}
         if tests_membership(node):
             inside |= {"absent"}
-        if tests_absence(node.test):
-            inside |= {"none"}
+        inside |= absent(node.test)
         inside |= self._compare_sizes(node.test, node.body)
         self.block(node.body, inside)
         self.block(node.orelse, marks | {"branch"} | ({"limit"} if "limit" in inside else NONE))
@@ -199,6 +202,8 @@ class _Reader(Bindings):
     def while_(self, node: ast.While, marks: frozenset[str]) -> None:
         self.expression(node.test, marks)
         inside = marks | {"while"} | self._compare_sizes(node.test, node.body)
+        if not self._tried and is_endless(node):
+            inside |= {f"forever:{node.lineno}"}
         self.block(node.body, inside)
         self.block(node.orelse, marks)
 
@@ -212,7 +217,9 @@ class _Reader(Bindings):
         self.block(node.orelse, marks)
 
     def try_(self, node: ast.Try, marks: frozenset[str]) -> None:
+        self._tried += bool(node.handlers)  # an error is a way out of a loop
         self.block(node.body, marks)
+        self._tried -= bool(node.handlers)
         for handler in node.handlers:
             if handler.name:
                 self._forget(handler.name, "attr:error")
@@ -234,7 +241,8 @@ class _Reader(Bindings):
         self.expression(node.subject, marks)
         subject = ast.unparse(node.subject).replace(":", "")
         for number, case in enumerate(node.cases):
-            self.block(case.body, marks | {"branch", f"arm:{subject}:{number}"})
+            pattern = ast.unparse(case.pattern).replace(":", "")
+            self.block(case.body, marks | {"branch", f"arm:{subject}:{number} {pattern}"})
 
     def raise_(self, node: ast.Raise, marks: frozenset[str]) -> None:
         if "branch" in marks:

@@ -8,6 +8,7 @@ from collections import deque
 from floodline.scan._link import Program
 
 REPEATS, UNKNOWN, STARTS, ENDS = "repeats", "unknown", "starts", "ends"
+LOOPS = ("while", "forever")
 
 DEFINING = {"__init_subclass__", "__set_name__", "__class_getitem__", "__prepare__"}
 ENDING = {
@@ -15,6 +16,7 @@ ENDING = {
     "teardown", "terminate", "cleanup", "disconnect", "quit", "exit", "finalize", "on_shutdown",
     "shutdown_event", "tearDown", "reset", "clear_all", "reset_all", "on_exit", "aexit", "join",
 }  # fmt: skip
+ALL_END = re.compile(r"^(shutdown|close|stop|dispose|destroy|terminate)_(all|everything)$")
 # verbs for preparing a program; whoever calls such a function in a loop is seen doing so
 PREPARING = (
     "configure", "setup", "set_up", "install", "define", "declare", "init", "load", "import_",
@@ -62,11 +64,11 @@ class Reach:
                 queue.append(key)
         below: dict[str, set[str]] = {}
         for edge in self._program.edges:
-            if edge.repeats == "once":
+            if edge.repeats == "once" or edge.guessed:
                 continue
             below.setdefault(edge.caller, set()).add(edge.callee)
             known = self._often.get(edge.callee) == REPEATS or self.is_definition(edge.callee)
-            if edge.repeats == "while" and not known:
+            if edge.repeats in LOOPS and not known:
                 self._often[edge.callee] = REPEATS
                 queue.append(edge.callee)
         while queue:
@@ -180,7 +182,7 @@ class Reach:
         """Whether a function ends something; with an argument it ends one item, not the whole."""
         name = function.rpartition(":")[2].rpartition(".")[2]
         found = self._program.names.functions.get(function)
-        if name not in ENDING or found is None:
+        if not (name in ENDING or ALL_END.match(name)) or found is None:
             return False
         return name.startswith("__") or len(found.parameters) <= bool(found.owner)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from floodline.scan._arms import Arms, arms_of, exclude, is_forgetting
 from floodline.scan._keys import MAKERS
 from floodline.scan._link import Held, Program
 from floodline.scan._model import Change, FileFacts
 from floodline.scan._proof import PROVED, REFUTED, UNKNOWN, Proof, place
-from floodline.scan._reach import ENDING, STARTS, Reach
+from floodline.scan._reach import ENDING, LOOPS, STARTS, Reach
 
 RUNS, PUBLIC, LAZY, EVENT, END = "runs", "public", "lazy", "event", "end"
 NEVER, NONE = "never", "none"
@@ -22,6 +23,8 @@ COUNTERPARTS = {
     "disconnect": ("connect",),
     "__del__": ("__init__", "__new__"),
 }
+ENTERING = ("register", "subscribe", "attach", "listen", "hook")
+LEAVING = ("un", "remove", "detach", "off", "deregister")
 RANK = [RUNS, PUBLIC, LAZY, EVENT, END, NEVER]
 SWEEPS = ("runs by itself", "runs in a loop")
 ONE = {"pop", "del", "__delitem__"}
@@ -52,6 +55,7 @@ class Removals:
         self._program = program
         self._reach = reach
         self._library = library
+        self._arms = Arms(program, reach)
 
     def judge(self, held: Held, depth: int, growing: list[tuple[FileFacts, Change]]) -> Removal:
         """Say which way out runs, if any."""
@@ -62,7 +66,7 @@ class Removals:
             if _is_lazy(held, file, change)
             else self._way(file, change, functions, growing, owner)
             for file, change in held.changes
-            if self._removes(held, change, depth)
+            if self._removes(held, change, depth) or _begins_anew(change, growing)
         ]
         ways += self._limits(held, depth, functions)
         ways.sort(key=lambda way: RANK.index(way.when))
@@ -149,25 +153,30 @@ class Removals:
     ) -> tuple[str, str]:
         if function in growing:
             same = [c for f, c in grown if f"{f.module}:{c.function}" == function]
-            if all(_excludes(change, c) for c in same):
+            if all(exclude(arms_of(change), arms_of(c)) for c in same):
                 return EVENT, f"removed by another event of {name}() only"
             return RUNS, f"removed where it grows, in {name}()"
+        if self._own(function, change, grown):
+            return RUNS, f"{name}() takes out what its instance put in"
         above = self._reach.ancestors(function, owner)
         if any(self._reach.runs_by_itself(item) and not self._ends(item) for item in above):
             return RUNS, f"{name}() {SWEEPS[0]}"
         if self._loops(item for item in above if not (owner and self._reach.ends(item, owner))):
             return RUNS, f"{name}() {SWEEPS[1]}"
-        if self._shares(above, growing):
+        if self._shares(change, function, grown):
             return RUNS, f"{name}() is called where it grows"
+        if not self._opens(function, growing) and self._arms.needs_event(change, function):
+            return EVENT, f"{name}() runs only when one event comes"
         return self._seldom(function, name, above, growing, owner)
 
     def _loops(self, above: Iterable[str]) -> bool:
         callers = self._program.callers
-        return any(edge.repeats == "while" for item in above for edge in callers.get(item, ()))
+        return any(edge.repeats in LOOPS for item in above for edge in callers.get(item, ()))
 
-    def _shares(self, above: frozenset[str], growing: list[str]) -> bool:
-        for function in growing:
-            for item in above & self._reach.ancestors(function):
+    def _shares(self, change: Change, function: str, grown: list[tuple[FileFacts, Change]]) -> bool:
+        for file, growth in grown:
+            growing = f"{file.module}:{growth.function}"
+            for item in self._arms.shared(change, function, growth, growing):
                 if item.endswith(":") or self._reach.often(item) == STARTS:
                     continue
                 if self._last(item) not in MAKERS and self._last(item) not in ENDING:
@@ -182,6 +191,8 @@ class Removals:
         tops = [item for item in above if self._is_top(item, owner)]
         if tops and all(self._ends(item) for item in tops):
             return END, f"{name}() runs only when something ends"
+        if tops and all(self._ends(item) or is_forgetting(item) for item in tops):
+            return EVENT, f"{name}() runs only when somebody asks for it"
         if any(self._reach.is_passed(item) for item in above):
             if self._reach.is_seldom(function):
                 return END, f"{name}() runs only at the end of the process"
@@ -194,6 +205,16 @@ class Removals:
         if any(self._reach.often(item) != STARTS for item in tops):
             return PUBLIC, f"{name}() is reached from a public function"
         return NEVER, f"{name}() is called at start-up only"
+
+    def _own(self, function: str, change: Change, grown: list[tuple[FileFacts, Change]]) -> bool:
+        """Whether an instance, when it ends, removes from its class what it put in itself."""
+        home = function.rpartition(".")[0]
+        return self._reach.is_end(function) and all(
+            c.key_text == change.key_text
+            and c.key_text.startswith("self")
+            and f"{f.module}:{c.function}".rpartition(".")[0] == home
+            for f, c in grown
+        )
 
     def _opens(self, function: str, growing: list[str]) -> bool:
         """Whether it grows where something begins and shrinks where the same thing ends."""
@@ -210,6 +231,9 @@ class Removals:
         if maker and maker.returns_inner:
             return PUBLIC, f"{name}() is handed to the caller"
         public = found is not None and not self._last(function).startswith("_")
+        enters = all(self._last(item).startswith(ENTERING) for item in growing)
+        if public and enters and self._last(function).startswith(LEAVING):
+            return PUBLIC, f"{name}() is there for whoever registered"
         dunder = self._last(function).startswith("__")
         used = any(self._reach.is_called(item) for item in growing)
         if dunder or (public and (self._library or not used)):
@@ -239,8 +263,9 @@ def _when_asked(file: FileFacts, change: Change) -> Way:
     return Way(LAZY, told, place(file.path, change.at.line), change.at.line, "ttl")
 
 
-def _excludes(one: Change, other: Change) -> bool:
-    """Whether two changes stand in different arms of a choice between events."""
-    arms = {mark.rpartition(":")[0]: mark for mark in one.marks if mark.startswith("arm:")}
-    theirs = {mark.rpartition(":")[0]: mark for mark in other.marks if mark.startswith("arm:")}
-    return any(theirs.get(choice, arm) != arm for choice, arm in arms.items())
+def _begins_anew(change: Change, growing: list[tuple[FileFacts, Change]]) -> bool:
+    """Whether it is made anew in the function that grows it, each time before it grows."""
+    return change.verb == "replace" and any(
+        c.function == change.function and c.at.line > change.at.line and not change.marks - c.marks
+        for _, c in growing
+    )

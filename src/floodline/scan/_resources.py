@@ -11,7 +11,7 @@ from floodline.scan._keys import MAKERS
 from floodline.scan._link import Program
 from floodline.scan._model import Call, FileFacts, Mark
 from floodline.scan._proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
-from floodline.scan._reach import REPEATS
+from floodline.scan._reach import LOOPS, REPEATS
 from floodline.scan._removal import NONE, Removal
 
 ENDS = ("close", "aclose", "shutdown", "dispose", "disconnect", "__exit__", "__aexit__")
@@ -104,7 +104,7 @@ def _queue(
     for at_file, call in uses[0].get(key, []):
         function = f"{at_file.module}:{call.function}"
         at = place(at_file.path, call.line)
-        often = judge.reach.often(function) == REPEATS or call.repeats == "while"
+        often = judge.reach.often(function) == REPEATS or call.repeats in LOOPS
         told = (
             f"line {taken[0][1].line} takes out, as fast as it can"
             if taken

@@ -22,14 +22,19 @@ def tests_membership(node: ast.If) -> bool:
     )
 
 
-def tests_absence(test: ast.expr) -> bool:
-    """Whether the test asks if something was made already: `x is None`, `not x`, `hasattr`."""
+def absent(test: ast.expr) -> frozenset[str]:
+    """Return a mark if the test asks whether something was made already.
+
+    `x is None` and `not hasattr(...)` are taken for any `x`, `not x` for that `x` alone.
+    """
     for part in _parts(test):
         if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is):
-            return True
+            return frozenset({"none"})
         if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
-            return True
-    return False
+            if isinstance(part.operand, ast.Name | ast.Attribute):
+                return frozenset({f"none:{ast.unparse(part.operand)}"})
+            return frozenset({"none"})
+    return frozenset()
 
 
 def _parts(test: ast.expr) -> list[ast.expr]:
@@ -60,6 +65,27 @@ def event_arm(test: ast.expr) -> str:
                 sides = (ast.unparse(part.left), ast.unparse(right))
                 return "arm:" + ":".join(side.replace(":", "") for side in sides)
     return ""
+
+
+def is_endless(node: ast.While) -> bool:
+    """Whether `while True` has no way out but an error; a generator waits to be asked."""
+    if not (isinstance(node.test, ast.Constant) and node.test.value):
+        return False
+    stack: list[ast.AST] = list(node.body)
+    while stack:
+        here = stack.pop()
+        if isinstance(here, ast.Return | ast.Break | ast.Yield | ast.YieldFrom):
+            return False
+        if not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            loop = isinstance(here, ast.For | ast.AsyncFor | ast.While)
+            stack.extend(_without_break(here) if loop else ast.iter_child_nodes(here))
+    return True
+
+
+def _without_break(loop: ast.AST) -> list[ast.AST]:
+    """Return what can leave the loop around a loop: a `break` of its own cannot."""
+    leaving = ast.Return | ast.Yield | ast.YieldFrom
+    return [node for node in ast.walk(loop) if isinstance(node, leaving)]
 
 
 def leaves(node: ast.If) -> bool:

@@ -18,6 +18,7 @@ class Target(NamedTuple):
 
     functions: tuple[tuple[str, int], ...]
     makes: str
+    guessed: bool = False  # several methods have that name, and one of them is meant
 
 
 NOTHING = Target((), "")
@@ -60,7 +61,7 @@ class Targets:
             return NOTHING
         alike = self._names.methods.get(name, ())
         usable = len(alike) <= CANDIDATES and name not in COMMON and not name.startswith("__")
-        return Target(tuple((key, 1) for key in alike), "") if usable else NOTHING
+        return Target(tuple((key, 1) for key in alike), "", len(alike) > 1) if usable else NOTHING
 
     def owner(self, module: str, function: str) -> str:
         """Return the class whose method a function is."""

@@ -161,3 +161,153 @@ def test_a_removal_in_finally_saves_the_one_on_the_straight_path(tmp_path):
             running.discard(job_id)
     """
     assert reported(tmp_path, code) == []
+
+
+HARMLESS = {
+    "a text that is put together from an entry": """
+        NAMES = ["good", "bad"]
+
+        def told(code, detail):
+            text = NAMES[code]
+            text += f" ({detail})"
+            return text
+    """,
+    "a list that is taken over and begun anew": """
+        class Queue:
+            def __init__(self):
+                self.waiting = []
+                self.events = []
+
+            def turn(self):
+                if not self.events:
+                    waiting = self.waiting
+                    self.waiting = []
+                    for one in waiting:
+                        one()
+
+            def flush(self, callback):
+                self.waiting.append(callback)
+                self.turn()
+
+        queue = Queue()
+    """,
+    "a list that a factory fills once": """
+        def factory(token):
+            metadata = []
+            metadata.append(("authorization", token))
+
+            def call():
+                return metadata
+
+            return call
+    """,
+    "hooks that can be taken out again": """
+        hooks = []
+
+        def register(hook):
+            hooks.append(hook)
+
+        def unregister(hook):
+            hooks.remove(hook)
+
+        def on_request(request):
+            register(request.hook)
+    """,
+    "a type of a framework that has the name of a container": """
+        from framework import Dict
+
+        class Manager:
+            connections = Dict()
+
+            def connect(self, user_id):
+                self.connections[user_id] = 1
+    """,
+    "a list that is made anew in front of the loop that fills it": """
+        class Resolver:
+            def resolve(self, names):
+                self.found = []
+                for name in names:
+                    self.found.append(name)
+
+        resolver = Resolver()
+    """,
+    "an entry that an instance takes out when it ends": """
+        class Connection:
+            sessions = {}
+
+            def handle(self, request):
+                self.sessions[self.session_id] = request
+
+            def close(self):
+                self.sessions.pop(self.session_id)
+    """,
+    "a cache that is cleared": """
+        from functools import cache
+
+        class Resolver:
+            @cache
+            def servers(self):
+                return []
+
+            def configure(self):
+                self.servers.cache_clear()
+    """,
+    "a constant of an instance as key": """
+        profiles = {}
+
+        class Plugin:
+            def handle(self, event):
+                profiles[event.NS] = event
+    """,
+}
+
+
+@pytest.mark.parametrize("code", HARMLESS.values(), ids=HARMLESS)
+def test_nothing_is_reported_about(tmp_path, code):
+    assert reported(tmp_path, code) == []
+
+
+UNCERTAIN = {
+    "a field that a base class of another package may copy": """
+        from framework import Model
+
+        class Request(Model):
+            seen: list = []
+
+            def handle(self, message):
+                self.seen.append(message)
+    """,
+    "a key of which a function says nothing": """
+        cache = {}
+
+        def handle(request):
+            cache[cache_key(request)] = 1
+
+        def cache_key(request):
+            return request.kind
+    """,
+    "a key of which there may be few": """
+        cache = {}
+
+        def handle(path):
+            cache[path] = 1
+    """,
+    "a method that is one of several of its name": """
+        class One:
+            items = []
+            def collect(self, x):
+                self.items.append(x)
+
+        class Two:
+            def collect(self, x):
+                pass
+
+        def on_event(thing, x):
+            thing.collect(x)
+    """,
+}
+
+
+@pytest.mark.parametrize("code", UNCERTAIN.values(), ids=UNCERTAIN)
+def test_nothing_certain_is_said_about(tmp_path, code):
+    assert [line.rpartition(" ")[2] for line in reported(tmp_path, code)] == ["medium"]
