@@ -18,6 +18,8 @@ from floodline.recorder._death import unclosed_cause
 from floodline.recorder._outside import alive
 from floodline.recorder._recording import SCHEMA, is_recording
 
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+
 Record = dict[str, Any]
 
 
@@ -143,7 +145,7 @@ def _event(_: int, at: float, pid: int | None, kind: str, text: str, count: int)
 def boot_id() -> str:
     """Return what tells one start of a machine, or of a container's host, from another."""
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        boot = BOOT.read_text(encoding="ascii").strip()
         return f"{boot}:{Path('/proc/self/ns/pid').readlink()}"
     except OSError:
         return ""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import gc
 import os
+import runpy
 import subprocess
 import sys
 import threading
+import types
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,58 @@ def arm(probe):
 
 def tasks():
     return len(list(Path("/proc/self/task").iterdir()))
+
+
+def run_here(arm, *, stopped):
+    """Run what the thread runs, on this one."""
+    stop, done = threading.Lock(), threading.Lock()
+    done.acquire()
+    if not stopped:
+        stop.acquire()
+    arm._run(stop, done)
+    return done.acquire(blocking=False)
+
+
+def test_one_that_is_ended_in_its_first_second_makes_nothing():
+    made = []
+    assert run_here(Arm(lambda: made.append(1)), stopped=True)
+    assert made == []
+
+
+def test_the_probe_is_made_once_and_runs_until_it_is_ended():
+    naps = []
+
+    class Napping(Probe):
+        def run(self, nap):
+            naps.append(nap(0.0))
+
+    made = []
+    arm = Arm(lambda: made.append(1) or Napping(), delay=0.0)
+    assert run_here(arm, stopped=False)
+    assert run_here(arm, stopped=False)
+    assert naps == [False, False]
+    assert len(made) == 1
+
+
+def test_a_nap_stays_ended():
+    class Napping(Probe):
+        def run(self, nap):
+            self.naps = [nap(0.0), nap(0.0)]
+
+    arm = Arm(Napping, delay=0.0)
+    stop, done = threading.Lock(), threading.Lock()
+    stop.acquire()
+    done.acquire()
+    arm._make = lambda: stop.release() or Napping()
+    arm._run(stop, done)
+    assert arm.probe.naps == [True, True]
+
+
+def test_what_breaks_is_told_and_the_thread_is_done():
+    told = []
+    arm = Arm(lambda: Probe(ZeroDivisionError("x")), delay=0.0, failed=told.append)
+    assert run_here(arm, stopped=False)
+    assert len(told) == 1
 
 
 def test_the_thread_runs_the_probe_and_threading_does_not_know_it(arm, probe):
@@ -260,6 +314,25 @@ def test_a_failure_is_told_to_the_recorder():
     arming.tell_failure(address, ImportError("nobody hears this"))
 
 
+def test_where_there_is_no_fork_only_the_exit_is_asked_for(monkeypatch, arm):
+    asked = []
+    monkeypatch.delattr(os, "register_at_fork")
+    monkeypatch.setattr(arming.atexit, "register", asked.append)
+    arming.enlist(arm)
+    assert asked == [arm.last_words]
+
+
+def test_a_thread_that_does_not_end_is_waited_for_no_longer_than_patience(monkeypatch, arm):
+    monkeypatch.setattr(arming, "PATIENCE", 0.01)
+    monkeypatch.setattr(arming._thread, "start_new_thread", lambda *call: None)
+    arm.begin()
+    arm.end()
+    assert not arm.running
+    monkeypatch.setattr(arming.time, "sleep", lambda seconds: None)
+    arm._native = os.getpid()
+    arm._until_gone("/")  # it is always there
+
+
 def test_the_package_of_the_program_is_taken_if_it_has_one(monkeypatch, tmp_path):
     arming.take_package("/nowhere")
     monkeypatch.delitem(sys.modules, "floodline")
@@ -276,7 +349,54 @@ def test_else_ours_is(monkeypatch, tmp_path):
     assert sys.modules["floodline"].ours
 
 
-# ---- sitecustomize, in a process of its own
+# ---- sitecustomize, here and in a process of its own
+
+
+@pytest.fixture
+def site(monkeypatch):
+    """Return what runs our sitecustomize in this process, which is as before afterwards."""
+    armed = []
+    monkeypatch.setattr(sys, "path", [SITE, *sys.path])
+    monkeypatch.setitem(sys.modules, "sitecustomize", sys)
+    stand_in = types.ModuleType("_floodline_arm")
+    stand_in.arm = lambda: armed.append(1)
+    monkeypatch.setitem(sys.modules, "_floodline_arm", stand_in)
+
+    def run():
+        name = "floodline.recorder._site.sitecustomize"
+        runpy.run_path(str(Path(SITE, "sitecustomize.py")), run_name=name)
+        return len(armed)
+
+    run.stand_in = stand_in
+    return run
+
+
+def test_it_arms_and_leaves_the_path(site, monkeypatch):
+    monkeypatch.setenv("FLOODLINE_PROBE", "h:1:t")
+    assert site() == 1
+    assert SITE not in sys.path
+    assert "sitecustomize" in sys.modules
+
+
+def test_without_the_variable_it_does_nothing(site, monkeypatch):
+    monkeypatch.delenv("FLOODLINE_PROBE", raising=False)
+    monkeypatch.delitem(sys.modules, "sitecustomize")
+    assert site() == 0
+
+
+def test_the_program_starts_whatever_is_wrong_with_us(site, monkeypatch, capsys):
+    monkeypatch.setenv("FLOODLINE_PROBE", "h:1:t")
+    del site.stand_in.arm
+    assert site() == 0
+    assert "not watched" in capsys.readouterr().err
+
+
+def test_an_error_of_the_hidden_one_is_its_own(site, monkeypatch, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import does_not_exist")
+    monkeypatch.setattr(sys, "path", [SITE, str(tmp_path), *sys.path])
+    monkeypatch.delenv("FLOODLINE_PROBE", raising=False)
+    with pytest.raises(ImportError, match="does_not_exist"):
+        site()
 
 
 def test_sitecustomize_parses_on_every_python_from_3_6():

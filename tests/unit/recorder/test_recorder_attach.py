@@ -20,7 +20,9 @@ from floodline.recorder import _attach, _dormant
 from floodline.recorder._attach import _folders, wake
 from floodline.recorder._dormant import Dormant, peer, socket_of
 from floodline.recorder._runtime import runtime_folder
+from floodline.recorder._site import _floodline_arm as arming
 from floodline.recorder._site._floodline_arm import Arm
+from recorder_fakes import known_thread
 
 PATIENCE = 60.0
 WHERE = "127.0.0.1:1:token"
@@ -75,6 +77,11 @@ class Sleeper:
         self.made.append(Probe(where, seconds))
         self.woken.set()
         return self.made[-1]
+
+
+@pytest.fixture(autouse=True)
+def _threads(monkeypatch):
+    monkeypatch.setattr(arming._thread, "start_new_thread", known_thread)
 
 
 @pytest.fixture

@@ -38,6 +38,14 @@ def test_the_program_keeps_the_name_it_was_started_with(fleet):
     assert fleet.running[1].python == "3.11.7"
 
 
+def test_a_process_whose_probe_was_woken_need_not_be_the_program(journal):
+    fleet = Fleet(journal)
+    fleet.start(9, "app.py", 0.0)
+    assert fleet.main is None
+    fleet.end(9, None, 1.0)
+    assert fleet.ended[0].state == "lost"
+
+
 def test_a_child_that_starts_another_program_has_its_name(fleet):
     hello(fleet, 2)
     hello(fleet, 2, command="other.py")

@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from floodline.recorder import Recorder, _outside
+from floodline.recorder._intake import _Caller
 from floodline.recorder._probe_link import Link
 from recorder_fakes import Clock, answer, sample, suspect
 
@@ -250,11 +251,44 @@ def test_closing_twice_is_harmless(recorder):
     assert recorder.state()["closed"] is True
 
 
+class Line:
+    """A connection that does what a test says."""
+
+    def __init__(self, error=None):
+        self.error = error
+        self.sent = []
+
+    def fileno(self):
+        return 12345
+
+    def recv(self, size):
+        raise self.error
+
+    def send(self, line):
+        if self.error:
+            raise self.error
+        self.sent.append(line)
+
+    def close(self):
+        pass
+
+
 def test_a_probe_that_does_not_read_is_passed_over(recorder):
-    link = link_to(recorder)
-    link.send(sample())
-    until(recorder, lambda state: state["processes"])
-    link.close()
-    for _ in range(50):
-        recorder._intake.say({"do": "shed"}, {os.getpid()})
-    recorder._intake.say({"do": "shed"}, set())
+    intake = recorder._intake
+    reads, other, broken = _Caller(Line()), _Caller(Line()), _Caller(Line(BrokenPipeError()))
+    reads.pid = broken.pid = 5
+    other.pid = 6
+    intake._callers = {1: broken, 2: reads, 3: other}
+    intake.say({"do": "shed"}, {5})
+    assert (reads.line.sent, other.line.sent) == ([b'{"do": "shed"}\n'], [])
+
+
+def test_a_connection_that_has_nothing_yet_is_left_and_one_that_broke_is_dropped(recorder):
+    dropped = []
+    intake = recorder._intake
+    intake._drop = dropped.append
+    intake._read(_Caller(Line(BlockingIOError())))
+    assert dropped == []
+    intake._read(_Caller(Line(ConnectionResetError())))
+    assert len(dropped) == 1
+    intake._accept()  # nobody is there

@@ -222,6 +222,21 @@ def test_a_tick_that_fails_in_the_middle_leaves_the_one_before(recorder, file, c
     assert read_recording(file).state() == before
 
 
+def test_only_those_that_ran_are_lost_with_their_recorder(recorder, file, clock, monkeypatch):
+    grow(recorder)
+    recorder.heard(2**22 + 1, {"kind": "hello", "command": "job", "parent": 1})
+    recorder.heard(2**22 + 1, {"kind": "bye"})
+    tick(recorder, clock)
+    monkeypatch.setattr(_replay, "alive", lambda pid: False)
+    states = [one["state"] for one in read_recording(file).state()["processes"]]
+    assert states == ["lost", "exited"]
+
+
+def test_where_the_kernel_tells_no_boot_nothing_counts_as_running(monkeypatch, tmp_path):
+    monkeypatch.setattr(_replay, "BOOT", tmp_path / "missing")
+    assert _replay.boot_id() == ""
+
+
 def test_missing_empty_and_newer_files_are_told_apart(tmp_path):
     with pytest.raises(ConfigError, match="no file"):
         read_recording(tmp_path / "none.rec")
