@@ -10,7 +10,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m nox --no-error-on-missing-interpreters
 
 run: $(VENV)/.web
-	$(BIN)/python examples/agent_server.py $(ARGS)
+	$(BIN)/python -m floodline run examples/agent_server.py $(ARGS)
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m nox -s bench

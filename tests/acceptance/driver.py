@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import weakref
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,8 @@ from typing import Any
 import httpx
 
 from floodline import AsyncSessions, Conversation, Reason, Sessions, SessionScope
+from floodline.errors import ConfigError
+from floodline.recorder import read_recording
 from floodline.stores import MemoryStore
 
 SERVER = Path(__file__).parents[2] / "examples" / "agent_server.py"
@@ -249,9 +252,35 @@ class AgentServer:
 
     def start_server(self) -> str:
         """Start it on a free port; the same database each time in one test."""
+        return self._start(sys.executable)
+
+    def start_recorded_server(self) -> str:
+        """Start it as `make run` does, with the flight recorder beside it."""
+        run = (sys.executable, "-m", "floodline", "run", "--no-dashboard")
+        return self._start(*run, f"--record={self._recording}")
+
+    def sessions_of_the_recording(self) -> dict[str, Any]:
+        """Return what the recording knows of the server's sessions, once it knows something."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            with contextlib.suppress(ConfigError):  # before the first tick
+                sessions = read_recording(self._recording).state()["sessions"]
+                if sessions and sessions[0]["opened"]:
+                    return dict(sessions[0])
+            time.sleep(0.1)
+        raise AssertionError("the recording knows of no session")
+
+    def end_of_the_recording(self) -> dict[str, Any]:
+        return dict(read_recording(self._recording).state()["exit"])
+
+    @property
+    def _recording(self) -> Path:
+        return Path(self._directory.name) / "agent.rec"
+
+    def _start(self, *command: str) -> str:
         database = Path(self._directory.name) / "agent.db"
         self._process = subprocess.Popen(
-            [sys.executable, str(SERVER), "--port", "0", "--db", str(database)],
+            [*command, str(SERVER), "--port", "0", "--db", str(database)],
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -96,6 +96,17 @@ Bad Input Is Refused With A Reason
     Should Be Refused With    405    PUT    /chat/alice
     Live Count Should Be    0
 
+The Flight Recorder Knows The Sessions By Name And How It Ended
+    Stop Server
+    Start Recorded Server
+    Say    alice    hello there
+    ${sessions} =    Sessions Of The Recording
+    Should Be Equal    ${sessions}[name]    chats
+    Should Be Equal As Integers    ${sessions}[live]    1
+    Stop Server
+    ${end} =    End Of The Recording
+    Should Be Equal    ${end}[signal]    SIGTERM
+
 The Home Page Says How To Use It
     ${page} =    Home Page
     Should Contain    ${page}    curl -d
