@@ -254,6 +254,59 @@ def line_of(source: str, part: str) -> int:
     return next(n for n, line in enumerate(source.splitlines(), 1) if part in line)
 
 
+HOSTILE = """
+class Lies:
+    ran = []
+    def __len__(self):
+        Lies.ran.append("len"); return 10**9
+    def __getattr__(self, name):
+        Lies.ran.append("getattr"); raise RuntimeError
+    def __getattribute__(self, name):
+        Lies.ran.append("getattribute"); raise RuntimeError
+    def __iter__(self):
+        Lies.ran.append("iter"); return iter(())
+    def __eq__(self, other):
+        Lies.ran.append("eq"); return True
+    def __hash__(self):
+        Lies.ran.append("hash"); return 1
+    def __sizeof__(self):
+        Lies.ran.append("sizeof"); return 1
+    __class__ = property(lambda self: Lies.ran.append("class"))
+
+class Meta(type):
+    def __hash__(cls):
+        Lies.ran.append("meta hash"); return 7
+    def __eq__(cls, other):
+        Lies.ran.append("meta eq"); return True
+    def __getattribute__(cls, name):
+        Lies.ran.append("meta getattribute"); return type.__getattribute__(cls, name)
+
+class LyingList(list, metaclass=Meta):
+    def __len__(self):
+        Lies.ran.append("list len"); return 0
+    def __iter__(self):
+        Lies.ran.append("list iter"); return iter(())
+
+class LyingDict(dict):
+    def __len__(self):
+        Lies.ran.append("dict len"); return 0
+    def keys(self):
+        Lies.ran.append("keys"); return ()
+    values = items = __iter__ = keys
+
+ONE = Lies()
+TWO = LyingList([[1], [2], [3]])
+THREE = LyingDict(a=[1])
+object.__getattribute__(ONE, "__dict__")["kept"] = [1, 2]
+Lies.ran.clear()
+"""
+
+
+def lengths(walk: Any, column: str = "length") -> dict[str, int]:
+    values = getattr(walk, column)
+    return {s.key: values[s.index] for s in walk.slots.all if s.index < len(values)}
+
+
 def module(name: str, source: str, folder: Path, monkeypatch: Any) -> Any:
     """Import a program from a file, under a name that ends with the test."""
     file = folder / f"{name}.py"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _BITS = tuple(1 << bit for bit in range(8))
 
 
@@ -33,6 +35,11 @@ class Seen:
         return True
 
     add = mark
+
+    def update(self, addresses: Iterable[int]) -> None:
+        """Mark some addresses."""
+        for address in addresses:
+            self.mark(address)
 
     def discard(self, address: int) -> None:
         """Unmark an address."""

@@ -16,13 +16,8 @@ from floodline.leaks._anatomy import Anatomy, is_standard, label_of
 from floodline.leaks._arenas import _parsed, arena_bytes
 from floodline.leaks._frames import code_label, read_locals
 from floodline.leaks._slots import MAX_SLOTS, shorten
-from floodline.leaks._walk import MAX_NAMES, Walk
-from soak_programs import MANY, module, narrow
-
-
-def lengths(walk: Walk, column: str = "length") -> dict[str, int]:
-    values = getattr(walk, column)
-    return {s.key: values[s.index] for s in walk.slots.all if s.index < len(values)}
+from floodline.leaks._walk import MAX_NAMES
+from soak_programs import HOSTILE, MANY, lengths, module, narrow
 
 
 def walked(source, tmp_path, monkeypatch, name="walked_program"):
@@ -59,54 +54,6 @@ def test_the_bytes_of_texts_are_summed(tmp_path, monkeypatch):
     _, walk = walked(source, tmp_path, monkeypatch)
     found = lengths(walk, "text")
     assert [found[f"walked_program.{k}"] for k in ("A", "B[*]", "C", "D")] == [3, 5, 9, 2]
-
-
-HOSTILE = """
-class Lies:
-    ran = []
-    def __len__(self):
-        Lies.ran.append("len"); return 10**9
-    def __getattr__(self, name):
-        Lies.ran.append("getattr"); raise RuntimeError
-    def __getattribute__(self, name):
-        Lies.ran.append("getattribute"); raise RuntimeError
-    def __iter__(self):
-        Lies.ran.append("iter"); return iter(())
-    def __eq__(self, other):
-        Lies.ran.append("eq"); return True
-    def __hash__(self):
-        Lies.ran.append("hash"); return 1
-    def __sizeof__(self):
-        Lies.ran.append("sizeof"); return 1
-    __class__ = property(lambda self: Lies.ran.append("class"))
-
-class Meta(type):
-    def __hash__(cls):
-        Lies.ran.append("meta hash"); return 7
-    def __eq__(cls, other):
-        Lies.ran.append("meta eq"); return True
-    def __getattribute__(cls, name):
-        Lies.ran.append("meta getattribute"); return type.__getattribute__(cls, name)
-
-class LyingList(list, metaclass=Meta):
-    def __len__(self):
-        Lies.ran.append("list len"); return 0
-    def __iter__(self):
-        Lies.ran.append("list iter"); return iter(())
-
-class LyingDict(dict):
-    def __len__(self):
-        Lies.ran.append("dict len"); return 0
-    def keys(self):
-        Lies.ran.append("keys"); return ()
-    values = items = __iter__ = keys
-
-ONE = Lies()
-TWO = LyingList([[1], [2], [3]])
-THREE = LyingDict(a=[1])
-object.__getattribute__(ONE, "__dict__")["kept"] = [1, 2]
-Lies.ran.clear()
-"""
 
 
 def test_no_code_of_the_program_runs(tmp_path, monkeypatch):

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from floodline.leaks import Live, Slots, _live_fork
+from floodline.leaks._live_fork import FORK, Inherited
+from floodline.leaks._live_walk import SlicedWalk
+from floodline.leaks._outline import Outlines
+
+PREFORKED = """
+import gc, json, os, re, sys, types
+from floodline.leaks import Live
+
+class Row:
+    def __init__(self, n):
+        self.n, self.tags = n, [n]
+
+HEAP = {k: [Row(n) for n in range(2_000)] for k in range(60)}
+gc.collect()
+gc.disable()
+parent = Live()
+
+def dirty():
+    text = open("/proc/self/smaps_rollup").read()
+    return int(re.search(r"Private_Dirty:\\s+(\\d+)", text)[1]) << 10
+
+def watch(live, now):
+    while live.answer().walks < 1:
+        now[0] += max(live.step(), 0.001)
+
+def child(inherited):
+    fresh = types.ModuleType("fresh_worker")
+    fresh.SESSIONS = {n: Row(n) for n in range(50)}
+    sys.modules["fresh_worker"] = fresh
+    now = [0.0]
+    live = Live(clock=lambda: now[0], inherited=inherited)
+    before = dirty()
+    watch(live, now)
+    answer = live.answer()
+    names = [slot.key for slot in live._slots.all]
+    return {
+        "dirty": dirty() - before, "objects": answer.objects, "spots": answer.blind_spots,
+        "heap": "__main__.HEAP" in names, "fresh": "fresh_worker.SESSIONS" in names,
+        "census": live._sampler.counting,
+    }
+
+out = {}
+for inherited in (False, True):
+    read, write = os.pipe()
+    if not os.fork():
+        os.write(write, json.dumps(child(inherited)).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        out[str(inherited)] = json.loads(pipe.read())
+    os.wait()
+print(json.dumps(out))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="tells of shared pages")
+def test_a_worker_leaves_alone_what_it_shares_with_its_parent(tmp_path):
+    file = tmp_path / "preforked.py"
+    file.write_text(PREFORKED, encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, file], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    alone, asked = found["False"], found["True"]
+    assert alone["fresh"]
+    assert not alone["heap"]
+    assert asked["heap"]
+    assert alone["objects"] < 5_000 < asked["objects"]
+    assert not alone["census"]
+    assert any("inherited by a fork" in spot for spot in alone["spots"])
+    assert not any("inherited by a fork" in spot for spot in asked["spots"])
+    assert alone["dirty"] < asked["dirty"] / 2
+
+
+def test_a_watch_begins_anew_in_a_child(monkeypatch):
+    now = [0.0]
+    live = Live(clock=lambda: now[0])
+    for _ in range(5):
+        now[0] += live.step()
+    before = live._slots
+    monkeypatch.setattr(FORK, "generation", FORK.generation + 1)
+    monkeypatch.setattr(FORK, "modules", len(sys.modules))
+    live.step()
+    assert live._slots is not before
+    assert live.answer().objects == 0
+
+
+def test_objects_on_pages_of_our_own_are_looked_at(monkeypatch):
+    class Shared:
+        def __contains__(self, address):
+            return address in hidden
+
+    holder = types.ModuleType("half_shared")
+    holder.OLD, holder.NEW = [[1]], [[1], [2]]
+    hidden = {id(holder.OLD)}
+    walk = SlicedWalk(Slots(), Outlines(), {}, inherited=Shared())
+    walk.root(holder, "half_shared")
+    monkeypatch.setitem(sys.modules, "half_shared", holder)
+    while not walk.done:
+        walk.advance(lambda: False)
+    found = {s.key: walk.row(s.index)[1] for s in walk.slots.all}
+    assert (found["half_shared.NEW"], found["half_shared.OLD"]) == (2, 0)
+
+
+def test_what_the_system_does_not_tell_counts_as_inherited(monkeypatch):
+    inherited = Inherited()
+    inside = id(object.__doc__)
+    assert 8 not in inherited
+    inherited.close()
+    inherited.close()
+    inherited.refresh()
+    assert inside in inherited
+    monkeypatch.setattr(_live_fork, "MAX_PAGES", 1)
+    assert id(Inherited.__doc__) in inherited
+    bad = os.open(os.devnull, os.O_RDONLY)
+    inherited._file = bad
+    inherited.refresh()
+    assert inside in inherited  # too short an answer
+    os.close(bad)
+    inherited.refresh()
+    assert inside in inherited  # an error
+    inherited._file = None
+    monkeypatch.setattr(_live_fork.os, "open", _refuse)
+    monkeypatch.setattr(_live_fork.Path, "read_text", _refuse)
+    blind = Inherited()
+    assert 8 in blind
+    assert blind._file is None
+
+
+def _refuse(*_, **__):
+    raise OSError

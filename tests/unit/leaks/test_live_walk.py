@@ -1,0 +1,454 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib.util
+import sys
+import threading
+import types
+import weakref
+from itertools import islice
+
+import pytest
+
+from floodline.leaks import Slots, _live_entry, _live_walk
+from floodline.leaks._frames import READS_RUNNING
+from floodline.leaks._live_blind import blind_spots
+from floodline.leaks._live_place import Places, suspended_label, suspended_locals
+from floodline.leaks._live_roots import TASKS, roots
+from floodline.leaks._live_seen import Seen
+from floodline.leaks._live_walk import SlicedWalk
+from floodline.leaks._outline import Outline, Outlines
+from soak_programs import HOSTILE, MANY, lengths, module
+
+
+class Sliced:
+    """A walk from some modules, a few objects at a time."""
+
+    def __init__(self, *modules, every=3):
+        self.anchors, self.outlines = {}, Outlines()
+        self.walk = SlicedWalk(Slots(), self.outlines, self.anchors)
+        self.every = every
+        for one in modules:
+            self.walk.root(one, one.__name__)
+        self.walk.advance(lambda: True)
+
+    def step(self):
+        asked = iter([False] * self.every)
+        self.walk.advance(lambda: next(asked, True))
+        return not self.walk.done
+
+    def all(self):
+        while self.step():
+            pass
+        return self.walk
+
+
+def walked(source, tmp_path, monkeypatch, *, every=3, name="sliced_program"):
+    made = module(name, source, tmp_path, monkeypatch)
+    return made, Sliced(made, every=every).all()
+
+
+def test_every_kind_of_place_has_its_length_under_its_name(tmp_path, monkeypatch):
+    made = module("many", MANY, tmp_path, monkeypatch)
+    for i in range(7):
+        made.round(i)
+    found = lengths(Sliced(made).all())
+    wanted = {
+        "many.SERVICE.by_id": 7,
+        "many.SERVICE.seen": 7,
+        "many.SERVICE.turns": 7,
+        "many.Service.shared": 7,
+        "*many.Chat.events": 7,
+        "many.TOKENS": 7,
+        "many.BY_KEY.data": 7,
+        "many.make_counter.<locals>.count{rows}": 7,
+        "many.cached": 7,
+        "many.worker()backlog": 7,
+    }
+    assert {key: found.get(key) for key in wanted} == wanted
+
+
+def test_no_code_of_the_program_runs(tmp_path, monkeypatch):
+    more = """
+class Proxy:
+    __slots__ = ("__weakref__", "rows")
+    def __init__(self): self.rows = [1, 2, 3]
+    __dict__ = property(lambda self: Lies.ran.append("dict"))
+class Eager:
+    def __init__(self): self.rows, self.shown = [1, 2], [1]
+    def __getattr__(self, name):
+        Lies.ran.append("getattr " + name); raise AttributeError
+    shown = property(lambda self: Lies.ran.append("property"), lambda self, value: None)
+class Shown:
+    def __get__(self, obj, kind=None):
+        Lies.ran.append("descriptor"); return []
+    __set__ = None
+class Odd:
+    later = Shown()
+    def __init__(self): self.rows = [1]
+    def late(self): self.later = 1
+P, E, O = Proxy(), Eager(), Odd()
+Lies.ran.clear()
+"""
+    made, walk = walked(HOSTILE + more, tmp_path, monkeypatch)
+    assert list(vars(made)["Lies"].__dict__["ran"]) == []
+    found = lengths(walk)
+    names = ("TWO", "THREE", "ONE.kept", "P.rows", "E.rows", "O.rows")
+    assert [found.get(f"sliced_program.{name}") for name in names] == [3, 1, 2, 3, 2, 1]
+    places = Places(Outlines(), {})
+    for slot in walk.slots.all:
+        places.held(slot)
+    assert list(vars(made)["Lies"].__dict__["ran"]) == []
+
+
+def test_a_module_that_is_loaded_on_demand_stays_unloaded(tmp_path, monkeypatch):
+    (tmp_path / "sleeping_thing.py").write_text("raise RuntimeError('woken')\n", encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("sleeping_thing", tmp_path / "sleeping_thing.py")
+    loader = importlib.util.LazyLoader(spec.loader)
+    spec.loader = loader
+    sleeping = importlib.util.module_from_spec(spec)
+    loader.exec_module(sleeping)
+    monkeypatch.setitem(sys.modules, "sleeping_thing", sleeping)
+    asked = []
+    speaking = types.ModuleType("speaking_thing")
+    speaking.__getattr__ = asked.append
+    speaking.ROWS = [1, 2]
+    monkeypatch.setitem(sys.modules, "speaking_thing", speaking)
+    sliced = Sliced()
+    for begin in roots(len(sys.modules) - 2):
+        begin(sliced.walk)
+    found = lengths(sliced.all())
+    assert found["speaking_thing.ROWS"] == 2
+    assert asked == []
+    assert type(sleeping).__name__ == "_LazyModule"
+
+
+def test_no_attribute_dict_is_made_by_looking(tmp_path, monkeypatch):
+    source = (
+        "class A:\n    def __init__(self):\n        self.rows, self.n = [1, 2], 3\n"
+        "class F:\n    def cap(self):\n        self.rows = 1\n"
+        "ALL = [A() for _ in range(40)]\nONE = A()\nONE.extra = [1, 2, 3]\n"
+        "DICT = A()\nDICT.__dict__['late'] = [1, 2, 3, 4]\n"
+    )
+    made, walk = walked(source, tmp_path, monkeypatch)
+    found = lengths(walk)
+    assert found["sliced_program.ONE.rows"] == 2
+    assert found["*sliced_program.A.rows"] == 80
+    assert found["sliced_program.ONE→list"] == 3
+    assert found["sliced_program.DICT.late"] == 4
+    places = Places(Outlines(), {})
+    for slot in walk.slots.all:
+        places.held(slot)
+    held = [one for obj in (made.ONE, *made.ALL) for one in gc.get_referents(obj)]
+    assert not [one for one in held if type(one) is dict]
+
+
+class Thing:
+    pass
+
+
+def test_what_is_dropped_between_slices_dies_at_once(tmp_path, monkeypatch):
+    source = (
+        "class Box:\n    def __init__(self, rows):\n        self.rows = rows\n"
+        "ROWS = []\nBOXES = {}\nNESTED = [[]]\nCLASSES = {}\n"
+    )
+    made = module("dropping", source, tmp_path, monkeypatch)
+    made.ROWS += [Thing() for _ in range(300)]
+    made.BOXES.update({i: made.Box([Thing()]) for i in range(300)})
+    made.NESTED[0] += [[Thing()] for _ in range(300)]
+    sliced = Sliced(made, every=1)
+    dropped = 0
+    while sliced.step():
+        for held in (made.ROWS, made.NESTED[0]):
+            if held:
+                last = held.pop()
+                ref = weakref.ref(last if type(last) is Thing else last[0])
+                del last
+                assert ref() is None
+                dropped += 1
+        if made.BOXES:
+            ref = weakref.ref(made.BOXES.popitem()[1])
+            assert ref() is None
+    assert dropped > 20
+    assert not sliced.walk._finder.opened
+
+
+def test_a_variable_that_a_coroutine_drops_dies_at_once():
+    async def work(gate):
+        big = Thing()
+        refs.append(weakref.ref(big))
+        await gate.wait()
+        del big
+        done.append(refs[0]() is None)
+
+    async def main():
+        gate = asyncio.Event()
+        task = asyncio.create_task(work(gate))
+        await asyncio.sleep(0)
+        sliced = Sliced(every=1)
+        for begin in roots(len(sys.modules)):
+            begin(sliced.walk)
+        steps = sum(1 for _ in islice(iter(sliced.step, False), 25))
+        gate.set()
+        await task
+        return steps
+
+    refs, done = [], []
+    assert asyncio.run(main()) > 3
+    assert done == [True]
+
+
+def test_the_variables_of_what_waits_are_named(tmp_path, monkeypatch):
+    async def main():
+        async def work(first, *, second):
+            rows, cell = [1, 2, 3], {1: 1}
+
+            def inner():
+                return cell
+
+            await asyncio.sleep(100)
+            return rows, inner, first, second
+
+        task = asyncio.create_task(work([1], second=[1, 2]), name="waiting")
+        await asyncio.sleep(0)
+        sliced = Sliced()
+        for begin in roots(len(sys.modules)):
+            begin(sliced.walk)
+        found = lengths(sliced.all())
+        label = suspended_label(task.get_coro())
+        task.cancel()
+        return {k[len(label) :]: v for k, v in found.items() if k.startswith(label + "()") and v}
+
+    found = asyncio.run(main())
+    assert {k: found.get(k) for k in ("()first", "()second", "()rows")} == {
+        "()first": 1,
+        "()second": 2,
+        "()rows": 3,
+    }
+
+
+def test_what_runs_shows_its_variables_on_new_pythons_only():
+    def running():
+        yield suspended_locals(me[0])
+
+    me = [running()]
+    assert next(me[0]) == []
+    assert suspended_locals(len) == []
+    assert suspended_label(3) == "int"
+
+    async def numbers():
+        rows = [1]
+        yield rows
+
+    made = numbers()
+    asyncio.run(anext(made))
+    named = dict(suspended_locals(made))
+    assert named["rows"] == [1]
+
+
+@pytest.mark.skipif(not READS_RUNNING, reason="frames that run are read on 3.13 and later")
+def test_the_variables_of_a_running_thread_are_named():
+    def serve(ready, end):
+        backlog = [1, 2, 3]
+        ready.set()
+        end.wait(60)
+        return backlog
+
+    ready, end = threading.Event(), threading.Event()
+    thread = threading.Thread(target=serve, args=(ready, end))
+    thread.start()
+    ready.wait(60)
+    sliced = Sliced()
+    for begin in roots(len(sys.modules)):
+        begin(sliced.walk)
+    walk = sliced.all()
+    found = {k.rpartition("()")[2]: v for k, v in lengths(walk).items() if ".serve()" in k}
+    slot = next(s for s in walk.slots.all if s.key.endswith(".serve()backlog"))
+    held = [one.value for one in Places(Outlines(), {}).held(slot)]
+    end.set()
+    thread.join()
+    assert found["backlog"] == 3
+    assert held == [[1, 2, 3]]
+
+
+def test_a_class_that_is_dropped_dies():
+    outlines = Outlines()
+
+    class Short:
+        __slots__ = ("rows",)
+
+        def __init__(self):
+            self.rows = [1]
+
+    plan = outlines.of(Short)
+    assert plan.attributes(Short()) == [((plan.label, ".rows"), [1])]
+    key, ref = id(Short), weakref.ref(Short)
+    del Short
+    gc.collect()
+    assert ref() is None
+    assert key not in outlines.by_id
+
+
+def test_a_long_chain_is_counted_to_its_end(tmp_path, monkeypatch):
+    source = "class N:\n    def __init__(self, n): self.n = n\nH = None\n"
+    source += "for _ in range(3000): H = N(H)\n"
+    _, walk = walked(source, tmp_path, monkeypatch, every=20)
+    assert lengths(walk, "count")["*sliced_program.N.n"] == 2998
+    assert walk.cut == 0
+
+
+def test_what_lies_too_deep_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(_live_entry, "MAX_STEPS", 80)
+    monkeypatch.setattr(_live_walk, "DIVE", 50)
+    source = "H = []\nfor _ in range(300): H = [H, 'x']\n"
+    source += "class S:\n    __slots__ = ('n',)\n    def __init__(self, n): self.n = n\n"
+    source += "C = None\nfor _ in range(400): C = S(C)\n"
+    _, walk = walked(source, tmp_path, monkeypatch)
+    assert walk.cut > 0
+    spots = blind_spots(walk.slots, walk, short=False, inherited=False, census=True)
+    assert any("too deep" in spot for spot in spots)
+
+
+def test_more_waiting_than_there_is_room_for_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(_live_walk, "MAX_WAITING", 10)
+    source = "class A: pass\nALL = {i: [[j] for j in range(40)] for i in range(60)}\n"
+    _, walk = walked(source, tmp_path, monkeypatch, every=50)
+    assert walk.cut > 0
+
+
+def test_large_containers_are_sampled_from_both_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(_live_walk, "MAX_EXPANDED", ((10**9, 100, 20),))
+    source = "import collections, functools\n"
+    for name, made in (
+        ("D", "{i: [i] for i in range(500)}"),
+        ("L", "[[i] for i in range(500)]"),
+        ("T", "tuple([i] for i in range(500))"),
+        ("S", "{(i, (i,)) for i in range(500)}"),
+        ("F", "frozenset((i, (i,)) for i in range(500))"),
+        ("Q", "collections.deque([i] for i in range(500))"),
+        ("ROWS", "[[[j] for j in range(50)] for i in range(500)]"),
+    ):
+        source += f"{name} = {made}\n"
+    source += "@functools.lru_cache(maxsize=None)\ndef C(i): return [i]\n"
+    source += "for i in range(500): C(i)\n"
+    _, walk = walked(source, tmp_path, monkeypatch)
+    counts = lengths(walk, "count")
+    assert {k: counts[f"sliced_program.{k}[*]"] for k in "DLTSFQ"} == dict.fromkeys("DLTSFQ", 40)
+    assert counts["sliced_program.ROWS[*][*]"] == 40 * 50
+    assert counts.get("sliced_program.C[*]", 0) == 0
+    assert lengths(walk)["sliced_program.C"] == 500
+    spots = blind_spots(walk.slots, walk, short=False, inherited=False, census=True)
+    assert sum("500 items: a part of them" in spot for spot in spots) == 3
+    assert any("of 5 more large containers" in spot for spot in spots)
+
+
+def test_the_largest_of_many_sampled_containers_are_remembered(monkeypatch):
+    monkeypatch.setattr(_live_walk, "MAX_SAMPLED", 2)
+    walk = Sliced().walk
+    root = walk.slots.root("app")
+    for size in (5, 9, 7):
+        walk._note(walk.slots.child(root, "app", f".a{size}"), size)
+    assert sorted(walk.sampled.values()) == [7, 9]
+
+
+def test_what_moves_between_slices_is_passed_over(tmp_path, monkeypatch):
+    made = module("moving", "ROWS = {i: [[i], [i]] for i in range(200)}\n", tmp_path, monkeypatch)
+    sliced = Sliced(made, every=1)
+    while sliced.step():
+        made.ROWS = {i: [[[i] for _ in range(40)]] for i in range(200)}
+    assert sliced.walk.done
+
+
+def test_names_that_lead_nowhere_any_more_are_empty(tmp_path, monkeypatch):
+    made = module("many", MANY, tmp_path, monkeypatch)
+    made.round(1)
+    sliced = Sliced(made)
+    walk = sliced.all()
+    places = Places(sliced.outlines, sliced.anchors)
+    for name in [name for name in vars(made) if not name.startswith("__")]:
+        delattr(made, name)
+    gc.collect()
+    for slot in walk.slots.all:
+        if slot.parent is not None and slot.key.startswith("many."):
+            assert places.held(slot) == [] or slot.label.startswith(".__")
+    assert places.take(3, "{x}") == places.take(3, "(x=)") == places.take(3, "()x") == []
+
+
+def test_only_so_many_roots_and_objects_of_one_are_remembered(monkeypatch):
+    monkeypatch.setattr(_live_walk, "MAX_ANCHORS", 2)
+    monkeypatch.setattr(_live_walk, "MAX_ROOTS", 2)
+    walk, things = Sliced().walk, [Thing() for _ in range(5)]
+    for thing in things:
+        walk._anchor(thing, "one")
+        walk._anchor(thing, f"label {id(thing)}")
+    assert len(walk._anchors) == 2
+    assert len(walk._anchors["one"]) == 2
+
+
+def test_what_was_seen_is_exact():
+    seen = Seen()
+    addresses = [k * 16 + (k % 3 << 30) for k in range(1, 5000, 7)]
+    assert all(seen.mark(address) for address in addresses)
+    assert not any(seen.mark(address) for address in addresses)
+    assert all(address in seen and address + 16 not in seen for address in addresses)
+    seen.discard(addresses[3])
+    seen.discard(1 << 50)
+    assert addresses[3] not in seen
+    assert seen.size == 8192 * 3
+
+
+def test_outlines_begin_anew_when_there_are_too_many(monkeypatch):
+    monkeypatch.setattr("floodline.leaks._outline.MAX_OUTLINES", 2)
+    outlines = Outlines()
+    for kind in (int, str, list):
+        outlines.of(kind)
+    assert len(outlines.by_id) == 1
+    outlines.of(list).complete = 5
+    outlines.refresh()
+    assert outlines.of(list).complete == 0
+
+
+def test_attributes_that_only_annotations_and_wrappers_speak_of_are_known():
+    class Base:
+        noted: list
+
+        @staticmethod
+        def make(obj):
+            obj.made = [1]
+
+        @classmethod
+        def fill(cls, obj):
+            obj.filled = [1]
+
+        @property
+        def shown(self):
+            self.seen = [1]
+            return lambda: setattr(self, "never", 1)
+
+        later = None
+
+        def use(self):
+            self.later = self.use = 1
+
+    names = {name for name, _ in Outline(Base).names}
+    assert {"noted", "made", "filled", "seen", "later"} <= names
+    assert "use" not in names  # a method answers for it
+
+
+def test_threads_tasks_and_odd_registries_are_no_trouble(monkeypatch):
+    tasks = sys.modules["asyncio.tasks"]
+    for name in ("_all_tasks", "_scheduled_tasks", "_eager_tasks"):
+        monkeypatch.setattr(tasks, name, types.SimpleNamespace(data=Restless()), raising=False)
+    monkeypatch.setitem(sys.modules, "odd_thing", object())
+    sliced = Sliced()
+    for begin in roots(len(sys.modules) - 1):
+        begin(sliced.walk)
+    assert TASKS not in [slot.key for slot in sliced.all().slots.all]
+    monkeypatch.delitem(sys.modules, "asyncio.tasks")
+    assert list(roots(len(sys.modules)))[: 0 if READS_RUNNING else None] == []
+
+
+class Restless:
+    def __iter__(self):
+        raise RuntimeError("Set changed size during iteration")
