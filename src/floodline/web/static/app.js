@@ -266,6 +266,7 @@ function draw(state) {
   }
   const events = state.events.slice(-200).reverse();
   showEvents(events);
+  show(find("events"), events.length > 0);
   show(find("events-none"), events.length === 0);
   showGaps(state.not_covered || []);
   const { rss, file, file_bytes: bytes, pid } = state.recorder;
