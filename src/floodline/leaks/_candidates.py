@@ -124,8 +124,13 @@ def _bytes_below(series: Figures, changed: list[int]) -> dict[int, float]:
 
 def _ranked(found: list[Candidate], kind: str) -> list[Candidate]:
     chosen = [one for one in found if one.trend.kind == kind]
-    chosen.sort(key=lambda c: (c.slot.head().standard, -c.bytes_rate, c.slot.depth))
+    chosen.sort(key=lambda c: (*_distance(c.slot.head()), -c.bytes_rate, c.slot.depth))
     return chosen[:MAX_CANDIDATES]
+
+
+def _distance(head: Slot) -> tuple[bool, bool]:
+    """Order what the program named before the library's names, and these before what has none."""
+    return head.label.startswith("<"), head.standard
 
 
 def _weighs(one: Candidate) -> bool:

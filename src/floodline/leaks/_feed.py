@@ -175,10 +175,9 @@ def _place(frame: types.FrameType, line: int, watch: Watch) -> Place | None:
     labels = [code_label(at.f_code, at.f_globals) for at, _ in chain]
     if watch.private in labels:
         return _shown(*chain[labels.index(watch.private)])
-    if not is_standard(watch.owner):
-        for (at, number), label in zip(chain, labels, strict=True):
-            if not is_standard(label):
-                return _shown(at, number)
+    for (at, number), label in zip(chain, labels, strict=True):
+        if not is_standard(label):
+            return _shown(at, number)
     return _shown(*chain[0]) if chain else None
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import atexit
+import contextvars
 import gc
 import sys
 import types
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any
+from weakref import ref
 
 from floodline.leaks._anatomy import (
     INERT,
@@ -23,11 +26,11 @@ from floodline.leaks._anatomy import (
 )
 from floodline.leaks._candidates import Candidate
 from floodline.leaks._feed import Watch
-from floodline.leaks._frames import code_label
+from floodline.leaks._frames import code_label, own_module
 from floodline.leaks._live_items import some
 from floodline.leaks._naming import isinstance_of_type, last_name, module_of, owner_of
 from floodline.leaks._outline import MISSING, Outline
-from floodline.leaks._roots import HELD_BY_C, survey
+from floodline.leaks._roots import AT_EXIT, HELD_BY_C, survey
 from floodline.leaks._slots import Slot, Slots, shorten
 from floodline.leaks._source import caps
 from floodline.leaks._suspect import Suspect
@@ -48,7 +51,7 @@ class Close:
         self.head = one.slot.head() if one.column != "count" else chain_head(one.slot)
         self.heads = heads or held
         self.owner, self.defined_in = owner_of(self.head, self.heads)
-        if one.slot.label == HELD_BY_C:
+        if one.slot.key.startswith(HELD_BY_C):
             self.owner = f"{HELD_BY_C} {_hook_name(held)}".strip()
 
     def suspect(self, rank: int) -> Suspect:
@@ -97,14 +100,16 @@ class Close:
 
     def ids(self) -> set[int]:
         """Return the identities of what it holds, also of what dead or weak entries point at."""
-        items = (o for held in self.held for o in self.items_of(held.value))
+        items = (_pointed_at(o) for held in self.held for o in self.items_of(held.value))
         return {id(o) for o in items if id(type(o)) not in INERT}
 
     def watch(self) -> Watch:
         """Return a watch on the lengths of the containers, also if they are replaced."""
         chosen = self.held[:: 1 + len(self.held) // MAX_WATCHED]
         private = self.head.anchor if self.head.label[:1] in ("{", "(") else None
-        if self.one.column == "count":
+        if self.one.slot.key == AT_EXIT:
+            lengths = [atexit._ncallbacks]
+        elif self.one.column == "count":
             lengths = [_changes_of(held, self.head) for held in self.heads]
         else:
             lengths = [_length_of(held, self.one.slot) for held in chosen]
@@ -143,6 +148,8 @@ def chain_head(slot: Slot) -> Slot:
     at = slot
     while at.parent and (at.parent.anchor, at.parent.label) == (slot.anchor, slot.label):
         at = at.parent
+    if at.entered is not None:
+        return at.entered.head()
     return (at.parent or at).head()
 
 
@@ -164,6 +171,8 @@ def _length(value: Any) -> int:
 
 def _length_of(held: Held, slot: Slot) -> Callable[[], int]:
     """Return a function that reads the length of what is in that place now."""
+    if type(held.holder) is contextvars.ContextVar:
+        return lambda: _length(contextvars.ContextVar.get(held.holder, held.value))
     names, attr = _namespace(held.holder), slot.label[1:]
     if names is not None and slot.label[0] == "." and dict.get(names, attr) is held.value:
         return lambda: _length(dict.get(names, attr))
@@ -220,10 +229,16 @@ def _attribute(holder: Any, name: str) -> Any:
 
 
 def _hook_name(held: list[Held]) -> str:
-    for one in reversed(held):
-        if type(one.value) is types.FunctionType:
-            return code_label(one.value.__code__, one.value.__globals__)
-    return ""
+    """Return the newest function of the longest list of hooks, of the program if one is."""
+    names: list[str] = []
+    for one in sorted(held[::-1], key=lambda one: -_length(one.value)):
+        inner = tuple(list.__iter__(one.value)) if type(one.value) is list else ()
+        for value in (one.value, *reversed(inner)):
+            function = value.__func__ if type(value) is types.MethodType else value
+            if type(function) is types.FunctionType:
+                names.append(code_label(function.__code__, function.__globals__))
+    others = (name for name in names if not is_standard(name) and not own_module(name))
+    return next(others, "".join(names[:1]))
 
 
 def look_closer(slots: Slots, found: list[Candidate], *, own: Iterable[Any] = ()) -> list[Close]:
@@ -254,9 +269,13 @@ def merge(close: list[Close]) -> list[tuple[Close, tuple[str, ...]]]:
     return [(one, tuple(dict.fromkeys(echoes))) for one, echoes in kept]
 
 
+def _pointed_at(obj: Any) -> Any:
+    return ref.__call__(obj) if derives(type(obj), ref) else obj
+
+
 def _echoes(one: Close, ids: set[int], other: Close) -> bool:
     mine, theirs = one.one.trend.rate, other.one.trend.rate
     same_pace = abs(mine - theirs) <= 0.05 * max(mine, theirs)
-    if same_pace and is_standard(one.owner) and not is_standard(other.owner):
+    if same_pace and (is_standard(one.owner) or one.owner.startswith(HELD_BY_C)):
         return True
     return bool(ids) and len(ids & other.ids()) > len(ids) / 2

@@ -324,9 +324,11 @@ class SlicedWalk(Walk):
     def _plan(self, kind: type) -> Any:
         return self._outlines.of(kind)
 
-    def _named(self, value: Any, slot: Slot, anchor: str, label: str) -> None:
+    def _named(
+        self, value: Any, slot: Slot, anchor: str, label: str, *, entered: Slot | None = None
+    ) -> None:
         if type(value) is not types.FunctionType or not _is_dull(value):
-            super()._named(value, slot, anchor, label)
+            super()._named(value, slot, anchor, label, entered=entered)
 
     def _type(self, obj: Any, slot: Slot, plan: Any) -> None:
         self._anchor(obj, label_of(obj))
@@ -341,7 +343,7 @@ class SlicedWalk(Walk):
         self._anchor(obj, label)
         root = self.slots.root(label)
         for name, value in suspended_locals(obj):
-            self._named(value, root, label, f"(){name}")
+            self._named(value, root, label, f"(){name}", entered=slot)
         self._opaque(obj, slot, plan)
 
     def _cache(self, obj: Any, slot: Slot, plan: Any) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import contextvars
+import functools
 import gc
 import sys
 import threading
@@ -16,8 +18,12 @@ from floodline.leaks._slots import Slots
 from floodline.leaks._walk import Walk
 
 _PLAIN = frozenset(map(id, (dict, list, set, tuple)))
+_CALLED = frozenset(
+    map(id, (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial))
+)
 THREAD_LOCAL = "<thread local>"
 HELD_BY_C = "<held by the interpreter>"
+AT_EXIT = "atexit.register"
 
 
 def survey(slots: Slots, *, own: Iterable[Any] = (), capture: frozenset[str] = frozenset()) -> Walk:
@@ -29,11 +35,14 @@ def survey(slots: Slots, *, own: Iterable[Any] = (), capture: frozenset[str] = f
         _leave_out_slots(slots, walk)
         for obj in (walk, *own):
             _leave_out(obj, walk)
+        loop = _running_loop()
+        walk.seen.add(id(loop))  # all who hold it have a way to what it holds: it is nobody's
         _modules(walk)
         walk.run()
         _frames(walk)
-        _asynchronous(walk)
+        _asynchronous(walk, loop)
         walk.run()
+        _at_exit(walk)
         _orphans(walk)
         walk.run()
     finally:
@@ -97,15 +106,26 @@ def _frames(walk: Walk) -> None:
             frame = frame.f_back
 
 
-def _asynchronous(walk: Walk) -> None:
-    walk.context(contextvars.copy_context())
+def _running_loop() -> Any:
     asyncio = sys.modules.get("asyncio")
-    loop = asyncio.events._get_running_loop() if asyncio else None
-    if asyncio is None or loop is None:
+    return asyncio.events._get_running_loop() if asyncio else None
+
+
+def _asynchronous(walk: Walk, loop: Any) -> None:
+    walk.context(contextvars.copy_context())
+    if loop is None:
         return
+    walk.seen.discard(id(loop))
     walk.push(loop, walk.slots.root("asyncio.<running loop>"))
-    for task in asyncio.all_tasks(loop):
+    for task in sys.modules["asyncio"].all_tasks(loop):
         walk.push(task, walk.slots.root("asyncio.<tasks>"))
+
+
+def _at_exit(walk: Walk) -> None:
+    """Count the hooks that the interpreter keeps where no walk leads."""
+    slot = walk.slots.child(walk.slots.root("atexit"), "atexit", ".register")
+    walk.push(atexit.register, slot)
+    walk.length[slot.index] += atexit._ncallbacks()
 
 
 def _orphans(walk: Walk) -> None:
@@ -125,4 +145,10 @@ def _orphans(walk: Walk) -> None:
         if type(obj) is dict:
             walk.namespace(obj, local, THREAD_LOCAL)
         else:
-            walk.push(obj, hooks)
+            kind = "hooks" if _is_hooks(obj) else type(obj).__name__
+            walk.push(obj, walk.slots.child(hooks, "", f"→{kind}"))
+
+
+def _is_hooks(obj: Any) -> bool:
+    """Tell whether it is a list of functions alone, as the interpreter keeps for at-fork hooks."""
+    return type(obj) is list and bool(obj) and {id(type(item)) for item in obj} <= _CALLED

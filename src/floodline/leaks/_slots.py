@@ -16,7 +16,10 @@ MAX_PATH = 200
 class Slot:
     """One named place, or all places of one name below the items of a container."""
 
-    __slots__ = ("anchor", "depth", "index", "key", "kids", "label", "parent", "path", "starred")
+    __slots__ = (
+        *("anchor", "depth", "entered", "index", "key", "kids"),
+        *("label", "parent", "path", "starred"),
+    )
 
     def __init__(
         self, index: int, key: str, parent: Slot | None, anchor: str, label: str, *, starred: bool
@@ -26,6 +29,7 @@ class Slot:
         self.depth: int = parent.depth + 1 if parent else 0
         self.path: str = (parent.path if parent else "") + label
         self.kids: dict[tuple[str, str], Slot] = {}
+        self.entered: Slot | None = None  # where the function or generator of a cell, a local is
 
     @property
     def named(self) -> bool:
@@ -43,7 +47,11 @@ class Slot:
         return is_standard(self.anchor or self.label)
 
     def head(self) -> Slot:
-        """Return the nearest slot with a name that the program itself wrote, else with any name."""
+        """Return the nearest slot with a name that the program itself wrote, else with any name.
+
+        What lies in an item of a container of the library is not the program's: all loggers hang
+        below each of them.
+        """
         first: Slot | None = None
         at: Slot | None = self
         while at is not None:
@@ -51,6 +59,8 @@ class Slot:
                 first = at
             if at.named and not at.standard:
                 return at
+            if first is not None and at.label[0] == "[" and at.parent and at.parent.standard:
+                return first
             at = at.parent
         return first or self
 

@@ -188,9 +188,13 @@ class Walk:
         for name, value in list(dict.items(names)):
             self._named(value, slot, anchor, f".{name}" if type(name) is str else ".?")
 
-    def _named(self, value: Any, slot: Slot, anchor: str, label: str) -> None:
+    def _named(
+        self, value: Any, slot: Slot, anchor: str, label: str, *, entered: Slot | None = None
+    ) -> None:
         if id(type(value)) not in INERT and id(value) not in self.seen:
-            self.push(value, self.slots.child(slot, anchor, label))
+            child = self.slots.child(slot, anchor, label)
+            child.entered = child.entered or entered
+            self.push(value, child)
 
     def _module(self, obj: Any, slot: Slot, _: Anatomy) -> None:
         names = names_of_module(obj)
@@ -212,14 +216,15 @@ class Walk:
         for base in mro_of(obj):
             self.push(base, slot)
 
-    def _function(self, obj: Any, _: Slot, __: Anatomy) -> None:
+    def _function(self, obj: Any, slot: Slot, _: Anatomy) -> None:
         code = obj.__code__
         label = code_label(code, obj.__globals__)
         root = self.slots.root(label)
         for name, cell in zip(code.co_freevars, obj.__closure__ or (), strict=False):
             for value in gc.get_referents(cell):
-                self._named(value, root, label, "{" + name + "}")
+                self._named(value, root, label, "{" + name + "}", entered=slot)
             self.seen.add(id(cell))
+        self.seen.update((id(obj.__closure__), id(obj.__defaults__), id(obj.__kwdefaults__)))
         defaults = obj.__defaults__ or ()
         taken = code.co_varnames[: code.co_argcount]
         for name, value in zip(taken[len(taken) - len(defaults) :], defaults, strict=False):
@@ -251,21 +256,22 @@ class Walk:
         for name in ("gi_frame", "cr_frame", "ag_frame"):
             frame = getattr(obj, name, None)
             if frame is not None:
-                self.frame(frame)
+                self.frame(frame, slot)
         self._opaque(obj, slot, plan)
 
-    def frame(self, frame: types.FrameType) -> None:
-        """Name what the locals of a frame hold."""
+    def frame(self, frame: types.FrameType, entered: Slot | None = None) -> None:
+        """Name what the locals of a frame hold; `entered` is where its generator lies."""
         label = code_label(frame.f_code, frame.f_globals)
         root = self.slots.root(label)
         for name, value in read_locals(frame).items():
-            self._named(value, root, label, f"(){name}")
+            self._named(value, root, label, f"(){name}", entered=entered)
 
     def context(self, context: contextvars.Context) -> None:
         """Name what the variables of a context hold."""
         for variable, value in list(contextvars.Context.items(context)):
             slot = self._variables.get(id(variable))
             root = slot or self.slots.root(f"contextvars.{variable.name}")
+            self._holder = variable
             self.push(value, self.slots.child(root, "", "→value"))
 
     def _opaque(self, obj: Any, slot: Slot, _: Anatomy) -> None:

@@ -28,6 +28,7 @@ from floodline.leaks import (
     read_split,
     survey,
 )
+from floodline.leaks._anatomy import is_standard
 from floodline.leaks._naming import last_name, module_of
 from floodline.leaks._source import Place
 from floodline.leaks._trend import typical_slope
@@ -204,7 +205,8 @@ def _with_line(suspect: Suspect, close: Close, watch: Watch | None) -> Suspect:
         )  # fmt: skip
     place, source = (watch.place() if watch else None), "trace"
     name, module = last_name(suspect.owner), module_of(suspect.defined_in + ".x")
-    if place is None or (watch and watch.blind and not _line_names(place, name)):
+    doubted = watch is not None and watch.blind and not is_standard(suspect.owner)
+    if place is None or (doubted and not _line_names(place, name)):
         read = feeding_place(module, name) if module else None
         place, source = (read, "static") if read else (place, source)
     if place is None:

@@ -1,0 +1,270 @@
+"""Kinds of growth that hide behind objects of the standard library, each named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import weakref
+
+import pytest
+
+from floodline.soak import Scenario, Soak
+from soak_programs import line_of, module, narrow
+
+WAITING = """
+import asyncio, contextlib
+
+class Hub:
+    def __init__(self):
+        self.ready = asyncio.Event()
+        self.lock = asyncio.Lock()
+        self.inbox = asyncio.Queue()
+        self.stack = contextlib.AsyncExitStack()
+        self.closed = asyncio.get_running_loop().create_future()
+        self.open = []
+
+    async def wait(self):
+        await self.ready.wait()                                # feeds ready
+
+    async def use(self):
+        async with self.lock:                                  # feeds lock
+            pass
+
+    async def connect(self, i):
+        self.inbox.put_nowait([i])                             # feeds inbox
+        await self.stack.enter_async_context(link(i))          # feeds stack
+        self.closed.add_done_callback(lambda done: i)          # feeds closed
+        rows = read(i)
+        await anext(rows)
+        self.open.append(rows)                                 # feeds open
+
+@contextlib.asynccontextmanager
+async def link(i):
+    yield [i]
+
+async def read(i):
+    while True:
+        yield [i]
+
+async def serve(jobs):
+    async with asyncio.TaskGroup() as group:
+        while True:
+            work = await jobs.get()
+            group.create_task(work())                          # feeds group
+
+def arm(i):
+    for _ in range(3):
+        asyncio.get_running_loop().call_later(3600, print, i)  # feeds timers
+
+async def setup():
+    global HUB, JOBS, SERVER
+    HUB, JOBS = Hub(), asyncio.Queue()
+    await HUB.lock.acquire()
+    SERVER = asyncio.ensure_future(serve(JOBS))
+
+async def round(i):
+    asyncio.ensure_future(HUB.use())
+    JOBS.put_nowait(HUB.wait)
+    await HUB.connect(i)
+    arm(i)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+"""
+
+HELD = """
+import contextlib, contextvars, queue, weakref
+
+SPANS = contextvars.ContextVar("spans")
+TRAIL = contextvars.ContextVar("trail", default=())
+
+class App:
+    def __init__(self):
+        self.inbox = queue.Queue()
+        self.direct = queue.SimpleQueue()
+        self.stack = contextlib.ExitStack()
+        self.cursors = {}
+
+    def handle(self, i):
+        self.inbox.put([i])                       # feeds inbox
+        self.direct.put([i])                      # feeds direct
+        self.stack.callback(repr, [i])            # feeds stack
+        rows = self.cursors[i] = read(i)          # feeds cursors
+        next(rows)
+
+def read(i):
+    while True:
+        yield [i]
+
+def trace(i):
+    SPANS.get().append([i])                       # feeds SPANS
+    TRAIL.set((*TRAIL.get(), [i]))                # feeds TRAIL
+
+def make():
+    seen = ()
+    def note(i):
+        nonlocal seen
+        seen = seen + ([i],)                      # feeds seen
+    return note
+
+APP, NOTE = App(), make()
+
+def setup():
+    SPANS.set([])
+
+def round(i):
+    APP.handle(i)
+    trace(i)
+    NOTE(i)
+    for _ in range(3):
+        weakref.finalize(APP, repr, i)            # feeds finalizers
+"""
+
+CHAINS = """
+class App:
+    def __init__(self):
+        self.handler, self.stream, self.failure = print, iter(()), None
+
+    def use(self):
+        inner = self.handler
+        def wrapped(x):
+            return inner(x)
+        self.handler = wrapped                    # feeds handler
+
+    def pipe(self):
+        self.stream = follow(self.stream)         # feeds stream
+
+    def call(self):
+        try:
+            raise ValueError
+        except ValueError as error:
+            error.__context__ = self.failure
+            self.failure = error                  # feeds failure
+
+def follow(source):
+    yield from source
+
+APP = App()
+
+def round(i):
+    APP.use()
+    APP.pipe()
+    APP.call()
+"""
+
+HOOKS = """
+import atexit, os, threading
+
+class Lock:
+    def __init__(self):
+        for _ in range(3):
+            os.register_at_fork(after_in_child=self.reset)     # feeds forks
+
+    def reset(self):
+        pass
+
+def remove(file):
+    pass
+
+def renew(i):
+    timer = threading.Timer(3600, print, [i])
+    timer.daemon = True
+    timer.start()
+
+def round(i):
+    Lock()
+    atexit.register(remove, [i])                  # feeds exits
+    atexit.register(remove, [i])
+    renew(i)
+
+def teardown():
+    atexit.unregister(remove)
+"""
+
+
+DRIVER = """
+import json, sys, weakref
+from pathlib import Path
+from types import SimpleNamespace
+from soak_programs import narrow
+from floodline.soak import Soak, load
+
+answers = {}
+for name in sys.argv[1:]:
+    scene = load(Path(name))
+    if answers:  # after the first one, which needs all there is
+        narrow(SimpleNamespace(setattr=setattr), sys.modules[Path(name).stem], weakref)
+    answers[Path(name).stem] = Soak(scene, rounds=40, budget=0).run().as_dict()
+print(json.dumps(answers))
+"""
+PROGRAMS = {"hooks": HOOKS, "waiting": WAITING, "held": HELD, "chains": CHAINS}
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """Soak all programs in one process that no coverage run traces, for the sake of the lines."""
+    folder = tmp_path_factory.mktemp("kinds")
+    for name, source in PROGRAMS.items():
+        (folder / f"{name}.py").write_text(source, encoding="utf-8")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    clean["PYTHONPATH"] = os.pathsep.join(sys.path)
+    run = subprocess.run(
+        [sys.executable, "-c", DRIVER, *(str(folder / f"{name}.py") for name in PROGRAMS)],
+        capture_output=True, text=True, check=False, env=clean, timeout=110,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def lines_of(answer):
+    assert answer["verdict"] == "growing", answer
+    return {one["owner"]: one["line"] for one in answer["suspects"]}
+
+
+def test_what_waits_on_an_event_loop_is_named(answers):
+    lines = lines_of(answers["waiting"])
+    for name in ("ready", "lock", "inbox", "stack", "closed", "open"):
+        assert lines[f"waiting.Hub.{name}"] == line_of(WAITING, f"# feeds {name}")
+    assert lines["waiting.serve()group"] == line_of(WAITING, "# feeds group")
+    timers = "asyncio.base_events.BaseEventLoop._scheduled"
+    assert lines[timers] == line_of(WAITING, "# feeds timers")
+    held = {one["owner"]: one["holds"] for one in answers["waiting"]["suspects"]}
+    assert "TimerHandle" in held[timers]
+
+
+def test_what_queues_stacks_contexts_and_cells_hold_is_named(answers):
+    lines = lines_of(answers["held"])
+    for name in ("inbox", "stack", "cursors"):
+        assert lines[f"held.App.{name}"] == line_of(HELD, f"# feeds {name}")
+    for name in ("SPANS", "TRAIL"):
+        assert lines[f"held.{name}"] == line_of(HELD, f"# feeds {name}")
+    assert lines["held.make.<locals>.note{seen}"] == line_of(HELD, "# feeds seen")
+    assert lines["weakref.finalize._registry"] == line_of(HELD, "# feeds finalizers")
+
+
+def test_chains_of_cells_generators_and_errors_are_named_by_what_holds_them(answers):
+    lines = lines_of(answers["chains"])
+    for name in ("handler", "stream", "failure"):
+        assert lines[f"chains.App.{name}"] == line_of(CHAINS, f"# feeds {name}")
+
+
+def test_hooks_of_the_interpreter_are_named(answers):
+    lines = lines_of(answers["hooks"])
+    assert lines["<held by the interpreter> hooks.Lock.reset"] == line_of(HOOKS, "# feeds forks")
+    # the two lines that feed it take turns
+    assert lines["atexit.register"] - line_of(HOOKS, "# feeds exits") in (0, 1)
+    held = {one["owner"]: one["holds"] for one in answers["hooks"]["suspects"]}
+    assert "Timer" in held["threading._active"]
+
+
+@pytest.mark.parametrize("name", ["waiting", "held", "chains"])
+def test_the_names_are_the_same_in_a_process_that_is_traced(name, answers, tmp_path, monkeypatch):
+    made = module(name, PROGRAMS[name], tmp_path, monkeypatch)
+    narrow(monkeypatch, made, weakref)
+    found = Soak(Scenario(made.round, *_setup(made)), rounds=40, budget=0).run()
+    assert {one.owner for one in found.suspects} == set(lines_of(answers[name]))
+
+
+def _setup(made):
+    return [made.setup] if hasattr(made, "setup") else []
