@@ -231,7 +231,9 @@ def _attribute(holder: Any, name: str) -> Any:
 def _hook_name(held: list[Held]) -> str:
     """Return the newest function of the longest list of hooks, of the program if one is."""
     names: list[str] = []
-    for one in sorted(held[::-1], key=lambda one: -_length(one.value)):
+    newest = list(reversed(held))
+    newest.sort(key=lambda one: -_length(one.value))
+    for one in newest:
         inner = tuple(list.__iter__(one.value)) if type(one.value) is list else ()
         for value in (one.value, *reversed(inner)):
             function = value.__func__ if type(value) is types.MethodType else value
