@@ -21,6 +21,7 @@ PACKAGES = [
     "exporters",
     "history",
     "memory",
+    "recorder",
     "scan",
     "sessions",
     "settings",
