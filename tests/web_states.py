@@ -166,7 +166,7 @@ def _process(
         "exit": None,
         "verdict": "growing",
         "cost_seconds": 2.1,
-        "blind_spots": [],
+        "blind_spots": ["variables of running functions"],
     }
 
 

@@ -57,7 +57,7 @@ def _main(state: words.State, suspects: list[dict[str, Any]]) -> Markup:
         _section("The end", tag("p", words.ending(state))),
         _section("What to do next", tag("ol", todo, class_="steps")),
         _section("Bounded containers", _levels(state["containers"])),
-        _section("Processes", _processes(state["processes"]), _gaps(state["not_covered"])),
+        _section("Processes", _processes(state["processes"]), _gaps(state)),
         _section("Events", _events(state["events"])),
     )
 
@@ -212,8 +212,15 @@ def _level(container: dict[str, Any]) -> Markup:
     )  # fmt: skip
 
 
-def _gaps(texts: list[str]) -> Markup | None:
-    return tag("ul", [tag("li", text) for text in texts], class_="gaps") if texts else None
+def _gaps(state: words.State) -> Markup:
+    blind = words.blind_spots(state)
+    title = tag("summary", "What a watch of this kind does not see")
+    return join(
+        tag("ul", [tag("li", text) for text in state["not_covered"]], class_="gaps"),
+        tag("details", title, tag("ul", [tag("li", text) for text in blind], class_="blind"))
+        if blind
+        else None,
+    )
 
 
 def _events(events: list[dict[str, Any]]) -> Markup:

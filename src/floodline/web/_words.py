@@ -150,6 +150,12 @@ def amount(container: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def blind_spots(state: State) -> list[str]:
+    """Return what the watch of the processes does not see, each once."""
+    found = (text for process in state["processes"] for text in process["blind_spots"])
+    return list(dict.fromkeys(found))
+
+
 def printable(text: str) -> str:
     """Replace what a terminal would obey: names come from the program."""
     return "".join(character if character.isprintable() else "�" for character in text)

@@ -38,9 +38,8 @@ def test_the_culprit_is_on_the_page_while_the_server_leaks(browser, tmp_path):
         browser.size(1280, 900)
         browser.open(watched.url)
         browser.wait_for("live")
-        browser.wait_for(CULPRIT, 150)  # a machine under load gets more than a minute
+        browser.wait_for(CULPRIT, 120)  # it takes about 20 s; a machine under load gets more
         browser.wait_for("leaking_chat.py:")
-        browser.wait_for("Growing")
         page = browser.text()
         for part in ("chats", "replies", "audit", "512 MiB", "running"):
             assert part in page

@@ -159,6 +159,11 @@ def test_text_of_the_program_stays_text():
     assert re.search(r"(?<!\\)<script>", written.replace("`", "")) is None
 
 
+def test_what_is_not_seen_is_said_once():
+    assert outline(killed()).text.count("variables of running functions") == 1
+    assert "does not see" not in outline(beginning()).text
+
+
 def test_a_repeated_event_says_how_often():
     state = leaking()
     state["events"][0]["count"] = 1200

@@ -189,12 +189,14 @@ const trace = {
   },
 };
 
+const NO_PROBE = "no probe";
+
 function about(process) {
   const parts = [`pid ${process.pid}`];
   if (process.python) parts.push(`Python ${process.python}`);
   if (process.recycled) parts.push(`in the place of ${process.recycled} before it`);
   if (process.exit) parts.push(how(process.exit));
-  parts.push(...process.blind_spots);
+  parts.push(...process.blind_spots.filter((text) => text.startsWith(NO_PROBE)));
   return parts.join(", ");
 }
 
@@ -250,6 +252,13 @@ const showEvents = keyed(find("events"), (e) => `${e.at} ${e.pid} ${e.kind} ${e.
 
 const showGaps = keyed(find("gaps"), (text) => text, (text) => make("li", {}, text), () => {});
 
+const showBlind = keyed(find("blind"), (text) => text, (text) => make("li", {}, text), () => {});
+
+function blindSpots(state) {
+  const texts = state.processes.flatMap((process) => process.blind_spots);
+  return [...new Set(texts)].filter((text) => !text.startsWith(NO_PROBE));
+}
+
 // ---- all of it ----------------------------------------------------------------------------------
 
 function draw(state) {
@@ -269,6 +278,9 @@ function draw(state) {
   show(find("events"), events.length > 0);
   show(find("events-none"), events.length === 0);
   showGaps(state.not_covered || []);
+  const blind = blindSpots(state);
+  show(find("unseen"), blind.length > 0);
+  showBlind(blind);
   const { rss, file, file_bytes: bytes, pid } = state.recorder;
   say(find("recorder"), `${state.tool}. The recorder is process ${pid} and uses ${size(rss)}; ${file ? `the recording is ${file}, ${size(bytes)}` : "nothing is recorded to disk"}.`);
 }
