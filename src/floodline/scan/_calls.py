@@ -223,6 +223,8 @@ class Calls:
             self.change("shrink", found, name, node, "const", text, first, marks)
             return
         value = node.args[-1] if node.args else None
+        if any(mark[:5] == "none:" and mark[5:] == ast.unparse(function.value) for mark in marks):
+            marks = marks | {"once"}  # only while it is empty
         if name in APPENDS:
             self.change("grow", found, name, node, "append", text, value, marks)
             return

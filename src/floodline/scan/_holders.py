@@ -29,6 +29,8 @@ class Holders:
         at = place(held.file.path, made.at.line)
         if made.ref[:2] == "g:":
             return Proof("held by the module", PROVED, at)
+        if made.ref[:2] == "o:":
+            return Proof("held by an object of the module", PROVED, at)
         if made.ref[:2] == "l:":
             return self._captured(held, at)
         owner = held.key.rpartition(".")[0]
@@ -38,6 +40,8 @@ class Holders:
             if m.function.endswith(":") and m.fills != "field" and m.ref != "s:"
         ]
         if shared and len(shared) == len(held.made):
+            if "type" in self._program.names.classes[owner].bases:
+                return Proof("held by a class of classes", UNKNOWN, at)
             if all(m.fills == "annotated" for m in shared) and self._has_outer_base(owner):
                 return Proof("perhaps a field that its base class makes anew", UNKNOWN, at)
             return Proof("held by the class, shared by all instances", PROVED, at)

@@ -22,12 +22,26 @@ FEW = re.compile(
 )
 # words for things that come without an end: ids, input, time, who is connected
 MANY = re.compile(
-    r"(^|_)(id|ids|uid|uuid|guid|key|token|hash|digest|url|uri|session|sid|user|username|email|phone|"
+    r"^key$|(^|_)(id|ids|uid|uuid|guid|token|hash|digest|session|sid|user|username|email|phone|"
     r"request|req|message|msg|text|query|prompt|question|input|body|payload|packet|frame|chunk|"
     r"client|conn|connection|peer|addr|address|ip|ws|websocket|sock|socket|stream|flow|job|task|"
     r"time|timestamp|ts|now|date|seq|sequence|number|offset|cursor|nonce|fingerprint|signature|"
     r"cookie|thread|chat|conversation|room|member|customer|order|ticket|invoice|jid|line|word)$"
 )
+# what a call returns is named after the call: only what must be one of many counts there
+MANY_MADE = re.compile(
+    r"(^|_)(id|ids|uid|uuid|guid|token|sid|session|user|username|email|time|now)$"
+)
+CALLBACK = re.compile(
+    r"(\b|_)(callback|cb|handler|listener|hook|func|fn|f|fun|function|observer|subscriber|filter|"
+    r"middleware|loader|saver|view|plugin|route|decorated|wrapped|extension|provider)s?\b"
+)
+REGISTRATION = re.compile(
+    r"(^|_)(register|subscribe|attach|mount|install|hook|declare|define)(_|$)|"
+    r"^_?(add|set|append|on)_\w*(callback|handler|listener|hook|observer|filter|middleware|plugin|"
+    r"route|rule|loader|processor|extension|provider)s?$"
+)
+COMMAND_LINE = {"cli", "scripts", "commands", "__main__", "management"}
 CLOSED_TYPES = {"bool", "Literal", "type", "Type", "None"}
 
 
@@ -55,6 +69,12 @@ class Paths:
         often = self._reach.often(function)
         if often == REPEATS and name in MAKERS and not self._program.callers.get(function):
             return Proof("grows with each new instance, if there are many", ASSUMED, at)
+        if often == REPEATS and self._registers(function, name, change):
+            return Proof(f"{name}() registers something; how often is not known", UNKNOWN, at)
+        if often == REPEATS and COMMAND_LINE & set(file.module.split(".")):
+            return Proof(f"{name}() belongs to a command line, which runs once", UNKNOWN, at)
+        if often == REPEATS and function in self._reach.assumed:
+            return Proof(f"grows if a call of one of several {name}() means this one", ASSUMED, at)
         if often == REPEATS:
             return Proof(f"grows each time {name}() runs", PROVED, at)
         if often == STARTS:
@@ -62,6 +82,17 @@ class Paths:
         if self._reach.is_definition(function):
             return Proof(f"{name}() runs where things are defined", REFUTED, at)
         return Proof(f"grows in {name}(); how often that runs is not known", UNKNOWN, at)
+
+    def _registers(self, function: str, name: str, change: Change) -> bool:
+        """Whether what is added is a function to be called later: a handler, a hook, a route."""
+        found = self._program.names.functions.get(function)
+        first = found.parameters[:1] if found and "<locals>" in function else ()
+        return bool(
+            REGISTRATION.match(name)
+            or (change.key == "append" and CALLBACK.search(change.key_text))
+            or (change.key == "append" and name.lstrip("_").startswith("ensure"))
+            or any(CALLBACK.search(parameter) for parameter in first)
+        )
 
     def _only_makes(self, function: str, depth: int) -> bool:
         found = self._program.names.functions.get(function)
@@ -117,8 +148,7 @@ class Paths:
     def _word(self, name: str, *, certain: bool = False) -> tuple[str, str]:
         if name.isupper() and certain:
             return REFUTED, f"{name} is a constant"
-        # `cache_key()` says how something is asked for, and not of how many things there are
-        many = MANY.search(name) and (certain or not name.endswith("key"))
+        many = (MANY if certain else MANY_MADE).search(name)
         return (PROVED if many else UNKNOWN), f"comes from {name}"
 
     def _dotted(self, module: str, text: str) -> tuple[str, str]:
@@ -145,6 +175,10 @@ class Paths:
             for state, why in answers:
                 if state == wanted:
                     return state, why
+        method = found.name.rpartition(".")[2]
+        dunder = method.startswith("__") and method != "__missing__"
+        if name.endswith("key") and (name != "key" or dunder):
+            return UNKNOWN, f"comes from {name}"  # how a thing is asked for, not how many there are
         return self._word(name, certain=True)
 
     def _is_closed(self, module: str, annotation: str) -> bool:

@@ -113,9 +113,17 @@ class Program:
             module = self.names.resolve(file.module, base[2:])
             if module.endswith(":"):
                 return self.names.resolve(module[:-1], attribute)
-            return ""
+            return self._of_global(file, base, attribute)
         alike = self.attributes.get(attribute, ())
         return alike[0] if len(alike) == 1 and len(attribute) > 3 else ""
+
+    def _of_global(self, file: FileFacts, base: str, attribute: str) -> str:
+        """Return the key of what hangs on an object of another package: `app.state.sessions`."""
+        head, _, rest = base[2:].partition(".")
+        key = self.names.resolve(file.module, head)
+        if key.endswith(":"):
+            return ""
+        return ".".join(part for part in (key, rest, attribute) if part)
 
     def _attribute(self, owner: str, attribute: str) -> str:
         for holder in self.names.order(owner):
@@ -130,9 +138,15 @@ class Program:
 
     def _add_containers(self, file: FileFacts) -> None:
         for made in file.containers:
-            if made.ref[:2] == "o:":
+            if made.ref[:2] == "o:" and not made.ref.startswith("o:g:"):
                 continue
-            if made.ref[:2] == "s:":
+            if made.ref[:2] == "o:":
+                base, _, attribute = made.ref[2:].rpartition("|")
+                key = self._of_global(file, base, attribute)
+                if made.function or not key:
+                    continue
+                self.attributes[attribute].append(key)
+            elif made.ref[:2] == "s:":
                 owner = self.owner(file, made.function)
                 key = f"{file.module}:{owner}.{made.ref[2:]}"
                 if key not in self.held and made.ref != "s:":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
-from floodline.scan._finding import HIGH, MEDIUM, Finding, build
+from floodline.scan._finding import HIGH, LEVELS, MEDIUM, Finding, build
 from floodline.scan._judge import Judge
+from floodline.scan._keys import COMMAND_LINE
 from floodline.scan._link import Program
 from floodline.scan._model import FileFacts, Mark
 from floodline.scan._proof import PROVED, UNKNOWN, Proof, place
@@ -27,6 +29,7 @@ def marked(program: Program, judge: Judge) -> Iterator[Finding]:
         for call in file.calls
         if call.callee.endswith("|cache_clear")
     }
+    raised: list[Finding] = []
     for file in program.files:
         for mark in file.marks:
             if mark.kind == "cache" and mark.name.rpartition(".")[2] not in cleared:
@@ -34,7 +37,19 @@ def marked(program: Program, judge: Judge) -> Iterator[Finding]:
             elif mark.kind == "handler":
                 yield from _handler(judge, file, mark)
             elif mark.kind == "raise":
-                yield from _raised(program, judge, file, mark)
+                raised += _raised(program, judge, file, mark)
+    yield from _once_each(raised)
+
+
+def _once_each(findings: list[Finding]) -> Iterator[Finding]:
+    """One finding for each thing, at the best place, with all places where it happens."""
+    by_symbol: dict[str, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        by_symbol[finding.fingerprint].append(finding)
+    for group in by_symbol.values():
+        best = max(group, key=lambda finding: LEVELS.index(finding.confidence))
+        places = dict.fromkeys(place for finding in (best, *group) for place in finding.grows)
+        yield best._replace(grows=tuple(places))
 
 
 def _cached(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
@@ -114,6 +129,8 @@ def _raised(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iter
         return
     at = place(file.path, mark.at.line)
     often = judge.reach.often(f"{file.module}:{mark.function}")
+    if COMMAND_LINE & set(file.module.split(".")):
+        often = STARTS
     path = Proof("raised each time the function runs", PROVED if often == REPEATS else UNKNOWN, at)
     proofs = (
         Proof(f"{name} is held by the module", PROVED, at), path,

@@ -46,6 +46,7 @@ class Reach:
         self._program = program
         self._library = library
         self._often: dict[str, str] = {}
+        self.assumed: set[str] = set()  # functions that repeat if a call means them
         self._ancestors: dict[tuple[str, str], frozenset[str]] = {}
         # what `@factory(...)` returns runs where a function is defined, and not when it is called
         self._factories = {e.callee for e in program.edges if e.call.kept == "decorator"}
@@ -76,7 +77,25 @@ class Reach:
                 if self._often.get(callee) != REPEATS and not self.is_definition(callee):
                     self._often[callee] = REPEATS
                     queue.append(callee)
+        self._assume(below)
         self._spread_starts(below)
+
+    def _assume(self, below: dict[str, set[str]]) -> None:
+        """Methods of one name and the same parameters answer one call: each may be meant."""
+        names = self._program.names
+        queue: deque[str] = deque()
+        for edge in self._program.edges:
+            if edge.guessed and self._often.get(edge.caller) == REPEATS:
+                last = edge.callee.rpartition(".")[2]
+                alike = {names.functions[key].parameters for key in names.methods[last]}
+                if len(alike) == 1 and edge.callee not in self._often:
+                    queue.append(edge.callee)
+        while queue:
+            here = queue.popleft()
+            if here not in self._often and not self.is_definition(here):
+                self._often[here] = REPEATS
+                self.assumed.add(here)
+                queue.extend(below.get(here, ()))
 
     def _spread_starts(self, below: dict[str, set[str]]) -> None:
         """What only start-up reaches is start-up; what nobody reaches stays unknown."""

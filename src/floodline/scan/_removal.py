@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ COUNTERPARTS = {
     "disconnect": ("connect",),
     "__del__": ("__init__", "__new__"),
 }
+CAME = {"disconnect": "connect", "close": "connect", "leave": "join", "logout": "login"}
+GONE = re.compile("disconnect|(?<=on_)close|leave|logout")
 ENTERING = ("register", "subscribe", "attach", "listen", "hook")
 LEAVING = ("un", "remove", "detach", "off", "deregister")
 RANK = [RUNS, PUBLIC, LAZY, EVENT, END, NEVER]
@@ -220,6 +223,9 @@ class Removals:
         """Whether it grows where something begins and shrinks where the same thing ends."""
         last = COUNTERPARTS.get(self._last(function), ())
         home = function.rpartition(".")[0]
+        if (gone := GONE.search(self._last(function))) is not None:
+            came = self._last(function).replace(gone[0], CAME[gone[0]])
+            return all(self._last(item) == came for item in growing)
         return all(g.rpartition(".")[0] == home and self._last(g) in last for g in growing)
 
     def _is_top(self, item: str, owner: str) -> bool:

@@ -42,15 +42,16 @@ def _parts(test: ast.expr) -> list[ast.expr]:
 
 
 def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
-    """Whether `if done: return` stands before work that ends in `done = True`."""
-    if not isinstance(node.test, ast.Name | ast.Attribute) or not isinstance(
-        node.body[-1], ast.Return
-    ):
+    """Whether `if done: return` or `if x is not None: return` stands before what sets it."""
+    test = node.test
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
+        test = test.left
+    if not isinstance(test, ast.Name | ast.Attribute) or not isinstance(node.body[-1], ast.Return):
         return False
-    flag = ast.unparse(node.test)
+    flag = ast.unparse(test)
     return any(
         isinstance(statement, ast.Assign)
-        and isinstance(statement.value, ast.Constant)
+        and not (isinstance(statement.value, ast.Constant) and not statement.value.value)
         and any(ast.unparse(target) == flag for target in statement.targets)
         for statement in rest
     )

@@ -164,6 +164,21 @@ def test_a_removal_in_finally_saves_the_one_on_the_straight_path(tmp_path):
 
 
 HARMLESS = {
+    "connections that come and go": """
+        class Server:
+            def __init__(self):
+                self.clients = {}
+
+            def on_connect(self, client_id, client):
+                self.clients[client_id] = client
+
+            def on_close(self, client_id):
+                self.clients.pop(client_id, None)
+
+        server = Server()
+        bus.on("connect", server.on_connect)
+        bus.on("close", server.on_close)
+    """,
     "a text that is put together from an entry": """
         NAMES = ["good", "bad"]
 
@@ -252,6 +267,31 @@ HARMLESS = {
             def configure(self):
                 self.servers.cache_clear()
     """,
+    "the one answer of a function that is asked once": """
+        def memoize(function):
+            result = []
+
+            def wrapped():
+                if not result:
+                    result.append(function())
+                return result[0]
+
+            return wrapped
+    """,
+    "what is made once behind a question for it": """
+        class Pipeline:
+            def __init__(self):
+                self.provider = None
+                self.processors = []
+
+            def ensure(self):
+                if self.provider is not None:
+                    return
+                self.processors.append(object())
+                self.provider = object()
+
+        pipeline = Pipeline()
+    """,
     "a constant of an instance as key": """
         profiles = {}
 
@@ -268,6 +308,37 @@ def test_nothing_is_reported_about(tmp_path, code):
 
 
 UNCERTAIN = {
+    "handlers that are added": """
+        handlers = []
+
+        def on_disconnect(handler):
+            handlers.append(handler)
+    """,
+    "routes that a decorator adds": """
+        routes = []
+
+        def route(path):
+            def inner(view):
+                routes.append((path, view))
+                return view
+            return inner
+
+        app = route
+    """,
+    "something that is made sure of": """
+        processors = []
+
+        def ensure_processor(provider):
+            if provider.kind == 1:
+                processors.append(object())
+    """,
+    "a class of classes": """
+        class Meta(type):
+            members = {}
+
+            def handle(cls, user_id):
+                cls.members[user_id] = 1
+    """,
     "a field that a base class of another package may copy": """
         from framework import Model
 
@@ -299,7 +370,7 @@ UNCERTAIN = {
                 self.items.append(x)
 
         class Two:
-            def collect(self, x):
+            def collect(self, x, y=0):
                 pass
 
         def on_event(thing, x):
@@ -311,3 +382,18 @@ UNCERTAIN = {
 @pytest.mark.parametrize("code", UNCERTAIN.values(), ids=UNCERTAIN)
 def test_nothing_certain_is_said_about(tmp_path, code):
     assert [line.rpartition(" ")[2] for line in reported(tmp_path, code)] == ["medium"]
+
+
+def test_a_command_line_runs_once(tmp_path):
+    (tmp_path / "cli").mkdir()
+    code = """
+        FAILED = ValueError()
+        seen = {}
+
+        def handle(user_id):
+            seen[user_id] = 1
+            raise FAILED
+    """
+    (tmp_path / "cli" / "tool.py").write_text(dedent(code), encoding="utf-8")
+    levels = {f.symbol: f.confidence for f in Scan([tmp_path]).report().findings}
+    assert levels == {"cli.tool.seen": "medium", "cli.tool.FAILED": "medium"}
