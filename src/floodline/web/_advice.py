@@ -8,7 +8,7 @@ from math import floor, log10
 from typing import Any
 
 from floodline._units import format_duration, format_size
-from floodline.web._words import State, Suspect, growing, place
+from floodline.web._words import State, Suspect, growing, place, shown
 
 MAPS = ("dict", "OrderedDict", "defaultdict", "Counter", "WeakKeyDictionary", "WeakValueDictionary")
 LOGS = ("list", "deque", "tuple", "bytearray")
@@ -37,13 +37,20 @@ def steps(state: State) -> list[Step]:
 
 
 def _bounds(state: State) -> Iterator[Step]:
-    for suspect in growing(state)[:3]:
+    for suspect in growing(state)[:3] or _likely(state):
         each = _bytes_each(state, suspect)
         at = place(suspect)
         fed = f", and {at} adds faster than anything removes" if at else ""
         weight = f" of about {format_size(each)} each" if each else ""
-        says = f"Bound {suspect['owner']}: it holds {suspect['len']:,} items{weight}{fed}."
+        do = "Bound" if suspect["verdict"] == "growing" else "Look first at"
+        says = f"{do} {suspect['owner']}: it holds {suspect['len']:,} items{weight}{fed}."
         yield Step(says, _code(suspect, _bound(state, each), each))
+
+
+def _likely(state: State) -> list[Suspect]:
+    """Return the worst of those that are not proved: a killed program can be watched no longer."""
+    open_ones = [each for each in shown(state) if each["per_round"] > 0]
+    return open_ones[:1] if state["verdict"] != "bounded" else []
 
 
 def _bytes_each(state: State, suspect: Suspect) -> float:
@@ -54,7 +61,7 @@ def _bytes_each(state: State, suspect: Suspect) -> float:
     own = suspect["bytes_per_round"]
     if suspect["per_round"] <= 0 or own <= 0:
         return 0.0
-    together = sum(max(0.0, each["bytes_per_round"]) for each in growing(state))
+    together = sum(max(0.0, each["bytes_per_round"]) for each in growing(state)) or own
     return float(max(own, state["memory"]["rate"] * own / together) / suspect["per_round"])
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
 LOOK = 1.0  # seconds that one wait for a newer state takes at most
 QUIET = 15.0  # seconds without news after which a reader hears that we are still there
+MOST_POINTS = 60  # of each process in the stream
 STALLED = 30.0  # seconds after which a reader that takes nothing loses its place
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -123,7 +124,7 @@ class Live:
             self._announce()
 
     def _publish(self, version: int) -> None:
-        self._event = b"event: state\ndata: " + encode(self.source.state()) + b"\n\n"
+        self._event = b"event: state\ndata: " + encode(thinned(self.source.state())) + b"\n\n"
         self._version = version
         self._announce()
 
@@ -135,6 +136,20 @@ class Live:
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def thinned(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state with fewer points of each process: hundreds of workers have many."""
+    processes = [
+        {**each, "points": _spread(each.get("points") or ())} for each in state.get("processes", ())
+    ]
+    return {**state, "processes": processes}
+
+
+def _spread(points: Sequence[Any]) -> list[Any]:
+    """Keep the newest and as many others as fit, evenly."""
+    step = -(-len(points) // MOST_POINTS) or 1
+    return list(points[::-1][::step][::-1])
 
 
 def encode(state: dict[str, Any]) -> bytes:

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from floodline.web import _live
-from floodline.web._live import Live, encode
+from floodline.web._live import Live, encode, thinned
 from web_states import Shown, leaking
 
 
@@ -195,6 +195,20 @@ def test_nothing_is_encoded_while_nobody_reads():
 def test_numbers_that_json_has_not_become_null():
     text = encode({"rate": float("nan"), "deep": [{"x": float("inf")}, 1.5, "a"]})
     assert json.loads(text) == {"rate": None, "deep": [{"x": None}, 1.5, "a"]}
+
+
+def test_the_points_of_processes_are_thinned_and_the_newest_is_kept():
+    state = leaking()
+    points = state["processes"][0]["points"]
+    kept = thinned(state)["processes"][0]["points"]
+    assert len(points) > 200
+    assert 40 <= len(kept) <= 60
+    assert kept[-1] == points[-1]
+    assert thinned(state)["memory"] == state["memory"]
+    assert thinned({"processes": [{"points": [[1, 2]]}, {}]})["processes"] == [
+        {"points": [[1, 2]]},
+        {"points": []},
+    ]
 
 
 def test_a_state_is_one_line_of_json():

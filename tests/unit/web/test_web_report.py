@@ -280,6 +280,13 @@ def test_growth_without_a_container_says_where_to_look(where, step):
     assert step in steps_of(state)
 
 
+def test_an_undecided_run_names_what_to_look_at_first():
+    state = {**beginning(), "suspects": [{**SUSPECT, "verdict": "undecided"}]}
+    assert "Look first at chat.service.PlanService" in steps_of(state)
+    state["suspects"][0]["per_round"] = 0.0
+    assert "Look first" not in steps_of(state)
+
+
 def test_trouble_with_sessions_and_an_end_without_a_line_are_steps():
     state = killed()
     state["line"] = None
