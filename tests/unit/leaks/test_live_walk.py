@@ -94,7 +94,9 @@ Lies.ran.clear()
     made, walk = walked(HOSTILE + more, tmp_path, monkeypatch)
     assert list(vars(made)["Lies"].__dict__["ran"]) == []
     found = lengths(walk)
-    names = ("TWO", "THREE", "ONE.kept", "P.rows", "E.rows", "O.rows")
+    # no code speaks of `kept`, and 3.13 does not show the dict that names it
+    kept = "ONE→list" if READS_RUNNING else "ONE.kept"
+    names = ("TWO", "THREE", kept, "P.rows", "E.rows", "O.rows")
     assert [found.get(f"sliced_program.{name}") for name in names] == [3, 1, 2, 3, 2, 1]
     places = Places(Outlines(), {})
     for slot in walk.slots.all:
