@@ -127,6 +127,12 @@ def kill(session: nox.Session) -> None:
     _pytest(session, *PLAIN, "pytest", "-m", "long", "--timeout=1800")
 
 
+@nox.session(venv_backend="none")
+def watch(session: nox.Session) -> None:
+    """Ten minutes under `floodline run` from a cold start: bounded sessions never grow."""
+    session.run(*PLAIN[:1], "tests/acceptance/watch_bounded.py", *session.posargs, external=True)
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """Each benchmark once, quickly: to see that it runs, and roughly where it stands."""

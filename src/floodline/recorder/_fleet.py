@@ -8,7 +8,7 @@ from typing import Any
 
 from floodline.recorder._journal import Journal
 from floodline.recorder._outside import Seen
-from floodline.recorder._points import Points
+from floodline.recorder._points import FEWER, Points
 
 MOST_ENDED = 50
 TOTAL = 0  # the series of all processes together
@@ -89,7 +89,7 @@ class Fleet:
 
     def start(self, pid: int, command: str, at: float, *, main: bool = False) -> Watched:
         """Note a process that we started, or whose probe we woke."""
-        one = Watched(pid, None, command, at, Points(next(self._series)))
+        one = Watched(pid, None, command, at, Points(next(self._series), FEWER))
         self.running[pid] = one
         if main:
             self.main = pid
@@ -107,7 +107,7 @@ class Fleet:
         one = self.running.get(pid)
         if one is None:
             one = self._succeed(command, parent) or Watched(
-                pid, parent, command, at, Points(next(self._series))
+                pid, parent, command, at, Points(next(self._series), FEWER)
             )
             one.pid, one.parent, one.started = pid, parent, at
             self.running[pid] = one
@@ -162,7 +162,9 @@ class Fleet:
         """Note a process that has no probe."""
         one = self.running.get(found.pid)
         if one is None:
-            one = Watched(found.pid, found.parent, found.command, at, Points(next(self._series)))
+            one = Watched(
+                found.pid, found.parent, found.command, at, Points(next(self._series), FEWER)
+            )
             self.running[found.pid] = one
         one.blind = f"no probe: {found.why}"
         if found.key not in ("quiet", "other"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from floodline.leaks._trend import typical_slope
 
 MOST = 600
+FEWER = 150  # of one process among many
 WINDOW = 120.0  # seconds that the present rate is taken from
 FEWEST = 10  # points, and seconds, below which there is no rate
 LEAST_RATE = 1024.0  # bytes a second; below it nothing is forecast

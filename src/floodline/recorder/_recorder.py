@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import secrets
 import sqlite3
 import threading
 import time
@@ -65,7 +64,7 @@ class Recorder:
         self._limit = _cgroup_limit()
         self._boot = boot_id()
         self._writer = None if file is None else Writer(file)
-        self._intake = Intake(self, secrets.token_hex(16))
+        self._intake = Intake(self, os.urandom(16).hex())
         self.version = 0
         self._state = self._snapshot(closed=False)
 

@@ -1,0 +1,143 @@
+"""What it costs to be watched, on the example server: `python benchmarks/bench_run.py [--quick]`.
+
+The same server runs plain, under `floodline run`, under `memray run` and with tracemalloc, all at
+once. Each measurement is a pair: so many requests to one of them and as many to the plain one, in
+turns, in processor time of the server a request. So neither a busy machine nor its warming up
+favours a side. The interval is that of the mean over the pairs, by resampling.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import importlib.util
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SERVER = Path(__file__).parents[1] / "examples" / "agent_server.py"
+MOST = 5.0  # percent, of the upper end of the interval
+PLAIN, OURS = "plain", "floodline run"
+
+
+@dataclass(slots=True)
+class Server:
+    """One running server and a connection to it."""
+
+    name: str
+    pid: int
+    line: http.client.HTTPConnection
+    said: int = 0
+
+    def talk(self, requests: int) -> float:
+        """Send so many messages; return the seconds of processor time that the server took."""
+        self.line.close()  # the server hangs up on those who are quiet for some seconds
+        self.line.connect()
+        before = cpu_seconds(self.pid)
+        for _ in range(requests):
+            self.said += 1
+            body = json.dumps({"text": f"message {self.said} of many"})
+            self.line.request("POST", f"/chat/user-{self.said % 200}", body)
+            answer = self.line.getresponse()
+            answer.read()
+            assert answer.status == 200, answer.status
+        return cpu_seconds(self.pid) - before
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the time on a processor of all threads of a process, in nanoseconds' precision."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        total += int((task / "schedstat").read_text().split()[0])
+    return total / 1e9
+
+
+def commands(folder: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
+    python = sys.executable
+    record, trace = folder / "run.rec", folder / "memray.bin"
+    found = {
+        PLAIN: ([python], {}),
+        OURS: ([python, "-m", "floodline", "run", f"--record={record}"], {}),
+        "tracemalloc": ([python], {"PYTHONTRACEMALLOC": "1"}),
+    }
+    if importlib.util.find_spec("memray"):
+        found["memray run"] = ([python, "-m", "memray", "run", "-q", "-o", str(trace)], {})
+    return found
+
+
+@contextlib.contextmanager
+def serving(folder: Path) -> Iterator[list[Server]]:
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(start(name, command, environ, folder))
+            for name, (command, environ) in commands(folder).items()
+        ]
+
+
+@contextlib.contextmanager
+def start(name: str, command: list[str], environ: dict[str, str], folder: Path) -> Iterator[Server]:
+    database = folder / f"{name.replace(' ', '-')}.db"
+    process = subprocess.Popen(
+        [*command, str(SERVER), "--port", "0", "--db", str(database)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **environ},
+    )
+    try:
+        assert process.stdout is not None
+        host, port = (
+            process.stdout.readline().split()[2].rstrip(",").removeprefix("http://").split(":")
+        )
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        pid = int(children[0]) if name == OURS else process.pid
+        yield Server(name, pid, http.client.HTTPConnection(host, int(port), timeout=60))
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def interval(values: list[float]) -> tuple[float, float, float]:
+    """Return the mean and the 95 % interval of it, by resampling the pairs."""
+    dice = random.Random(7)
+    means = sorted(statistics.fmean(dice.choices(values, k=len(values))) for _ in range(4000))
+    return statistics.fmean(values), means[100], means[-101]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--pairs", type=int)
+    options = parser.parse_args()
+    pairs, requests = (10, 60) if options.quick else (60, 300)
+    pairs = options.pairs or pairs
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as (plain, *others):
+        for server in (plain, *others):
+            server.talk(400)  # all conversations exist, all code is warm, the probe is awake
+        costs: dict[str, list[float]] = {server.name: [] for server in others}
+        for pair in range(pairs):
+            for server in others:
+                sides = [plain, server] if pair % 2 else [server, plain]
+                spent = {side.name: side.talk(requests) for side in sides}
+                costs[server.name].append(100 * (spent[server.name] / spent[PLAIN] - 1))
+    print(f"example server, {pairs} pairs of {requests} requests, processor time a request")
+    worst = 0.0
+    for name, values in costs.items():
+        mean, low, high = interval(values)
+        print(f"  {name:14} {mean:+7.1f} %   95 % interval {low:+.1f} … {high:+.1f} %")
+        worst = high if name == OURS else worst
+    ok = worst <= MOST
+    print(f"  target: upper end of {OURS} at most {MOST:g} %: {'met' if ok else 'MISSED'}")
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
