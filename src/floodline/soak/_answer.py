@@ -16,7 +16,10 @@ FAILED = 4
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class Answer:
-    """The verdict of a run; `errors` are those of the scenario, and make it a failed one."""
+    """The verdict of a run; `errors` are those of the scenario, and make it a failed one.
+
+    `series` has what was measured at each sample, and the length of each suspect.
+    """
 
     verdict: str
     where: str | None
@@ -29,6 +32,7 @@ class Answer:
     needed_rounds: int | None = None
     why: str | None = None
     memory: dict[str, float] = field(default_factory=dict)
+    series: dict[str, Any] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
 
     @property
@@ -51,6 +55,7 @@ class Answer:
             "rss_per_round": self.rss_per_round,
             "memory": self.memory,
             "suspects": [suspect.as_dict() for suspect in self.suspects],
+            "series": self.series,
             "needed": {"rounds": self.needed_rounds, "why": self.why},
             "errors": list(self.errors),
         }

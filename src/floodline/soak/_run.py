@@ -30,6 +30,7 @@ from floodline.leaks import (
 )
 from floodline.leaks._anatomy import is_standard
 from floodline.leaks._naming import last_name, module_of
+from floodline.leaks._series import PROCESS
 from floodline.leaks._source import Place
 from floodline.leaks._trend import typical_slope
 from floodline.soak._answer import Answer
@@ -113,8 +114,9 @@ class Soak:
                 zip(close, [*watches, *([None] * len(close))], strict=False), 1
             )
         ]
+        lengths = [self._series.column(one.one.slot.index, one.one.column) for one, _ in close]
         del close, watches
-        return self._answer(suspects)
+        return self._answer(suspects, lengths)
 
     async def _watch(self, close: list[Close]) -> list[Watch]:
         """Run the rest of the rounds, with line events until each watched suspect was fed."""
@@ -156,7 +158,7 @@ class Soak:
         walk = survey(self._slots, own=self._own)
         self._series.add(self._done, walk, len(gc.get_objects()), split)
 
-    def _answer(self, suspects: list[Suspect]) -> Answer:
+    def _answer(self, suspects: list[Suspect], lengths: list[list[int]]) -> Answer:
         series = self._series
         growing = [s for s in suspects if s.verdict == "growing"]
         rising = [s for s in suspects if s.verdict != "growing"]
@@ -176,6 +178,11 @@ class Soak:
             needed_rounds=verdict.rounds,
             why=verdict.why,
             memory={f"{name}_per_round": _rate(series, name) for name in names},
+            series={
+                "rounds": series.rounds,
+                **{name: series.process(name) for name in PROCESS[1:]},
+                "suspects": lengths,
+            },
         )
 
     def _failed(self, error: Exception) -> Answer:

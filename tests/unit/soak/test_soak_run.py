@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from floodline.errors import ConfigError
 from floodline.leaks import Suspect
 from floodline.soak import Answer, Scenario, Soak, load
 from floodline.soak import _run as engine
+from floodline.soak._chart import Line, chart
 from floodline.soak._page import page
 from floodline.soak._schedule import default_warmup, positions, traced_rounds
 from soak_programs import CALM, CHAIN, FILLING, MANY, module, narrow
@@ -206,7 +208,45 @@ def test_the_page_shows_the_answer_and_escapes_it():
     shown = page(record, "a <b> c")
     assert "a &lt;b&gt; c" in shown
     assert "_memory_services" in shown
-    assert "<table>" not in page({**record, "suspects": []}, "")
+    assert "BoundedMap" in shown
+    assert "<svg" not in shown  # nothing was measured
+    assert "(read in the source, not seen)" not in shown
+
+
+def test_the_page_draws_memory_by_kind_and_the_length_of_each_suspect(run):
+    answer = run("ROWS = []\ndef round(i):\n    ROWS.append([i])\n", rounds=30)
+    assert answer.series["suspects"][0][-1] == answer.series["rounds"][-1]
+    shown = page(answer.as_dict(), answer.text())
+    assert shown.count("<svg") == 2
+    assert shown.count("<polyline") == 6 + 1
+    for kind in ("resident", "Python objects", "malloc in use", "malloc free", "not explained"):
+        assert kind in shown
+    assert not re.search(r"<script|https?://|src=", shown)
+    assert "prefers-color-scheme:dark" in shown
+    assert "width=device-width" in shown
+
+
+@pytest.mark.parametrize(
+    ("verdict", "changes", "words"),
+    [
+        ("bounded", {}, "Nothing to do"),
+        ("undecided", {"needed_rounds": 600, "why": "a rise <1>"}, "--rounds 600"),
+        ("undecided", {"why": "a rise <1>"}, "a rise &lt;1&gt;. Run more rounds"),
+        ("growing", {"where": "native", "why": "malloc holds more"}, "malloc holds more"),
+        ("undecided", {"errors": ("ValueError",)}, "soak: <b>failed</b>"),
+    ],
+)
+def test_the_page_says_what_to_do_next(verdict, changes, words):
+    answer = Answer(**{"verdict": verdict, "where": None, "rounds": 9, "warmup": 1} | changes)
+    assert words in page(answer.as_dict(), answer.text())
+
+
+def test_lines_of_a_chart_share_one_scale():
+    lines = [Line("up", [0, 10], "a"), Line("down", [0, -10], "b")]
+    drawn = chart("Two", [5, 7], lines, str)
+    assert 'points="0.0,100.0 600.0,0.0"' in drawn
+    assert 'points="0.0,100.0 600.0,200.0"' in drawn
+    assert chart("One sample", [5], [Line("up", [0], "a")], str) == ""
 
 
 def test_samples_are_spread_over_the_run_and_dense_at_its_end():
