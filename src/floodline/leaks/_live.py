@@ -66,7 +66,7 @@ class Live:
         self._began = self._clock()
         self._slots = Slots()
         self._outlines = Outlines()
-        self._anchors: Anchors = {}  # floodline: bounded[MAX_ROOTS in _live_walk]
+        self._anchors: Anchors = {}
         self._places = Places(self._outlines, self._anchors)
         self._tracks = Tracks(self._slots)
         self._walked = Tracks(self._slots)

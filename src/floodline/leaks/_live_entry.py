@@ -48,7 +48,7 @@ class Finder:
 
     def __init__(self, places: Places, outlines: Outlines) -> None:
         self._places, self._outlines = places, outlines
-        self.opened: list[Entry] = []  # floodline: bounded[emptied after each slice]
+        self.opened: list[Entry] = []
 
     def close(self) -> None:
         """Let go of all objects."""

@@ -49,7 +49,7 @@ class Inherited:
         self._ends = [end for _, end in ranges]
         self._size = os.sysconf("SC_PAGE_SIZE")
         self._file = _open_pagemap()
-        self._known: dict[int, bool] = {}  # floodline: bounded[MAX_PAGES]
+        self._known: dict[int, bool] = {}
 
     def __contains__(self, address: object) -> bool:
         number: int = address  # type: ignore[assignment]  # only identities are asked for

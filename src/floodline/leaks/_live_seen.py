@@ -16,7 +16,7 @@ class Seen:
     __slots__ = ("_maps",)
 
     def __init__(self) -> None:
-        self._maps: dict[int, bytearray] = {}  # floodline: bounded[one a mebibyte of the heap]
+        self._maps: dict[int, bytearray] = {}
 
     def __contains__(self, address: object) -> bool:
         number: int = address  # type: ignore[assignment]  # only identities are asked for

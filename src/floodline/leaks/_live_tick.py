@@ -24,7 +24,7 @@ class Ticks:
 
     def __init__(self, tracks: Tracks, places: Places, outlines: Outlines) -> None:
         self._tracks, self._places, self._outlines = tracks, places, outlines
-        self._watched: dict[int, int] = {}  # floodline: bounded[MAX_WATCHED]
+        self._watched: dict[int, int] = {}
         self._todo: list[int] = []
         self._turn = 0
 

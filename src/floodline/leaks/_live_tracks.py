@@ -67,7 +67,7 @@ class Tracks:
 
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
-        self.by_index: dict[int, Track] = {}  # floodline: bounded[MAX_TRACKS]
+        self.by_index: dict[int, Track] = {}
 
     def add(self, index: int, at: float, row: Row) -> None:
         """Take a point of a slot."""

@@ -63,12 +63,12 @@ class SlicedWalk(Walk):
         super().__init__(slots)
         self.seen = Seen()
         self._inherited = inherited
-        self.sampled: dict[int, int] = {}  # floodline: bounded[MAX_SAMPLED]
-        self.containers: list[int] = []  # floodline: bounded[taken after each slice]
+        self.sampled: dict[int, int] = {}
+        self.containers: list[int] = []
         self.cut = 0
         self._outlines, self._anchors = outlines, anchors
         self._finder = Finder(Places(outlines, anchors), outlines)
-        self._names: deque[Entry] = deque()  # floodline: bounded[MAX_WAITING]
+        self._names: deque[Entry] = deque()
         self._stack: list[Entry] = []
         self._deep: list[Entry] = []
         self._path: list[Entry | tuple[Any, Slot, int]] = []

@@ -125,7 +125,7 @@ class Outlines:
     """The outlines of all types met, each for as long as its type lives."""
 
     def __init__(self) -> None:
-        self.by_id: dict[int, Outline] = {}  # floodline: bounded[MAX_OUTLINES, then begun anew]
+        self.by_id: dict[int, Outline] = {}
 
     def of(self, kind: type) -> Outline:
         """Return the outline of a type."""
