@@ -14,7 +14,7 @@ VERSION = re.compile(r"python3\.(\d+)")
 OLDEST = 11
 HELPER = "multiprocessing.resource_tracker"  # one of Python's own, without a leak to watch
 NO_PROBE = {
-    "flags": "started with {flag}, which ignores the environment",
+    "flags": "started with {flag}, which shuts the probe out",
     "environment": "its environment was cleaned: it has no FLOODLINE_PROBE",
     "path": "its PYTHONPATH was replaced",
     "old": "Python 3.{minor}; the probe needs 3.11 or later",
@@ -130,7 +130,7 @@ def _why(pid: int, proc: Path, words: list[str], site: str) -> tuple[str, dict[s
     version = VERSION.search(exe)
     if version and int(version[1]) < OLDEST:
         return "old", {"minor": version[1]}
-    flag = next((word for word in _flags(words) if "I" in word or "E" in word), None)
+    flag = next((word for word in _flags(words) if set(word) & set("IES")), None)
     if flag:
         return "flags", {"flag": flag}
     environment = environment_of(pid, proc)

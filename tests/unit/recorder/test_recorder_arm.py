@@ -55,7 +55,8 @@ def probe():
 
 
 @pytest.fixture
-def arm(probe):
+def arm(probe, monkeypatch):
+    monkeypatch.setattr(gc, "callbacks", [])
     arm = Arm(lambda: probe, delay=0.0)
     yield arm
     arm.end()
@@ -165,7 +166,8 @@ def test_a_parent_that_works_goes_on_with_the_same_probe(arm, probe):
     assert probe.runs == 2
 
 
-def test_a_collection_too_soon_after_a_fork_is_no_work():
+def test_a_collection_too_soon_after_a_fork_is_no_work(monkeypatch):
+    monkeypatch.setattr(gc, "callbacks", [])
     arm = Arm(Probe, delay=PATIENCE)
     arm.after_in_parent()
     arm.on_collection("stop", {})
@@ -237,18 +239,20 @@ def test_children_of_multiprocessing_say_their_last_words(monkeypatch, arm):
     assert len(asked) == 1
 
 
-def test_enlisting_asks_for_forks_collections_and_the_exit(monkeypatch, arm, probe):
+def test_enlisting_asks_for_forks_and_the_exit(monkeypatch, arm, probe):
     asked = []
     monkeypatch.setattr(os, "register_at_fork", lambda **hooks: asked.append(sorted(hooks)))
     monkeypatch.setattr(arming.atexit, "register", asked.append)
-    before = len(gc.callbacks)
     arming.enlist(arm)
-    try:
-        assert asked == [["after_in_child", "after_in_parent", "before"], arm.last_words]
-        assert gc.callbacks[before:] == [arm.on_collection]
-        assert probe.began.wait(PATIENCE)
-    finally:
-        gc.callbacks.remove(arm.on_collection)
+    assert asked == [["after_in_child", "after_in_parent", "before"], arm.last_words]
+    assert probe.began.wait(PATIENCE)
+    assert gc.callbacks == []  # a process that never forks pays nothing for it
+
+
+def test_after_a_fork_collections_are_looked_at(arm):
+    arm.after_in_parent()
+    arm.after_in_parent()
+    assert gc.callbacks == [arm.on_collection]
 
 
 def enlisted(monkeypatch):

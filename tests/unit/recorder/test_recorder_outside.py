@@ -52,6 +52,7 @@ GOOD = {"FLOODLINE_PROBE": "h:1:t", "PYTHONPATH": f"{SITE}:/x"}
     [
         (("python", "-I", "a.py"), "/usr/bin/python3.11", GOOD, "started with -I"),
         (("python", "-sE", "a.py"), "/usr/bin/python3.11", GOOD, "started with -sE"),
+        (("python", "-S", "a.py"), "/usr/bin/python3.11", GOOD, "started with -S"),
         (("python", "a.py", "-I"), "/usr/bin/python3.11", GOOD, "carries the probe"),
         (("python", "--check-hash-based-pycs", "a.py"), "/usr/bin/python3.11", GOOD, "carries"),
         (("python", "-c", "pass"), "/usr/bin/python3.11", {}, "environment was cleaned"),

@@ -125,8 +125,10 @@ class Arm:
         """Wait for work (see `on_collection`), or begin again at once."""
         if self._eager:
             self.begin()
-        else:
-            self._forked_at = time.monotonic()
+            return
+        self._forked_at = time.monotonic()
+        if self.on_collection not in gc.callbacks:
+            gc.callbacks.append(self.on_collection)
 
     def after_in_child(self) -> None:
         """Start anew: what was inherited is the parent's."""
@@ -200,7 +202,6 @@ def enlist(arm: Arm) -> None:
             after_in_parent=arm.after_in_parent,
             after_in_child=arm.after_in_child,
         )
-        gc.callbacks.append(arm.on_collection)
     atexit.register(arm.last_words)
     arm.begin()
 
