@@ -71,6 +71,8 @@ class Holders:
         edges = self._program.callers.get(f"{held.file.module}:{function.name}", ())
         if any(e.call.kept[:2] in ("g:", "c:") or e.caller.endswith(":") for e in edges):
             return Proof("captured by a function that the module keeps", PROVED, at)
+        if edges:
+            return Proof("captured by a function that its caller has", UNKNOWN, at)
         return Proof("captured by the function that is returned", PROVED, at)
 
     def instance(self, owner: str, depth: int = 0) -> Proof:

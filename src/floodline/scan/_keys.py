@@ -41,6 +41,7 @@ REGISTRATION = re.compile(
     r"^_?(add|set|append|on)_\w*(callback|handler|listener|hook|observer|filter|middleware|plugin|"
     r"route|rule|loader|processor|extension|provider)s?$"
 )
+WARNING = re.compile("warn|deprecat")  # said once for each place, and of those there are few
 COMMAND_LINE = {"cli", "scripts", "commands", "__main__", "management"}
 CLOSED_TYPES = {"bool", "Literal", "type", "Type", "None"}
 
@@ -110,7 +111,8 @@ class Paths:
         if change.key == "append":
             return Proof("every call adds one more", PROVED, at)
         state, why = self.origin(file.module, change.function, change.key)
-        if state == PROVED and why.startswith("comes from") and FEW.search(change.key_text):
+        few = FEW.search(change.key_text) or WARNING.search(change.function)
+        if state == PROVED and why.startswith("comes from") and few:
             state = UNKNOWN
         return Proof(f"key {change.key_text or 'of the look-up'}: {why}", state, at)
 

@@ -11,6 +11,7 @@ QUIET = {
     "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "write",
     "inc", "len", "str", "repr", "format", "warn_explicit", "getLogger",
 }  # fmt: skip
+RUNNING = {"map", "filter", "sorted", "reduce", "any", "all", "sum", "min", "max", "list", "tuple"}
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -30,11 +31,19 @@ def absent(test: ast.expr) -> frozenset[str]:
     for part in _parts(test):
         if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is):
             return frozenset({"none"})
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq) and _is_empty(part):
+            return frozenset({f"none:{ast.unparse(part.left.args[0])}"})  # type: ignore[attr-defined]  # a call of len
         if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
             if isinstance(part.operand, ast.Name | ast.Attribute):
                 return frozenset({f"none:{ast.unparse(part.operand)}"})
             return frozenset({"none"})
     return frozenset()
+
+
+def _is_empty(test: ast.Compare) -> bool:
+    left, right = test.left, test.comparators[0]
+    counts = isinstance(left, ast.Call) and last_name(left.func) == "len" and len(left.args) == 1
+    return counts and isinstance(right, ast.Constant) and right.value == 0
 
 
 def _parts(test: ast.expr) -> list[ast.expr]:
@@ -146,15 +155,21 @@ def returns_inner(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
                 return True
             if not inner:
                 continue
-            called_here = {id(n.func) for n in ast.walk(statement.value) if isinstance(n, ast.Call)}
-            names = {
-                n.id
-                for n in ast.walk(statement.value)
-                if isinstance(n, ast.Name) and id(n) not in called_here
-            }
-            if names & inner:
+            if _handed_back(statement.value) & inner:
                 return True
     return False
+
+
+def _handed_back(value: ast.expr) -> set[str]:
+    """Return the names that a returned expression gives away, also wrapped: `wraps(f)(inner)`."""
+    used_here = set()
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call):
+            used_here |= {id(node.func), *map(id, node.args[1:])}
+            used_here |= {id(keyword.value) for keyword in node.keywords}
+            if last_name(node.func) in RUNNING:
+                used_here |= set(map(id, node.args))
+    return {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and id(n) not in used_here}
 
 
 def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:

@@ -164,6 +164,35 @@ def test_a_removal_in_finally_saves_the_one_on_the_straight_path(tmp_path):
 
 
 HARMLESS = {
+    "a list that an inner function fills for one call": """
+        import re
+
+        def extract(text):
+            found = []
+
+            def replace(match):
+                found.append(match)
+                return ""
+
+            return re.sub("x", replace, text), found
+
+        def sort(items):
+            seen = []
+
+            def key(item):
+                seen.append(item)
+                return item
+
+            return sorted(items, key=key), list(map(key, items))
+    """,
+    "the one thing that is made while a list is empty": """
+        zones = []
+
+        def zone(user_id):
+            if len(zones) == 0:
+                zones.append(object())
+            return zones[0]
+    """,
     "connections that come and go": """
         class Server:
             def __init__(self):
@@ -308,6 +337,27 @@ def test_nothing_is_reported_about(tmp_path, code):
 
 
 UNCERTAIN = {
+    "what a function captures that its caller has": """
+        def appender():
+            items = []
+
+            def append(message):
+                items.append(message)
+
+            return append
+
+        def handle(messages):
+            add = appender()
+            for message in messages:
+                add(message)
+    """,
+    "warnings that were said": """
+        said = set()
+
+        def warn_once(message):
+            if message not in said:
+                said.add(message)
+    """,
     "handlers that are added": """
         handlers = []
 
