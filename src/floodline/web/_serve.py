@@ -65,12 +65,15 @@ def serve(app: Starlette, host: str = "127.0.0.1", port: int | None = None) -> S
         ws="none",
     )
     server = uvicorn.Server(config)
-    thread = Thread(
-        target=server.run, kwargs={"sockets": [sock]}, name="floodline-web", daemon=True
-    )
+    thread = Thread(target=_run, args=(server, sock), name="floodline-web", daemon=True)
     thread.start()
     named = f"[{host}]" if ":" in host else host
     return Serving(f"http://{named}:{number}", host, number, app, server, thread)
+
+
+def _run(server: uvicorn.Server, sock: socket.socket) -> None:
+    with sock:  # a server that is ended while it starts leaves it open
+        server.run(sockets=[sock])
 
 
 def _listen(host: str, port: int | None) -> socket.socket:

@@ -53,6 +53,13 @@ def test_after_closing_nobody_answers_and_closing_twice_is_harmless(served):
         remote.state()
 
 
+def test_a_server_that_is_ended_while_it_starts_leaves_no_port_open():
+    serving = serve(make_app(Shown(leaking()), token=None), "127.0.0.1", 0)
+    serving.close()
+    with socket.create_server(("127.0.0.1", serving.port)):
+        pass
+
+
 def test_a_taken_port_that_was_asked_for_is_an_error():
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
