@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodline.leaks._trend import typical_slope
+from statistics import median
 
 MOST = 600
 FEWER = 150  # of one process among many
@@ -52,16 +52,17 @@ class Points:
         return self.all[-1][1] if self.all else 0.0
 
     def rate(self) -> float:
-        """Return bytes a second over the last two minutes; single steps do not move it."""
+        """Return bytes a second over the last two minutes; a moment's peak does not move it."""
         if not self.all:
             return 0.0
         newest = self.all[-1][0]
         recent = [point for point in self.all if point[0] >= newest - WINDOW]
         if len(recent) < FEWEST or newest - recent[0][0] < FEWEST:
             return 0.0
-        step = max(1, len(recent) // 60)
-        chosen = recent[::-1][::step][::-1]
-        return typical_slope([at for at, _ in chosen], [value for _, value in chosen])
+        third = len(recent) // 3
+        before, after = recent[:third], recent[-third:]
+        gain = median(value for _, value in after) - median(value for _, value in before)
+        return gain / (median(at for at, _ in after) - median(at for at, _ in before))
 
 
 def crosses_in(now: float, rate: float, line: float | None) -> float | None:

@@ -5,11 +5,11 @@ Only what takes pressure is asked: holders that a `MemoryBudget` of the program 
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from floodline import telemetry
 from floodline._time import sweeper
-from floodline.memory import MemoryBudget
 
 _floodline_engine = True  # the walk leaves this module out
 
@@ -32,10 +32,13 @@ class Relief:
         return True
 
     def _budgets(self) -> list[Any]:
+        budgets = sys.modules.get("floodline.memory._budget")
+        if budgets is None:  # a program that has none has not imported it, and need not
+            return []
         return [
             holder
             for holder in telemetry.holders()
-            if isinstance(holder, MemoryBudget) and holder.stats().action == "shed"
+            if isinstance(holder, budgets.MemoryBudget) and holder.stats().action == "shed"
         ]
 
     def _tick(self) -> None:

@@ -65,7 +65,7 @@ def test_the_rate_is_that_of_the_last_two_minutes():
     assert round(points.rate()) == 5000
 
 
-def test_one_step_is_no_rate():
+def test_one_peak_is_no_rate():
     assert filled(100, lambda n: 10**9 if n > 90 else 0).rate() == 0
 
 
