@@ -34,6 +34,7 @@ HARMLESS = {
     "dumps", "print", "deepcopy", "copy", "reversed", "id", "type", "get", "hasattr", "getattr",
     "debug", "info", "warning", "error", "append", "add", "extend", "update", "gather", "wait",
     "cast", "choice", "sample", "Lock", "next", "format", "items", "keys", "values", "dump",
+    "chain", "islice", "Counter", "groupby", "deque", "product", "zip_longest", "accumulate",
 }  # fmt: skip
 
 # these hold on to nothing and call nothing of the program: not worth an edge each
