@@ -125,7 +125,7 @@ def _at_exit(walk: Walk) -> None:
     """Count the hooks that the interpreter keeps where no walk leads."""
     slot = walk.slots.child(walk.slots.root("atexit"), "atexit", ".register")
     walk.push(atexit.register, slot)
-    walk.length[slot.index] += atexit._ncallbacks()
+    walk.lengthen(slot, atexit._ncallbacks())
 
 
 def _orphans(walk: Walk) -> None:

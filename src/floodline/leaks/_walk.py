@@ -94,6 +94,12 @@ class Walk:
     def _later(self, obj: Any, slot: Slot) -> None:
         self._queue.append((obj, slot))
 
+    def lengthen(self, slot: Slot, length: int) -> None:
+        """Add to the length of a slot what no object shows."""
+        if slot.index >= len(self.length):
+            self._widen(slot.index)
+        self.length[slot.index] += length
+
     def run(self) -> None:
         """Look into all that was pushed, nearest first."""
         queue, plans, expand = self._queue, self._plans, self._expand

@@ -155,6 +155,7 @@ def round(i):
 
 HOOKS = """
 import atexit, os, threading
+from atexit import register  # so that the function has another name, too
 
 class Lock:
     def __init__(self):
