@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     from floodline.history import Conversation
     from floodline.leaks import expect_gone, why_alive
     from floodline.memory import GCController, MemoryBudget, MemoryTracker, track_memory
-    from floodline.recorder import watch
     from floodline.sessions import AsyncSessions, Sessions, SessionScope
     from floodline.telemetry import Reason
+
+    def watch() -> None:
+        """See `floodline.recorder.watch`: an import would point upwards for those who import us."""
+
 
 __version__ = "0.1.0"
 
