@@ -42,6 +42,7 @@ class Arms:
     def __init__(self, program: Program, reach: Reach) -> None:
         self._program = program
         self._reach = reach
+        self._choosing = {edge.caller for edge in program.edges if edge.call.arm}
 
     def shared(self, change: Change, function: str, grown: Change, growing: str) -> frozenset[str]:
         """Return the functions that lead to both changes, and not by different arms of a choice."""
@@ -49,7 +50,7 @@ class Arms:
         common = removes & grows
         parted = {
             item
-            for item in common
+            for item in common & (self._choosing | {function})
             if _apart(self._ways(item, function, change, removes),
                       self._ways(item, growing, grown, grows))
         }  # fmt: skip

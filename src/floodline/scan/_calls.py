@@ -14,9 +14,11 @@ from floodline.scan._signs import (
     TIMERS,
     ages,
     closes,
+    finalizers,
     inline_client,
     labels,
     opposites_of,
+    refers,
 )
 
 APPENDS = {
@@ -80,6 +82,8 @@ class Calls:
         stored = stored_value(value)
         if isinstance(value, ast.Name):
             stored = self.scope.stored.get(value.id, stored)
+        elif stored == "other" and verb == "grow" and value is not None and refers(value, text):
+            stored = "key"
         self.changes.append(
             Change(found[0], found[1], verb, op, key, text, stored, at(node),
                    self.scope.name, marks)
@@ -170,6 +174,8 @@ class Calls:
             guarded = "guarded" if marks & {"branch", "absent", "none"} else ""
             self.marks.append(Mark("handler", dotted(function), at(node), self.scope.name, guarded))
         callee = self.callee(function)
+        if name == "finalize" and node.args and not marks & {"none", "absent", "once"}:
+            self.marks += finalizers(self.scope, node)
         if name in TIMERS:
             left = any(f == self.scope.name and kind == "return" for f, _, kind in self.risks)
             guarded = "guarded" if left or "branch" in marks else ""

@@ -109,7 +109,7 @@ def _created_by_call(node: ast.Call) -> tuple[str, str]:
         return "lookup", last_name(node.args[0]) if node.args else ""
     if name == "deque" and (len(node.args) > 1 or _given(node, "maxlen")):
         return "bounded", ""
-    return found, ""
+    return found, name if found == "weak" else ""
 
 
 def _given(node: ast.Call, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from floodline.scan._finding import HIGH, LOW, MEDIUM, Finding, make
@@ -11,10 +12,22 @@ from floodline.scan._link import Held, Program
 from floodline.scan._model import Change, FileFacts, Pair
 from floodline.scan._proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._reach import Reach
-from floodline.scan._removal import END, EVENT, LAZY, NEVER, NONE, PUBLIC, RUNS, Removal, Removals
+from floodline.scan._removal import (
+    END,
+    EVENT,
+    LAZY,
+    NEVER,
+    NONE,
+    PUBLIC,
+    RUNS,
+    Removal,
+    Removals,
+    Way,
+)
 
 Grown = tuple[FileFacts, Change, Proof, Proof]
 STATES = [PROVED, ASSUMED, UNKNOWN, REFUTED]
+BOUNDS = {"cap", "ttl"}
 BY_VALUE = {"task": "FLD401", "future": "FLD402", "lock": "FLD106", "weakref": "FLD111"}
 
 
@@ -27,6 +40,10 @@ class Judge:
         self.holders = Holders(program, self.reach, library=library)
         self.paths = Paths(program, self.reach)
         self.removals = Removals(program, self.reach, library=library)
+        self._families: dict[str, list[Held]] = defaultdict(list)
+        for held in program.held.values():
+            if held.made[0].ref[:2] == "s:":
+                self._families[held.key.rpartition(".")[0]].append(held)
 
     def findings(self) -> Iterator[Finding]:
         """Yield what was found, in no order."""
@@ -75,10 +92,37 @@ class Judge:
             if confidence:
                 rule = self._rule(held, change, removal, kinds)
                 proofs = (*proofs[:3], _told(held, rule, removal.proof))
+                beside = self._beside(held, file, change) if rule == "FLD101" else None
+                if beside:
+                    told = f"{removal.proof.claim}, and what stands beside it is bounded"
+                    rule, proofs = (
+                        "FLD205",
+                        (*proofs[:3], Proof(told, removal.proof.state, beside.at)),
+                    )
                 return make(
                     self._program, held, rule, file, change.at, confidence, proofs,
                     [(f.path, c.at.line) for f, c in growing], removal.ways,
+                    risk_line=beside.line if beside else 0,
                 )  # fmt: skip
+        return None
+
+    def _beside(self, held: Held, file: FileFacts, change: Change) -> Way | None:
+        """Return what bounds another container of the owner that grows in the same function."""
+        owner, function = held.key.rpartition(".")[0], (file, change.function)
+        if not owner or change.key_text == "" or change.depth:
+            return None
+        for other in self._families[owner]:
+            growing = [
+                (f, c)
+                for f, c in other.changes
+                if c.verb == "grow" and not c.depth and (f, c.function) == function
+                and c.key_text == change.key_text
+            ]  # fmt: skip
+            if growing and other is not held:
+                ways = self.removals.judge(other, 0, growing).ways
+                found = next((way for way in ways if way.when == RUNS and way.how in BOUNDS), None)
+                if found:
+                    return found
         return None
 
     def _rule(self, held: Held, change: Change, removal: Removal, kinds: set[str]) -> str:

@@ -28,7 +28,7 @@ class Container(NamedTuple):
     kind: str  # map, list, set, lookup (a map that inserts on reading), stack, bounded, weak
     at: At
     function: str  # "" is the module, "Class:" the body of a class
-    fills: str  # what a map that inserts on reading fills in
+    fills: str  # what a map that inserts on reading fills in; the class of a weak one
 
 
 class Change(NamedTuple):

@@ -123,6 +123,23 @@ def _sized(node: ast.Call) -> bool:
     return any(not (isinstance(size, ast.Constant) and not size.value) for size in sizes)
 
 
+def refers(value: ast.expr, key: str) -> bool:
+    """Whether a value is made of its key: `map[x] = Wrapper(x)`, `map[x] = x.method`."""
+    if isinstance(value, ast.Attribute):
+        return isinstance(value.value, ast.Name) and value.value.id == key
+    if not isinstance(value, ast.Call):
+        return False
+    given = [*value.args, *(keyword.value for keyword in value.keywords)]
+    return any(isinstance(item, ast.Name) and item.id == key for item in given)
+
+
+def finalizers(scope: Scope, node: ast.Call) -> Iterator[Mark]:
+    """A finalizer for something that was there before the call."""
+    found = scope.reference(node.args[0])
+    if found and not found[1] and found[0][:2] in ("s:", "g:"):
+        yield Mark("finalize", found[0], at(node), scope.name, dotted(node.func))
+
+
 def labels(scope: Scope, node: ast.Call, name: str) -> Iterator[Mark]:
     """Values that become labels of a metric: each new one makes a series that stays."""
     given: list[ast.expr] = []

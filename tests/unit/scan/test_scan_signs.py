@@ -590,3 +590,166 @@ def test_preview_rules_say_so_on_their_page():
     for rule in RULES.values():
         text = (pages / f"{rule.code}-{rule.name}.md").read_text(encoding="utf-8")
         assert ("--preview" in text) is rule.preview
+
+
+def test_an_access_order_beside_a_capped_map_is_named_with_the_line_of_the_cap(tmp_path):
+    [finding] = found(
+        tmp_path,
+        app="""
+        class Cache:
+            def __init__(self):
+                self._items = {}
+                self._access_order = []
+
+            def put(self, key, value):
+                if len(self._items) >= 100:
+                    self._items.pop(next(iter(self._items)))
+                self._items[key] = value
+                self._access_order.append(key)
+
+        cache = Cache()
+        """,
+    )
+    assert (finding.rule, finding.confidence) == ("FLD205", "high")
+    assert finding.symbol == "app.Cache._access_order"
+    assert "keeps what line 9 drops beside it" in finding.message
+
+
+def test_a_list_beside_a_map_without_a_bound_is_another_matter(tmp_path):
+    code = """
+    class Log:
+        def __init__(self):
+            self._seen = {}
+            self._lines = []
+
+        def note(self, key, value):
+            self._seen[key] = value
+            self._lines.append(key)
+
+    log = Log()
+    """
+    assert {f.rule for f in found(tmp_path, app=code)} == {"FLD101"}
+
+
+WEAK = {
+    "a value that is made of its key": """
+        from weakref import WeakKeyDictionary
+
+        wrappers = WeakKeyDictionary()
+
+        def wrap(thing):
+            wrappers[thing] = Wrapper(thing)
+    """,
+    "a method of the key": """
+        import weakref
+
+        callbacks = weakref.WeakKeyDictionary()
+
+        def handle(thing):
+            callbacks[thing] = thing.close
+    """,
+    "a finalizer for each use of an instance": """
+        import weakref
+
+        class Pool:
+            def acquire(self, connection):
+                weakref.finalize(self, connection.close)
+                return connection
+
+        pool = Pool()
+    """,
+    "a finalizer for each use of a global": """
+        from weakref import finalize
+
+        class Registry: ...
+
+        registry = Registry()
+
+        def handle(connection):
+            finalize(registry, connection.close)
+    """,
+}
+
+
+@pytest.mark.parametrize("case", WEAK)
+def test_a_weak_reference_that_does_not_let_go(case, tmp_path):
+    assert [f.rule for f in found(tmp_path, app=WEAK[case])] == ["FLD111"]
+
+
+LETS_GO = {
+    "a value that has nothing to do with its key": """
+        from weakref import WeakKeyDictionary
+
+        sizes = WeakKeyDictionary()
+
+        def handle(thing):
+            sizes[thing] = measure(1)
+    """,
+    "an entry that is removed": """
+        from weakref import WeakKeyDictionary
+
+        wrappers = WeakKeyDictionary()
+
+        def handle(thing):
+            wrappers[thing] = Wrapper(thing)
+            del wrappers[thing]
+    """,
+    "an entry that is made at start-up": """
+        from weakref import WeakKeyDictionary
+
+        wrappers = WeakKeyDictionary()
+
+        def setup(thing):
+            wrappers[thing] = Wrapper(thing)
+    """,
+    "a finalizer for each new object": """
+        import weakref
+
+        class Connection:
+            def __init__(self, handle):
+                weakref.finalize(self, handle.close)
+
+        def handle(handle):
+            connection = Connection(handle)
+            weakref.finalize(connection, print)
+    """,
+    "a finalizer that is made once": """
+        import weakref
+
+        class Pool:
+            def __init__(self):
+                self._finalizer = None
+
+            def acquire(self, connection):
+                if self._finalizer is None:
+                    self._finalizer = weakref.finalize(self, connection.close)
+
+        pool = Pool()
+    """,
+    "a finalizer of something else": """
+        from elsewhere import finalize
+
+        class Report:
+            def write(self, text):
+                finalize(self, text)
+                self.job.finalize(self, text)
+
+        report = Report()
+    """,
+    "a finalizer of an instance that passes": """
+        import weakref
+
+        class Request:
+            def track(self, file):
+                weakref.finalize(self, file.close)
+
+        def handle(file):
+            request = Request()
+            request.track(file)
+    """,
+}
+
+
+@pytest.mark.parametrize("case", LETS_GO)
+def test_a_weak_reference_that_lets_go(case, tmp_path):
+    assert found(tmp_path, app=LETS_GO[case]) == []
