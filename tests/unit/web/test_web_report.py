@@ -213,6 +213,16 @@ def test_a_finding_is_known_by_its_name_or_by_the_line_that_feeds(suspect, tmp_p
     assert found["rule"] == "FLD101"
 
 
+def test_of_two_findings_with_like_names_the_one_of_the_module_is_taken(tmp_path):
+    for name in ("another", "service"):
+        (tmp_path / f"{name}.py").write_text(APP, encoding="utf-8")
+    state = leaking()
+    owner = {"owner": "service.PlanService._sessions", "file": None, "line": None}
+    state["suspects"] = [{**SUSPECT, **owner}]
+    found = json.loads(render_report(state, "json", tmp_path))["suspects"][0]["finding"]
+    assert found["path"].endswith("service.py")
+
+
 @pytest.mark.parametrize("line", [8, 4000])
 def test_a_line_that_cannot_be_read_is_left_out(line, tmp_path):
     (tmp_path / "service.py").write_bytes(b"\xff\xfe broken" if line == 8 else b"x = 1\n")
@@ -341,6 +351,7 @@ def test_markup_is_kept_and_text_is_escaped():
     assert tag("p", Markup("<b>"), "<i>", None, ["x"], class_="a", id=None) == (
         '<p class="a"><b>&lt;i&gt;x</p>'
     )
+    assert tag("p", title='a"><b') == '<p title="a&quot;&gt;&lt;b"></p>'
     assert tag("meta", charset="utf-8") == '<meta charset="utf-8">'
 
 
