@@ -232,6 +232,10 @@ class Calls:
         value = node.args[-1] if node.args else None
         if any(mark[:5] == "none:" and mark[5:] == ast.unparse(function.value) for mark in marks):
             marks = marks | {"once"}  # only while it is empty
+        if name == "append" and "absent" in marks:
+            # what is asked for first is there once: the list is a set of such things
+            self.change("grow", found, name, node, self.scope.origin(first), text, value, marks)
+            return
         if name in APPENDS:
             self.change("grow", found, name, node, "append", text, value, marks)
             return

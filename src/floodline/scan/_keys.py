@@ -7,7 +7,7 @@ import re
 from floodline.scan._link import Edge, Held, Program
 from floodline.scan._model import Change, FileFacts
 from floodline.scan._proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
-from floodline.scan._reach import REPEATS, STARTS, Reach
+from floodline.scan._reach import LOOPS, REPEATS, STARTS, Reach
 
 DEEP = 4
 MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
@@ -42,6 +42,11 @@ REGISTRATION = re.compile(
     r"route|rule|loader|processor|extension|provider)s?$"
 )
 WARNING = re.compile("warn|deprecat")  # said once for each place, and of those there are few
+# verbs for what is done a few times in the life of a program
+SELDOM_DONE = re.compile(
+    r"^_*(start|initiali[sz]e|init|setup|set_up|opt|configure|prepare|build|load|launch|define|"
+    r"declare|install|enable|include|import|compile|bootstrap|static|migrate|upgrade|use)(_|$)"
+)
 COMMAND_LINE = {"cli", "scripts", "commands", "__main__", "management"}
 CLOSED_TYPES = {"bool", "Literal", "type", "Type", "None"}
 
@@ -72,6 +77,8 @@ class Paths:
             return Proof("grows with each new instance, if there are many", ASSUMED, at)
         if often == REPEATS and self._registers(function, name, change):
             return Proof(f"{name}() registers something; how often is not known", UNKNOWN, at)
+        if often == REPEATS and change.key == "append" and self._is_seldom(function, name):
+            return Proof(f"grows each time {name}() runs, which may be seldom", UNKNOWN, at)
         if often == REPEATS and COMMAND_LINE & set(file.module.split(".")):
             return Proof(f"{name}() belongs to a command line, which runs once", UNKNOWN, at)
         if often == REPEATS and function in self._reach.assumed:
@@ -83,6 +90,14 @@ class Paths:
         if self._reach.is_definition(function):
             return Proof(f"{name}() runs where things are defined", REFUTED, at)
         return Proof(f"grows in {name}(); how often that runs is not known", UNKNOWN, at)
+
+    def _is_seldom(self, function: str, name: str) -> bool:
+        """Whether by its name it runs a few times, and nobody is seen to run it in a loop."""
+        callers = self._program.callers
+        return bool(SELDOM_DONE.match(name)) and not any(
+            self._reach.is_passed(item) or any(e.repeats in LOOPS for e in callers.get(item, ()))
+            for item in self._reach.ancestors(function)
+        )
 
     def _registers(self, function: str, name: str, change: Change) -> bool:
         """Whether what is added is a function to be called later: a handler, a hook, a route."""

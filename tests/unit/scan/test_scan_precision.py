@@ -337,6 +337,25 @@ def test_nothing_is_reported_about(tmp_path, code):
 
 
 UNCERTAIN = {
+    "what is started": """
+        tunnels = []
+
+        def start_tunnel(url):
+            tunnels.append(url)
+    """,
+    "a list of names that has each once": """
+        class Printer:
+            def __init__(self):
+                self.broken = []
+
+            def data(self, hooks):
+                for name in hooks:
+                    if name in self.broken:
+                        continue
+                    self.broken.append(name)
+
+        printer = Printer()
+    """,
     "what a function captures that its caller has": """
         def appender():
             items = []
