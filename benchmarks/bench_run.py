@@ -140,7 +140,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--pairs", type=int)
     options = parser.parse_args()
-    pairs, requests = (10, 60) if options.quick else (60, 300)
+    pairs, requests = (10, 60) if options.quick else (60, 150)
     pairs = options.pairs or pairs
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as (plain, *others):
         for server in (plain, *others):
