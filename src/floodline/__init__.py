@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from floodline._lazy import lazy_names
 
 if TYPE_CHECKING:
     from floodline.bounded import Batch, BoundedLog, BoundedMap
@@ -56,19 +58,7 @@ _HOMES = {
     "why_alive": "leaks",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for, so that `import floodline` stays light."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"floodline.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
+__getattr__, __dir__ = lazy_names(globals(), _HOMES)
 
 if os.environ.get("FLOODLINE_PROBE") == "dormant":
     import_module("floodline.recorder").watch()

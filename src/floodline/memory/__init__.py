@@ -6,8 +6,9 @@ neither budgets nor trackers.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from floodline._lazy import lazy_names
 
 if TYPE_CHECKING:
     from floodline.memory._budget import BudgetEvent, BudgetStats, Check, MemoryBudget
@@ -66,7 +67,7 @@ _HOMES = {
     "StageRun": "_span",
     "StageStats": "_tally",
     "TrackerStats": "_tracker",
-    "cgroup": "_cgroup",
+    "cgroup": "_cgroup:binding",
     "default_tracker": "_track",
     "measure": "_probes",
     "rss": "_probes",
@@ -74,16 +75,4 @@ _HOMES = {
     "trim_malloc": "_trim",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = import_module(f"floodline.memory.{_HOMES[name]}")
-    value = getattr(home, "binding" if name == "cgroup" else name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(globals(), _HOMES)

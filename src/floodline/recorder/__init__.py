@@ -5,8 +5,9 @@ The probe is imported by every watched process, so nothing is imported here befo
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from floodline._lazy import lazy_names
 
 if TYPE_CHECKING:
     from floodline.recorder._dormant import watch
@@ -22,8 +23,4 @@ _HOMES = {
     "watch": "_dormant",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"floodline.recorder.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy_names(globals(), _HOMES)

@@ -5,8 +5,9 @@ The server needs the extra `web`; the report and `top` do not, so names are impo
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from floodline._lazy import lazy_names
 
 if TYPE_CHECKING:
     from floodline.web._app import make_app
@@ -39,15 +40,4 @@ _HOMES = {
     "write_report": "_report",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for; a missing server says how to install it."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"floodline.web.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(globals(), _HOMES)
