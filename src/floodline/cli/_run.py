@@ -9,7 +9,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -85,6 +85,8 @@ def command(
     """
     bytes_of_line = None if line is None else parse_size(line, "--line")
     words = program_words(find_interpreter(python), list(program), module=module)
+    if report is not None and not report.resolve().parent.is_dir():
+        raise ConfigError(f"--report {report}: there is no folder {report.parent}; make it first")
     name = " ".join(["-m", *program] if module else [Path(program[0]).name, *program[1:]])[:200]
     mask = hold_signals()
     try:
@@ -177,15 +179,25 @@ def _watch(recorder: Recorder, child: Program) -> None:
 def _finish(recorder: Recorder, report: Path | None) -> None:
     state = recorder.state()
     own = state["recorder"]
-    click.echo(answer.text(state), err=True)
+    with suppress(OSError):
+        click.echo(answer.text(state), err=True)
     if report is not None:
-        from floodline.web import write_report
-
-        write_report(state, report)
-        _say(f"report in {report}")
+        _write_report(state, report)
     file = own["file"] or "no file"
     _say(f"recorded to {file}; the recorder took {format_size(own['rss'])}")
 
 
+def _write_report(state: dict[str, Any], report: Path) -> None:
+    from floodline.web import write_report
+
+    try:
+        write_report(state, report)
+    except ConfigError as error:  # the status of the program is worth more than our trouble
+        _say(f"no report: {error}; write it from the recording with floodline report")
+    else:
+        _say(f"report in {report}")
+
+
 def _say(words: str) -> None:
-    click.echo(f"floodline: {words}", err=True)
+    with suppress(OSError):  # nobody reads our stderr any more
+        click.echo(f"floodline: {words}", err=True)

@@ -52,6 +52,8 @@ def wake(
         file = socket_of(pid, candidate)
         if file.exists() and _ask(file, {"where": where, "seconds": seconds}):
             return
+    if ":" in (environment_of(pid) or {}).get(arming.VARIABLE, ""):
+        raise ConfigError(f"process {pid} is watched by floodline run already; see floodline top")
     if remote_exec is None:
         raise ConfigError(f"process {pid} has no sleeping probe that we may wake: {ADVICE}")
     site = str(Path(arming.__file__).parent)

@@ -119,7 +119,7 @@ class Intake:
                     return False
                 caller.pid = int(message["pid"])
             self._listener.heard(caller.pid, message)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except Exception:  # whatever a stranger, or a probe of another version, may send
             return False
         return True
 

@@ -14,6 +14,9 @@ from floodline.errors import ConfigError
 from floodline.recorder._recorder import SITE
 
 VARIABLE = "FLOODLINE_PROBE"
+FROM_KEYS = frozenset(
+    getattr(signal, name, 0) for name in ("SIGINT", "SIGQUIT", "SIGWINCH", "SIGTTIN", "SIGTTOU")
+)
 FROM_KERNEL = 1  # si_code: at and above it, not sent by a process; the terminal sends so
 # what a service manager, a container or a person may send; the others act on us alone
 PASSED_ON = frozenset(
@@ -54,6 +57,8 @@ def program_words(python: str, words: list[str], *, module: bool) -> list[str]:
 
 def hold_signals() -> set[int]:
     """Block what will be passed on, before any thread exists; return the mask of before."""
+    if not hasattr(signal, "pthread_sigmask"):
+        raise ConfigError(f"floodline run works on Linux and macOS, not on {sys.platform} yet")
     return set(signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON))
 
 
@@ -101,15 +106,27 @@ class Program:
 
     def _pass_on(self) -> None:
         while not self._ended.is_set():
-            self.pass_on(signal.sigwaitinfo(PASSED_ON))
+            self.pass_on(*next_signal())
 
-    def pass_on(self, info: signal.struct_siginfo) -> bool:
+    def pass_on(self, number: int, from_terminal: bool) -> bool:
         """Send a signal on, unless the terminal has sent it to the program as well."""
-        if info.si_code >= FROM_KERNEL or self._ended.is_set():
+        if from_terminal or self._ended.is_set():
             return False
-        self._asked.add(info.si_signo)
-        os.kill(self.pid, info.si_signo)
+        self._asked.add(number)
+        os.kill(self.pid, number)
         return True
+
+
+def next_signal() -> tuple[int, bool]:
+    """Wait for a signal; return it, and whether the terminal has sent it.
+
+    Where the system does not tell who did (macOS), those that a terminal can send count as its own.
+    """
+    if hasattr(signal, "sigwaitinfo"):
+        info = signal.sigwaitinfo(PASSED_ON)
+        return info.si_signo, info.si_code >= FROM_KERNEL
+    number = signal.sigwait(PASSED_ON)
+    return number, number in FROM_KEYS
 
 
 def end_as(code: int, *, kill: Callable[[int, int], object] = os.kill) -> int:

@@ -22,6 +22,7 @@ from floodline.recorder._merge import merge_suspects, merge_verdicts
 from floodline.recorder._points import Points, crosses_in
 from floodline.recorder._recording import Writer
 from floodline.recorder._replay import boot_id
+from floodline.telemetry import describe
 
 SITE = str(Path(__file__).parent / "_site")
 LOOK_EVERY = 1.0  # seconds between two looks for child processes
@@ -131,13 +132,17 @@ class Recorder:
     # ---- ticking
 
     def tick(self, *, closed: bool = False) -> None:
-        """Look, write, and wake those who wait for news."""
+        """Look, write, and wake those who wait for news; what fails is told, and tried again."""
         with self._changed:
             now = self._clock()
-            self._look(now)
-            self._draw_line(now)
+            try:
+                self._look(now)
+                self._draw_line(now)
+                self._state = self._snapshot(closed=closed)
+            except Exception as error:  # the program must not suffer from what we cannot read
+                self._fail(f"a tick failed: {describe(error)}")
+                self._state = {**self._state, "closed": closed, "errors": list(self._errors)}
             self._ticks += 1
-            self._state = self._snapshot(closed=closed)
             self._write()
             self.version += 1
             self._changed.notify_all()
@@ -197,10 +202,12 @@ class Recorder:
             for points in series:
                 points.rewrite()
             self._journal.rewrite()
-            why = f"{self._writer.file} could not be written: {error}"
-            self._journal.add(self._clock(), None, "recording_error", why)
-            if why not in self._errors:
-                self._errors = [*self._errors[-9:], why]
+            self._fail(f"{self._writer.file} could not be written: {error}")
+
+    def _fail(self, why: str) -> None:
+        self._journal.add(self._clock(), None, "recording_error", why)
+        if why not in self._errors:
+            self._errors = [*self._errors[-9:], why]
 
     # ---- the snapshot
 

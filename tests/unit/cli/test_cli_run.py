@@ -110,6 +110,28 @@ def test_a_report_is_written_at_the_end(app, tmp_path, capfd):
     assert "<html" in page.read_text(encoding="utf-8")
 
 
+def test_a_report_that_cannot_be_written_costs_no_status(app, tmp_path, capfd):
+    assert main(["run", f"--report={tmp_path / 'no' / 'r.html'}", app("")]) == 2
+    assert "make it first" in capfd.readouterr().err
+    (tmp_path / "r.html").mkdir()
+    record = tmp_path / "a.rec"
+    _run._write_report(_state(record, app), tmp_path / "r.html")
+    assert "no report" in capfd.readouterr().err
+
+
+def _state(record, app):
+    assert main(["run", "--no-dashboard", f"--record={record}", app("")]) == 0
+    return read_recording(record).state()
+
+
+def test_nobody_need_read_what_we_say(app, monkeypatch):
+    def broken(*words, **options):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(_run.click, "echo", broken)
+    assert main(["run", "--no-dashboard", app("raise SystemExit(4)")]) == 4
+
+
 def test_the_line_is_told_when_it_is_crossed(app, capfd):
     code = "import time; time.sleep(.5)"
     assert main(["run", "--no-dashboard", "--line=1 MiB", app(code)]) == 0

@@ -160,6 +160,12 @@ def test_without_a_probe_the_error_says_why_and_what_to_set(folder):
         wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
 
 
+def test_a_process_under_run_is_watched_already(folder, monkeypatch):
+    monkeypatch.setattr(_attach, "environment_of", lambda pid: {"FLOODLINE_PROBE": WHERE})
+    with pytest.raises(ConfigError, match="watched by floodline run already"):
+        wake(os.getpid(), WHERE, 5.0, folder=folder)
+
+
 def test_a_socket_that_a_killed_process_left_is_no_probe(folder):
     with socket.socket(socket.AF_UNIX) as line:
         line.bind(str(socket_of(os.getpid(), folder)))

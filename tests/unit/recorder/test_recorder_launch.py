@@ -16,6 +16,7 @@ from floodline.recorder._launch import (
     end_as,
     find_interpreter,
     hold_signals,
+    next_signal,
     program_words,
     watched_environment,
 )
@@ -95,13 +96,32 @@ def test_a_signal_of_a_process_is_passed_on_and_one_of_the_terminal_is_not(start
     program = start("import time; time.sleep(600)")
     kill = os.kill
     monkeypatch.setattr(_launch.os, "kill", lambda *call: (sent.append(call), kill(*call)))
-    from_terminal = SimpleNamespace(si_signo=signal.SIGINT, si_code=128)
-    assert program.pass_on(from_terminal) is False
-    assert program.pass_on(SimpleNamespace(si_signo=signal.SIGTERM, si_code=0)) is True
+    assert program.pass_on(signal.SIGINT, True) is False
+    assert program.pass_on(signal.SIGTERM, False) is True
     assert program.wait(PATIENCE)
     assert sent == [(program.pid, signal.SIGTERM)]
     assert (program.code, program.asked) == (-signal.SIGTERM, True)
-    assert program.pass_on(SimpleNamespace(si_signo=signal.SIGTERM, si_code=0)) is False
+    assert program.pass_on(signal.SIGTERM, False) is False
+
+
+@pytest.mark.parametrize(("code", "terminal"), [(128, True), (0, False), (-6, False)])
+def test_the_system_tells_who_has_sent_a_signal(monkeypatch, code, terminal):
+    info = SimpleNamespace(si_signo=signal.SIGINT, si_code=code)
+    monkeypatch.setattr(signal, "sigwaitinfo", lambda signals: info, raising=False)
+    assert next_signal() == (signal.SIGINT, terminal)
+
+
+@pytest.mark.parametrize(("number", "terminal"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+def test_where_it_does_not_tell_keys_are_of_the_terminal(monkeypatch, number, terminal):
+    monkeypatch.delattr(signal, "sigwaitinfo", raising=False)
+    monkeypatch.setattr(signal, "sigwait", lambda signals: number)
+    assert next_signal() == (number, terminal)
+
+
+def test_a_system_without_such_signals_is_told(monkeypatch):
+    monkeypatch.delattr(signal, "pthread_sigmask")
+    with pytest.raises(ConfigError, match="Linux and macOS"):
+        hold_signals()
 
 
 def test_as_process_1_everybody_is_reaped(monkeypatch):

@@ -243,6 +243,20 @@ def test_children_without_a_probe_are_found_and_told(recorder, clock):
         program.communicate(b"\n")
 
 
+def test_what_cannot_be_merged_stops_neither_the_recorder_nor_the_program(recorder):
+    recorder.program(os.getpid())
+    broken = sample(answer=answer("growing", suspects=[{"owner": "x", "verdict": "bounded"}]))
+    recorder.heard(os.getpid(), broken)
+    recorder.tick()
+    recorder.tick()
+    state = recorder.state()
+    assert len(state["errors"]) == 1
+    assert "KeyError" in state["errors"][0]
+    recorder.heard(os.getpid(), sample())
+    recorder.tick()
+    assert process(recorder.state(), os.getpid())["threads"] == 2
+
+
 def test_closing_twice_is_harmless(recorder):
     recorder.close()
     version = recorder.version
