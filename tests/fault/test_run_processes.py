@@ -94,13 +94,15 @@ def test_input_arguments_and_status_pass_through_in_an_environment_without_flood
     venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
     source = (
         "import importlib.util, sys\n"
-        "print(importlib.util.find_spec('floodline'), sys.argv[1:], flush=True)\n"
+        "hidden = importlib.util.find_spec('floodline') is None\n"
+        "print(hidden, sys.argv[1:], flush=True)\n"
         "print(input(), flush=True)\n"
         "sys.exit(7)\n"
     )
     python = tmp_path / "venv" / "bin" / "python"
     run = start(source, f"--python={python}", arguments=("--port", "1"))
-    assert run.stdout.readline() == "None ['--port', '1']\n"
+    given = "PYTHONPATH" in PLAIN  # then the tests themselves have floodline from there
+    assert run.stdout.readline() == f"{not given} ['--port', '1']\n"
     state = state_when(run, watched)
     out, errors = run.communicate("hello\n", timeout=PATIENCE)
     assert out == "hello\n"
