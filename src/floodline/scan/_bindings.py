@@ -26,6 +26,17 @@ class Bindings(Calls):
         self.expression(node.value, marks, kept=self._kept(node.targets[0]))
         for target in node.targets:
             self.bind(target, node.value, marks)
+        if len(node.targets) > 1 and stored_value(node.value) == "waiter":
+            self._bind_waiter(node.targets)
+
+    def _bind_waiter(self, targets: list[ast.expr]) -> None:
+        """`future = self._waiting[key] = loop.create_future()`."""
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        for target in targets:
+            if isinstance(target, ast.Subscript) and names:
+                found = self.scope.reference(target.value)
+                if found and not found[1] and found[0][:2] != "l:":
+                    self.scope.waiters.update(dict.fromkeys(names, found[0]))
 
     def annotated(self, node: ast.AnnAssign, marks: frozenset[str]) -> None:
         if node.value is None:
@@ -156,6 +167,8 @@ class Bindings(Calls):
             return
         if isinstance(value, ast.Name) and found[0][:2] != "l:":
             self.keep_local(value.id, f"i:{found[0]}")
+            if not found[1] and self.scope.stored.get(value.id) == "waiter":
+                self.scope.waiters[value.id] = found[0]
         if isinstance(value, ast.Call) and not found[1]:
             self.marks += keeps(self.scope, found[0], target, value)
         origin = self.scope.origin(target.slice)

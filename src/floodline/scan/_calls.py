@@ -9,10 +9,13 @@ from floodline.scan._model import Alias, Call, Change, Container, Function, Mark
 from floodline.scan._scope import Found, Scope
 from floodline.scan._shape import QUIET
 from floodline.scan._signs import (
+    BLOCKS,
     CLOSES,
     METERS,
     TIMERS,
     ages,
+    awaits,
+    blocks,
     closes,
     finalizers,
     inline_client,
@@ -122,6 +125,8 @@ class Calls:
             elif kind in _PAUSES:
                 risk = "await" if kind is ast.Await else "yield"
                 self.risks.append((self.scope.name, here.lineno, risk))  # type: ignore[attr-defined]  # kind says so
+                if self.scope.waiters and kind is ast.Await:
+                    self.marks += awaits(self.scope, here)  # type: ignore[arg-type]  # kind says so
             elif kind is ast.Compare:
                 self.marks += ages(self.scope, here)  # type: ignore[arg-type]  # kind says so
                 goes = "local"
@@ -208,6 +213,8 @@ class Calls:
             self.marks += closes(self.scope, function)
         elif name == "labels" or (name in METERS and len(node.args) + len(node.keywords) > 1):
             self.marks += labels(self.scope, node, name)
+        if self.scope.waiters and name in BLOCKS:
+            self.marks += blocks(self.scope, node, function)
         if type(function.value) is ast.Call:
             self.marks += inline_client(self.scope, function)
 

@@ -202,13 +202,15 @@ def _cancels(above: ast.AST, node: ast.expr) -> bool:
 
 def remove_in_finally(source: Source, finding: Finding) -> list[Edit]:
     """What stands between adding and removing goes into `try`, the removal into `finally`."""
-    line = int(finding.shrinks[0].rpartition(":")[2])
+    path, _, line = finding.shrinks[0].rpartition(":")
     block, start = source.statement(finding.line)
-    other, end = source.statement(line)
+    other, end = source.statement(int(line)) if path == finding.path else ([], 0)
     if other is not block or end <= start + 1:
         raise Refused("the removal is not in the same block")
     added, between, removed = block[start], block[start + 1 : end], block[end]
     held, key = _removed(removed)
+    if _added(added) != (held, ast.unparse(key)):
+        raise Refused("what is removed is not what was added")
     _leaves_alone(between, held, key)
     if not _is_quiet(removed) and _removals(source.tree, held) > 1:
         raise Refused("something else may have removed it: pop(key, None) or discard() would do")
@@ -238,6 +240,18 @@ def _removed(statement: ast.stmt) -> tuple[str, ast.expr]:
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
         return ast.unparse(call.func.value), call.args[0]
     raise Refused("the result of the removal is used")
+
+
+def _added(statement: ast.stmt) -> tuple[str, str]:
+    """Return the container and the key of what a statement adds."""
+    if isinstance(statement, ast.Assign):
+        target: ast.expr = statement.targets[-1]
+        if isinstance(target, ast.Subscript):
+            return ast.unparse(target.value), ast.unparse(target.slice)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
+        return ast.unparse(call.func.value), ast.unparse(call.args[0])
+    return "", ""
 
 
 def _is_quiet(statement: ast.stmt) -> bool:

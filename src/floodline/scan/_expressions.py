@@ -26,6 +26,7 @@ THROUGH = {
 }  # fmt: skip
 OPENNESS = ["fresh", "param", "attr", "call", "loop", "self", "global", "unknown", "enum", "type"]
 LOCKS = {"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition", "Event"}
+ANSWERS = {"create_future", "Future", "Queue", "SimpleQueue"}
 TASKS = {"create_task", "ensure_future", "run_coroutine_threadsafe", "start_soon", "Task"}
 
 
@@ -136,6 +137,8 @@ def stored_value(node: ast.expr | None) -> str:
             return "lock"
         if name == "submit":
             return "future"
+        if name in ANSWERS:
+            return "waiter"
         if name == "ref":
             return "weakref"
     return "other"

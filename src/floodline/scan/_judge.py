@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -28,6 +29,7 @@ from floodline.scan._removal import (
 Grown = tuple[FileFacts, Change, Proof, Proof]
 STATES = [PROVED, ASSUMED, UNKNOWN, REFUTED]
 BOUNDS = {"cap", "ttl"}
+GUESTS = re.compile(r"(session|user|chat|conversation|request|message|run|job|customer)(_id)?\b")
 BY_VALUE = {"task": "FLD401", "future": "FLD402", "lock": "FLD106", "weakref": "FLD111"}
 
 
@@ -75,6 +77,8 @@ class Judge:
                 continue
             if change.depth and kinds == {"set"}:
                 continue
+            if kinds == {"list"} and change.op == "[]=" and not change.depth:
+                continue  # an item of a list is replaced
             path, key = self.paths.path(held, file, change), self.paths.key(file, change)
             found.append((file, change, path, key))
         found.sort(key=lambda g: (_worst(g[2], g[3]), g[1].verb == "lookup", g[1].depth))
@@ -91,6 +95,8 @@ class Judge:
             confidence = confidence_of(proofs, removal)
             if confidence:
                 rule = self._rule(held, change, removal, kinds)
+                if confidence == HIGH and _is_emptied(rule, removal, key):
+                    confidence = MEDIUM
                 proofs = (*proofs[:3], _told(held, rule, removal.proof))
                 beside = self._beside(held, file, change) if rule == "FLD101" else None
                 if beside:
@@ -231,6 +237,13 @@ class Judge:
         if any(limit.acts for _, limit in held.limits):
             return False
         return self.removals.elsewhere(held, pair.depth, pair.function) not in (RUNS, PUBLIC)
+
+
+def _is_emptied(rule: str, removal: Removal, key: Proof) -> bool:
+    """Whether it is emptied now and then; sessions and users come without an end all the same."""
+    if "start-up" in removal.proof.claim:
+        return True
+    return rule == "FLD102" and not GUESTS.search(key.claim)
 
 
 def _told(held: Held, rule: str, proof: Proof) -> Proof:

@@ -29,6 +29,12 @@ MANY = re.compile(
     r"cookie|thread|chat|conversation|room|member|customer|order|ticket|invoice|jid|line|word)$"
 )
 # what a call returns is named after the call: only what must be one of many counts there
+# ids of what somebody sets up: a program meets a few of them
+FEW_IDS = re.compile(
+    r"(^|_|\.)(server|client|app|application|function|func|channel|group|workspace|model|plugin|node|"
+    r"worker|project|tenant|org|team|account|component|agent|tool|provider|device|shard|widget|"
+    r"instance|process|thread|backend|engine|queue|topic|bucket|pool|cluster)(_|\.)?ids?(_str)?$"
+)
 MANY_MADE = re.compile(
     r"(^|_)(id|ids|uid|uuid|guid|token|sid|session|user|username|email|time|now)$"
 )
@@ -126,7 +132,11 @@ class Paths:
         if change.key == "append":
             return Proof("every call adds one more", PROVED, at)
         state, why = self.origin(file.module, change.function, change.key)
-        few = FEW.search(change.key_text) or WARNING.search(change.function)
+        few = (
+            FEW.search(change.key_text)
+            or FEW_IDS.search(change.key_text)
+            or WARNING.search(change.function)
+        )
         if state == PROVED and why.startswith("comes from") and few:
             state = UNKNOWN
         return Proof(f"key {change.key_text or 'of the look-up'}: {why}", state, at)
@@ -136,6 +146,8 @@ class Paths:
         kind, _, detail = origin.partition(":")
         if kind in ("const", "type"):
             return REFUTED, "a constant" if kind == "const" else "a type"
+        if kind == "fresh" and detail in ("id()", "hash()"):
+            return UNKNOWN, f"as many as there are things ({detail})"
         if kind == "fresh":
             return PROVED, f"a new value each time ({detail})"
         if kind == "param":
@@ -165,7 +177,7 @@ class Paths:
     def _word(self, name: str, *, certain: bool = False) -> tuple[str, str]:
         if name.isupper() and certain:
             return REFUTED, f"{name} is a constant"
-        many = (MANY if certain else MANY_MADE).search(name)
+        many = (MANY if certain else MANY_MADE).search(name) and not FEW_IDS.search(name)
         return (PROVED if many else UNKNOWN), f"comes from {name}"
 
     def _dotted(self, module: str, text: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from floodline.scan._names import Names
 from floodline.scan._targets import Targets
 
 Reached = tuple[tuple[str, int], ...]
-SIGNS = {"ttl", "flip"}
+SIGNS = {"ttl", "flip", "waits"}
 
 
 class Edge(NamedTuple):

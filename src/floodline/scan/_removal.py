@@ -225,7 +225,7 @@ class Removals:
         home = function.rpartition(".")[0]
         if (gone := GONE.search(self._last(function))) is not None:
             came = self._last(function).replace(gone[0], CAME[gone[0]])
-            return all(self._last(item) == came for item in growing)
+            return all(self._last(item) in (came, "open", "on_open") for item in growing)
         return all(g.rpartition(".")[0] == home and self._last(g) in last for g in growing)
 
     def _is_top(self, item: str, owner: str) -> bool:

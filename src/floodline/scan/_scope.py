@@ -16,7 +16,7 @@ class Scope:
 
     __slots__ = (
         "annotations", "clients", "globals", "kinds", "name", "origins", "outer", "owner",
-        "parameters", "refs", "stored", "types",
+        "parameters", "refs", "stored", "types", "waiters",
     )  # fmt: skip
 
     def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
@@ -31,6 +31,7 @@ class Scope:
         self.types: dict[str, str] = {}
         self.stored: dict[str, str] = {}
         self.clients: dict[str, ast.expr] = {}
+        self.waiters: dict[str, str] = {}  # a local that an answer is waited for, and its container
         self.kinds: set[str] = set()  # locals that are containers made here
 
     def holder_of(self, name: str) -> Scope | None:
@@ -53,6 +54,8 @@ class Scope:
             return self._attribute(node)  # type: ignore[arg-type]  # kind says so
         if kind is ast.Constant:
             return None
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            return None  # a copy
         if isinstance(node, ast.Subscript):
             below = self.reference(node.value)
             return (below[0], below[1] + 1) if below else None

@@ -41,6 +41,7 @@ METERS = {
     "distribution",
 }  # fmt: skip
 LABELS = {"attributes", "tags", "labels"}
+BLOCKS = {"wait", "result", "get"}
 TIMERS = {"Timer", "call_later", "call_at"}
 # a listener is added by one word and removed by its opposite
 OPPOSITES = {
@@ -121,6 +122,25 @@ def closes(scope: Scope, node: ast.Attribute | ast.withitem) -> Iterator[Mark]:
 def _sized(node: ast.Call) -> bool:
     sizes = [*node.args, *(k.value for k in node.keywords if k.arg in (None, "maxsize"))]
     return any(not (isinstance(size, ast.Constant) and not size.value) for size in sizes)
+
+
+def awaits(scope: Scope, node: ast.Await) -> Iterator[Mark]:
+    """An answer is waited for that was put into a container before."""
+    limits = isinstance(node.value, ast.Call) and (
+        last_name(node.value.func) in ("wait_for", "wait")
+        or any(k.arg == "timeout" for k in node.value.keywords)
+    )
+    for part in ast.walk(node.value):
+        if isinstance(part, ast.Name) and part.id in scope.waiters:
+            how = "timeout" if limits else ""
+            yield Mark("waits", scope.waiters[part.id], at(node), scope.name, how)
+
+
+def blocks(scope: Scope, node: ast.Call, function: ast.Attribute) -> Iterator[Mark]:
+    """The same for threads: `event.wait(5)`, `future.result(timeout=5)`."""
+    if isinstance(function.value, ast.Name) and function.value.id in scope.waiters:
+        how = "timeout" if node.args or node.keywords else ""
+        yield Mark("waits", scope.waiters[function.value.id], at(node), scope.name, how)
 
 
 def refers(value: ast.expr, key: str) -> bool:

@@ -164,6 +164,30 @@ def test_a_removal_in_finally_saves_the_one_on_the_straight_path(tmp_path):
 
 
 HARMLESS = {
+    "an item of a list that is replaced": """
+        contexts = [None, None]
+
+        def handle(session_id, context):
+            contexts[session_id] = context
+    """,
+    "a copy that is added to": """
+        SCHEMAS = ["a", "b"]
+
+        def handle(extra):
+            schemas = SCHEMAS[:]
+            schemas.extend(extra)
+            return schemas
+    """,
+    "websockets that open and close": """
+        class Handler:
+            clients = set()
+
+            def open(self):
+                self.clients.add(self)
+
+            def on_close(self):
+                self.clients.discard(self)
+    """,
     "a list that an inner function fills for one call": """
         import re
 
@@ -337,6 +361,40 @@ def test_nothing_is_reported_about(tmp_path, code):
 
 
 UNCERTAIN = {
+    "ids of what somebody sets up": """
+        locks = {}
+
+        def handle(server):
+            locks[server.server_id] = object()
+    """,
+    "the addresses of things": """
+        cache = {}
+
+        def handle(config):
+            cache[id(config)] = 1
+    """,
+    "a list that an event empties": """
+        waiting = []
+
+        def handle(thing):
+            waiting.append(thing)
+
+        def flush():
+            waiting.clear()
+
+        bus.on("flush", flush)
+    """,
+    "a list that is emptied when the program starts": """
+        records = []
+
+        def handle(record):
+            records.append(record)
+
+        def _release():
+            records.clear()
+
+        _release()
+    """,
     "what is started": """
         tunnels = []
 
