@@ -34,11 +34,17 @@ class Watched:
     said_goodbye: bool = False
     connected: bool = False
     recycled: int = 0
+    before: Record = field(default_factory=dict)
 
     @property
     def answer(self) -> Record:
-        """What its leak engine said last."""
-        return self.sample.get("answer") or {}
+        """What its leak engine said last; of a recycled worker, first what its predecessor's did.
+
+        Workers that are recycled before they have been watched for long would else never be told.
+        """
+        own = self.sample.get("answer") or {}
+        undecided = own.get("verdict", "undecided") == "undecided"
+        return self.before if self.before and undecided else own
 
     @property
     def rss(self) -> float:
@@ -47,8 +53,9 @@ class Watched:
 
     def as_record(self) -> Record:
         """Return the process for the snapshot."""
-        answer, sample = self.answer, self.sample
-        blind = [*([self.blind] if self.blind else []), *answer.get("blind_spots", ())]
+        sample = self.sample
+        own = sample.get("answer") or {}
+        blind = [*([self.blind] if self.blind else []), *own.get("blind_spots", ())]
         return {
             "pid": self.pid,
             "parent": self.parent,
@@ -61,14 +68,14 @@ class Watched:
             "peak": self.points.peak,
             "series": self.points.series,
             "points": [list(point) for point in self.points.all],
-            "objects": answer.get("objects"),
-            "watched_seconds": answer.get("watched_seconds"),
+            "objects": own.get("objects"),
+            "watched_seconds": own.get("watched_seconds"),
             "threads": sample.get("threads"),
             "tasks": sample.get("tasks"),
             "fds": sample.get("fds"),
             "gc": sample.get("gc") or [],
             "exit": self.exit,
-            "verdict": answer.get("verdict", "undecided"),
+            "verdict": self.answer.get("verdict", "undecided"),
             "cost_seconds": sample.get("cost", 0.0),
             "blind_spots": blind,
             "recycled": self.recycled,
@@ -122,7 +129,10 @@ class Fleet:
         for old in reversed(self.ended):
             if (old.command, old.parent) == (command, parent) and old.pid != self.main:
                 self.ended.remove(old)
-                return Watched(0, None, command, 0.0, old.points, recycled=old.recycled + 1)
+                grew = old.answer if old.answer.get("verdict") == "growing" else {}
+                return Watched(
+                    0, None, command, 0.0, old.points, recycled=old.recycled + 1, before=grew
+                )
         return None
 
     def sample(self, pid: int, message: Record, at: float) -> None:

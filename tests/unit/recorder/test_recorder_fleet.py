@@ -66,6 +66,20 @@ def test_a_recycled_worker_continues_the_series_of_its_predecessor(fleet):
     assert fleet.ended == []
 
 
+def test_what_grew_in_a_recycled_worker_is_told_until_its_successor_is_judged(fleet):
+    hello(fleet, 2)
+    fleet.sample(2, sample(answer=answer("growing", suspects=[suspect()])), 2.0)
+    fleet.end(2, None, 3.0)
+    hello(fleet, 3)
+    fleet.sample(3, sample(answer=answer("undecided", objects=7)), 4.0)
+    worker = fleet.running[3]
+    assert worker.answer["suspects"] == [suspect()]
+    assert worker.as_record()["verdict"] == "growing"
+    assert worker.as_record()["objects"] == 7
+    fleet.sample(3, sample(answer=answer("bounded")), 60.0)
+    assert worker.answer["verdict"] == "bounded"
+
+
 def test_another_command_or_parent_is_no_successor(fleet):
     hello(fleet, 2)
     fleet.end(2, None, 3.0)
