@@ -463,3 +463,24 @@ def test_a_removal_in_another_block_is_left_alone(tmp_path):
     finding = finding._replace(shrinks=(f"{finding.path}:8",))
     [(_, why)] = rewrites([finding], [])[1]
     assert why == "the removal is not in the same block"
+    [(_, why)] = rewrites([finding._replace(shrinks=("other.py:7",))], [])[1]
+    assert why == "the removal is not in the same block"
+
+
+@pytest.mark.parametrize("other", ["running[other] = 1", "running = {key: 1}", "work.key = 1"])
+def test_a_removal_of_something_else_is_left_alone(other, tmp_path):
+    (tmp_path / "app.py").write_text(pair("work()"), encoding="utf-8")
+    [finding] = Scan([tmp_path]).report().findings
+    changed = pair("work()").replace("running[key] = 1", other)
+    (tmp_path / "app.py").write_text(changed, encoding="utf-8")
+    [(_, why)] = rewrites([finding], [])[1]
+    assert why == "what is removed is not what was added"
+
+
+def test_a_set_is_discarded_from_in_finally(tmp_path):
+    code = (
+        "busy = set()\n\n\ndef handle(key, work):\n"
+        "    busy.add(key)\n    work()\n    busy.discard(key)\n"
+    )
+    text, left = fixed(tmp_path, code)
+    assert (left, text.count("finally:")) == ([], 1)
