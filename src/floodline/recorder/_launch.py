@@ -50,9 +50,20 @@ def program_words(python: str, words: list[str], *, module: bool) -> list[str]:
     """Return the command line of `app.py args…` or, with `module`, of `-m module args…`."""
     if module:
         return [python, "-m", *words]
-    if not Path(words[0]).exists():
+    file = words[0] if Path(words[0]).exists() else _console_script(python, words[0])
+    if file is None:
         raise ConfigError(f"{words[0]!r} is no file; give a Python file, or -m and a module")
-    return [python, *words]
+    return [python, file, *words[1:]]
+
+
+def _console_script(python: str, name: str) -> str | None:
+    """Find a command that pip has installed beside the interpreter, or else on the PATH."""
+    found = shutil.which(name, path=str(Path(python).parent)) or shutil.which(name)
+    if found is None:
+        return None
+    with Path(found).open("rb") as script:
+        head = script.read(512)
+    return found if head.startswith(b"#!") and b"python" in head else None
 
 
 def hold_signals() -> set[int]:

@@ -62,6 +62,17 @@ def test_a_program_is_a_file_or_a_module(tmp_path):
         program_words("py", ["missing.py"], module=False)
 
 
+def test_a_program_may_be_a_command_that_was_installed_beside_the_interpreter(tmp_path):
+    for name, head in {"serve": "#!/venv/bin/python\n", "other": "#!/bin/sh\nls\n"}.items():
+        (tmp_path / name).write_text(head)
+        (tmp_path / name).chmod(0o755)
+    python = str(tmp_path / "python")
+    words = program_words(python, ["serve", "app:app"], module=False)
+    assert words == [python, str(tmp_path / "serve"), "app:app"]
+    with pytest.raises(ConfigError, match="no file"):
+        program_words(python, ["other"], module=False)
+
+
 def test_an_interpreter_that_is_none_is_told():
     assert find_interpreter(sys.executable) == sys.executable
     with pytest.raises(ConfigError, match="no program"):
