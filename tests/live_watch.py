@@ -17,7 +17,7 @@ class Watched:
 
     def __init__(self, monkeypatch: Any, *modules: Any, **options: Any) -> None:
         self.now = self.spent = 0.0
-        self.rounds = 0
+        self.rounds, self.work = 0, WORK
         self.rss, self.blocks, self.malloc, self.objects = 50 << 20, 10_000, (0, 0, 0), 0
         monkeypatch.setattr(_live, "roots", lambda skipped=0: _begins(modules))
         monkeypatch.setattr(_live_process, "rss", lambda: self.rss)
@@ -29,7 +29,7 @@ class Watched:
         self.live = Live(clock=lambda: self.now, cpu=self._cpu, **options)
 
     def _cpu(self) -> float:
-        self.spent += WORK
+        self.spent += self.work
         return self.spent
 
     def run(

@@ -163,8 +163,6 @@ class Live:
 
     def _begin(self) -> SlicedWalk:
         self._roots = roots(0 if self._shared is None else FORK.modules)
-        if self._shared is not None:
-            self._shared.refresh()
         return SlicedWalk(self._slots, self._outlines, self._anchors, inherited=self._shared)
 
     def _begin_next(self, walk: SlicedWalk) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-import struct
 import sys
+from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 
-MAX_PAGES = 65_536
+MAX_PAGES = 65_536  # asked for at once
+WORD = 8  # bytes that tell of a page
 _ALONE = 1 << 56  # of a page's word in /proc/self/pagemap: mapped by this process only
 
 
@@ -37,10 +40,11 @@ if hasattr(os, "register_at_fork"):
 
 
 class Inherited:
-    """The address space that was there at the first look, but for pages that are ours alone.
+    """The address space that was there at the first look, but for pages that were ours alone.
 
     A page that this process has written to since the fork is its own already, and looking at it
-    costs nothing. Where the system does not tell, all that was mapped counts as inherited.
+    costs nothing. Later on looking itself makes pages ours, so they are asked for once. Where the
+    system does not tell, all that was mapped counts as inherited.
     """
 
     def __init__(self) -> None:
@@ -48,53 +52,43 @@ class Inherited:
         self._begins = [begin for begin, _ in ranges]
         self._ends = [end for _, end in ranges]
         self._size = os.sysconf("SC_PAGE_SIZE")
-        self._file = _open_pagemap()
-        self._known: dict[int, bool] = {}
+        self._ours = frozenset(_own_pages(ranges, self._size))
 
     def __contains__(self, address: object) -> bool:
         number: int = address  # type: ignore[assignment]  # only identities are asked for
         at = bisect_right(self._begins, number) - 1
         if at < 0 or number >= self._ends[at]:
             return False
-        page = number // self._size
-        shared = self._known.get(page)
-        if shared is None:
-            if len(self._known) >= MAX_PAGES:
-                self._known.clear()
-            shared = self._known[page] = self._is_shared(page)
-        return shared
-
-    def refresh(self) -> None:
-        """Ask again which pages are ours."""
-        self._known.clear()
-
-    def close(self) -> None:
-        """Close the file that tells of pages."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-    def _is_shared(self, page: int) -> bool:
-        if self._file is None:
-            return True
-        try:
-            word = os.pread(self._file, 8, page * 8)
-        except OSError:
-            return True
-        return len(word) < 8 or not struct.unpack("=Q", word)[0] & _ALONE
+        return number // self._size not in self._ours
 
 
 def _mapped() -> list[tuple[int, int]]:
+    """Return the address ranges that can hold objects."""
     try:
         lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:  # no /proc: everything may be inherited
         return [(0, sys.maxsize)]
-    pairs = (line.split(" ", 1)[0].split("-") for line in lines)
+    fields = (line.split(" ", 2) for line in lines)
+    pairs = (field[0].split("-") for field in fields if field[1].startswith("rw"))
     return [(int(begin, 16), int(end, 16)) for begin, end in pairs]
 
 
-def _open_pagemap() -> int | None:
+def _own_pages(ranges: list[tuple[int, int]], size: int) -> Iterator[int]:
     try:
-        return os.open("/proc/self/pagemap", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
+        with Path("/proc/self/pagemap").open("rb", buffering=0) as file:
+            for begin, end in ranges:
+                yield from _own_pages_between(file, begin // size, end // size)
+    except OSError:  # not told here
+        return
+
+
+def _own_pages_between(file: FileIO, first: int, last: int) -> Iterator[int]:
+    while first < last:
+        file.seek(first * WORD)
+        words = array("Q")
+        told = file.read(min(last - first, MAX_PAGES) * WORD)
+        words.frombytes(told[: len(told) // WORD * WORD])
+        if not words:
+            return
+        yield from (page for page, word in enumerate(words, first) if word & _ALONE)
+        first += len(words)

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import types
+from array import array
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ def watch(live, now):
 def child(inherited):
     fresh = types.ModuleType("fresh_worker")
     fresh.SESSIONS = {n: Row(n) for n in range(50)}
+    fresh.OLD = HEAP
     sys.modules["fresh_worker"] = fresh
     now = [0.0]
     live = Live(clock=lambda: now[0], inherited=inherited)
@@ -115,29 +117,40 @@ def test_objects_on_pages_of_our_own_are_looked_at(monkeypatch):
     assert (found["half_shared.NEW"], found["half_shared.OLD"]) == (2, 0)
 
 
-def test_what_the_system_does_not_tell_counts_as_inherited(monkeypatch):
+def test_pages_of_this_process_alone_are_no_inheritance(monkeypatch):
+    page = os.sysconf("SC_PAGE_SIZE")
+    monkeypatch.setattr(
+        _live_fork, "_mapped", lambda: [(4 * page, 8 * page), (9 * page, 10 * page)]
+    )
+    monkeypatch.setattr(_live_fork, "_own_pages", lambda *_: [5])
     inherited = Inherited()
-    inside = id(object.__doc__)
-    assert 8 not in inherited
-    inherited.close()
-    inherited.close()
-    inherited.refresh()
-    assert inside in inherited
-    monkeypatch.setattr(_live_fork, "MAX_PAGES", 1)
-    assert id(Inherited.__doc__) in inherited
-    bad = os.open(os.devnull, os.O_RDONLY)
-    inherited._file = bad
-    inherited.refresh()
-    assert inside in inherited  # too short an answer
-    os.close(bad)
-    inherited.refresh()
-    assert inside in inherited  # an error
-    inherited._file = None
-    monkeypatch.setattr(_live_fork.os, "open", _refuse)
+    told = [number * page + 16 in inherited for number in range(11)]
+    assert [number for number, inside in enumerate(told) if inside] == [4, 6, 7, 9]
+
+
+def test_the_system_tells_which_pages_are_ours(tmp_path):
+    file = tmp_path / "pagemap"
+    words = array("Q", [0, 1 << 56, 1 << 63, (1 << 56) | 5, 0, 1 << 56])
+    file.write_bytes(words.tobytes() + b"odd")
+    with file.open("rb", buffering=0) as pages:
+        assert list(_live_fork._own_pages_between(pages, 1, 5)) == [1, 3]
+        assert list(_live_fork._own_pages_between(pages, 4, 900)) == [5]
+
+
+def test_what_the_system_does_not_tell_counts_as_inherited(monkeypatch):
+    monkeypatch.setattr(_live_fork, "_own_pages_between", _refuse)
+    assert id(Inherited.__doc__) in Inherited()
+    assert 8 not in Inherited()
     monkeypatch.setattr(_live_fork.Path, "read_text", _refuse)
-    blind = Inherited()
-    assert 8 in blind
-    assert blind._file is None
+    assert 8 in Inherited()
+
+
+def test_a_fork_is_noticed():
+    before = FORK.generation, FORK.modules
+    _live_fork._before()
+    _live_fork._in_child()
+    assert (FORK.generation, FORK.modules) == (before[0] + 1, len(sys.modules))
+    FORK.generation, FORK.modules = before
 
 
 def _refuse(*_, **__):

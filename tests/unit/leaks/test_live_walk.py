@@ -173,7 +173,22 @@ def test_what_is_dropped_between_slices_dies_at_once(tmp_path, monkeypatch):
             ref = weakref.ref(made.BOXES.popitem()[1])
             assert ref() is None
     assert dropped > 20
-    assert not sliced.walk._finder.opened
+
+
+def test_what_waits_to_be_looked_into_can_die(tmp_path, monkeypatch):
+    source = (
+        "class Box:\n    def __init__(self, rows):\n        self.rows = rows\n"
+        "BOXES = {n: Box([[n, [k]] for k in range(60)]) for n in range(60)}\n"
+    )
+    source += "".join(f"B{n} = Box([{n}])\n" for n in range(60))
+    made = module("waiting", source, tmp_path, monkeypatch)
+    sliced = Sliced(made, every=1)
+    for n in reversed(range(60)):
+        refs = [weakref.ref(vars(made)[f"B{n}"]), weakref.ref(made.BOXES[n])]
+        del vars(made)[f"B{n}"], made.BOXES[n]
+        assert [ref() for ref in refs] == [None, None]
+        sliced.step()
+        sliced.step()
 
 
 def test_a_variable_that_a_coroutine_drops_dies_at_once():
