@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-import tempfile
+from collections.abc import Callable
+from functools import cache
 
 _CURRENT = re.compile(rb"# arenas allocated current\s*=\s*([\d,]+)")
 _EACH = re.compile(rb"arenas \* (\d+) bytes/arena")
 
 
-def arena_bytes() -> int | None:
-    """Return the bytes of all arenas, None where the allocator is another or cannot be asked.
+@cache
+def _printer() -> Callable[[], bytes] | None:
+    """Return what makes the allocator print into memory, None where that cannot be done.
 
-    It prints to the file of stderr, which is led into a temporary file for that moment.
+    Leading file 2 elsewhere for that moment would lose what other threads write to it.
     """
-    ask = getattr(sys, "_debugmallocstats", None)
-    if ask is None:
-        return None
+    import ctypes
+
     try:
-        with tempfile.TemporaryFile() as printed:
-            kept = os.dup(2)
-            try:
-                os.dup2(printed.fileno(), 2)
-                ask()
-            finally:
-                os.dup2(kept, 2)
-                os.close(kept)
-            printed.seek(0)
-            return _parsed(printed.read())
-    except OSError:  # a process without stderr
+        c = ctypes.CDLL(None)
+        show, stream, close, free = (
+            ctypes.pythonapi._PyObject_DebugMallocStats,
+            *(c.open_memstream, c.fclose, c.free),
+        )
+    except (AttributeError, OSError, TypeError):  # Windows, and where they are not exported
         return None
+    show.argtypes = close.argtypes = free.argtypes = [ctypes.c_void_p]
+    stream.restype = ctypes.c_void_p
+    stream.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t)]
+
+    def printed() -> bytes:
+        text, size = ctypes.c_void_p(), ctypes.c_size_t()
+        file = stream(ctypes.byref(text), ctypes.byref(size))
+        if not file:
+            return b""
+        show(file)
+        close(file)
+        found = ctypes.string_at(text, size.value)
+        free(text)
+        return found
+
+    return printed
+
+
+def arena_bytes() -> int | None:
+    """Return the bytes of all arenas, None where the allocator is another or cannot be asked."""
+    printed = _printer()
+    return _parsed(printed()) if printed is not None else None
 
 
 def _parsed(text: bytes) -> int | None:

@@ -13,7 +13,6 @@ import pytest
 
 from floodline.leaks import Slots, _roots, survey
 from floodline.leaks._anatomy import Anatomy, is_standard, label_of
-from floodline.leaks._arenas import _parsed, arena_bytes
 from floodline.leaks._frames import code_label, read_locals
 from floodline.leaks._slots import MAX_SLOTS, shorten
 from floodline.leaks._walk import MAX_NAMES
@@ -275,26 +274,6 @@ def test_long_paths_lose_their_middle():
     cut = shorten("a" * 150 + "b" * 150)
     assert len(cut) < 200
     assert (cut[0], cut[-1]) == ("a", "b")
-
-
-def test_arenas_are_read_from_what_python_prints():
-    found = arena_bytes()
-    assert found is None or found > 0
-    text = b"# arenas allocated current = 1,024\n 7 arenas * 1048576 bytes/arena"
-    assert _parsed(text) == 1024 * 1048576
-    assert _parsed(b"nothing") is None
-
-
-def test_a_process_without_stderr_or_counters_has_no_arenas(monkeypatch):
-    from floodline.leaks import _arenas
-
-    def broken(fd):
-        raise OSError
-
-    monkeypatch.setattr(_arenas.os, "dup", broken)
-    assert arena_bytes() is None
-    monkeypatch.delattr(sys, "_debugmallocstats")
-    assert arena_bytes() is None
 
 
 def test_the_module_of_the_engine_is_left_out():

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+
+import pytest
+
+from floodline.leaks import _arenas
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """Ask anew in each test what this machine can do."""
+    _arenas._printer.cache_clear()
+    yield
+    _arenas._printer.cache_clear()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks glibc for a file in memory")
+def test_arenas_are_counted_and_nothing_is_printed(capfd):
+    before = _arenas.arena_bytes()
+    if before is None:
+        pytest.skip("this Python does not export its figures")
+    kept = [bytes(400) for _ in range(20_000)]
+    assert _arenas.arena_bytes() - before >= 4 << 20
+    assert len(kept) == 20_000
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks glibc for a file in memory")
+def test_standard_error_stays_where_it_is(monkeypatch):
+    def moved(*_):
+        raise AssertionError("file 2 was led elsewhere")
+
+    with monkeypatch.context() as patch:  # pytest itself leads it elsewhere after the test
+        patch.setattr(os, "dup2", moved)
+        _arenas.arena_bytes()
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
+def test_where_the_allocator_cannot_be_asked_there_is_no_figure(monkeypatch, error):
+    def refuse(*_):
+        raise error
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    assert _arenas.arena_bytes() is None
+
+
+def test_another_allocator_has_no_arenas(monkeypatch):
+    assert _arenas._parsed(b"3 free PyListObjects") is None
+    monkeypatch.setattr(_arenas, "_printer", lambda: lambda: b"")
+    assert _arenas.arena_bytes() is None
+    printed = b"# arenas allocated current = 1,027\n1,027 arenas * 1048576 bytes/arena = 9"
+    assert _arenas._parsed(printed) == 1027 << 20
