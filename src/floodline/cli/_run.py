@@ -183,8 +183,9 @@ def _finish(recorder: Recorder, report: Path | None) -> None:
         click.echo(answer.text(state), err=True)
     if report is not None:
         _write_report(state, report)
-    file = own["file"] or "no file"
-    _say(f"recorded to {file}; the recorder took {format_size(own['rss'])}")
+    file = own["file"]
+    where = f"{file} (to read it: floodline report {file})" if file else "no file"
+    _say(f"recorded to {where}; the recorder took {format_size(own['rss'])}")
 
 
 def _write_report(state: dict[str, Any], report: Path) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -216,7 +217,7 @@ def sleeping():
         )
         assert process.stdout.readline() == "ready\n"
         while not list(Path(folder).glob("floodline/probe-*")):  # its thread makes it
-            pass
+            time.sleep(0.01)
         yield process
         process.communicate("\n", timeout=PATIENCE)
 
