@@ -215,6 +215,10 @@ def test_what_has_fixed_keys_or_a_short_life_is_not_listed(tmp_path):
             """
             modes = {}
             log = []
+            known = {}
+
+            def setup(user_id):
+                known[user_id] = 1
 
             def handle(session_id):
                 found = {}

@@ -250,6 +250,16 @@ CLEAN = {
             if os.name == "nt":
                 cache.clear()
     """,
+    "a choice that a caller makes": """
+        cache = {}
+
+        def keep(user_id):
+            cache[user_id] = 1
+
+        def trim(mode):
+            if mode == "reset":
+                cache.clear()
+    """,
     "values of a map that passes": """
         class Entry:
             def __init__(self):

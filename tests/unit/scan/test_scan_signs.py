@@ -242,6 +242,19 @@ CLEAN = {
                 raise ValueError
             return code
     """,
+    "what is taken out whatever its age is": """
+        import time
+
+        codes = {}
+
+        def issue(user_id):
+            codes[user_id] = time.time()
+
+        def redeem(user_id):
+            expired = codes[user_id] < time.time() - 60
+            del codes[user_id]
+            return not expired
+    """,
     "a client that is closed": """
         def fetch(url):
             client = Client()
