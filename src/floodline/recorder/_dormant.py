@@ -23,6 +23,7 @@ _floodline_engine = True  # the walk leaves this module out
 
 PATIENCE = 5.0
 LONGEST_REQUEST = 4096
+LOOPBACK = "127.0.0.1:"  # figures of this process go nowhere else
 
 
 def socket_of(pid: int, folder: Path) -> Path:
@@ -78,6 +79,8 @@ class Dormant:
                     return None
                 request = json.loads(_line(caller))
                 where, seconds = str(request["where"]), request.get("seconds")
+                if not where.startswith(LOOPBACK):
+                    return None
                 caller.sendall(json.dumps({"python": sys.version.split()[0]}).encode() + b"\n")
             except (OSError, ValueError, KeyError, TypeError):
                 return None

@@ -118,7 +118,10 @@ def test_another_user_is_refused_whatever_the_file_allows(sleeper, folder, monke
     assert sleeper.made == []
 
 
-@pytest.mark.parametrize("request_", [b"nonsense\n", b'{"for": 5}\n', b"[]\n", b"", b"x" * 9000])
+@pytest.mark.parametrize(
+    "request_",
+    [b"nonsense\n", b'{"for": 5}\n', b'{"where": "10.0.0.1:1:t"}\n', b"[]\n", b"", b"x" * 9000],
+)
 def test_a_request_that_is_none_wakes_nobody(sleeper, folder, request_):
     with socket.socket(socket.AF_UNIX) as line:
         line.settimeout(PATIENCE)
