@@ -26,8 +26,18 @@ class Bindings(Calls):
         self.expression(node.value, marks, kept=self._kept(node.targets[0]))
         for target in node.targets:
             self.bind(target, node.value, marks)
+        if isinstance(node.value, ast.Call) and last_name(node.value.func) == "__new__":
+            self._bind_instance(node)
         if len(node.targets) > 1 and stored_value(node.value) == "waiter":
             self._bind_waiter(node.targets)
+
+    def _bind_instance(self, node: ast.Assign) -> None:
+        """`cls._instance = super().__new__(cls)`: the instance, and perhaps the only one."""
+        for target in node.targets:
+            self.scope.selves.add(ast.unparse(target))
+            if isinstance(target, ast.Attribute) and self.scope.base(target.value) == "self":
+                only = Mark("singleton", self.scope.owner, at(node), self.scope.name, "")
+                self.marks.append(only)
 
     def _bind_waiter(self, targets: list[ast.expr]) -> None:
         """`future = self._waiting[key] = loop.create_future()`."""

@@ -27,7 +27,7 @@ THROUGH = {
 OPENNESS = ["fresh", "param", "attr", "call", "loop", "self", "global", "unknown", "enum", "type"]
 LOCKS = {"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition", "Event"}
 ANSWERS = {"create_future", "Future", "Queue", "SimpleQueue"}
-TASKS = {"create_task", "ensure_future", "run_coroutine_threadsafe", "start_soon", "Task"}
+TASKS = {"create_task", "ensure_future", "run_coroutine_threadsafe", "start_soon"}
 
 
 def at(node: ast.expr | ast.stmt) -> At:
@@ -131,7 +131,7 @@ def stored_value(node: ast.expr | None) -> str:
         return "other"
     if isinstance(node, ast.Call):
         name = last_name(node.func)
-        if name in TASKS:
+        if name in TASKS or dotted(node.func) == "asyncio.Task":
             return "task"
         if name in LOCKS and not node.args:
             return "lock"

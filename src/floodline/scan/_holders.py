@@ -92,6 +92,8 @@ class Holders:
         bases = {b.rpartition(".")[2] for k in names.order(owner) for b in names.classes[k].bases}
         if bases & SHORT_LIVED or any(base.endswith("Error") for base in bases):
             return Proof("instances are short-lived values", REFUTED, at)
+        if owner in self._program.singletons:
+            return Proof(f"{found.name} keeps its only instance", PROVED, at)
         kinds = [owner, *names.children.get(owner, ())]
         makings = _settled([m for kind in kinds for m in self._program.makings.get(kind, ())])
         proofs = [self._kept(owner, making, depth) for making in makings]

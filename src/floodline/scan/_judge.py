@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
+from floodline.scan._expressions import LOCKS
 from floodline.scan._finding import HIGH, LOW, MEDIUM, Finding, make
 from floodline.scan._holders import Holders
 from floodline.scan._keys import Paths
@@ -98,7 +99,7 @@ class Judge:
                 if confidence == HIGH and _is_emptied(rule, removal, key):
                     confidence = MEDIUM
                 proofs = (*proofs[:3], _told(held, rule, removal.proof))
-                beside = self._beside(held, file, change) if rule == "FLD101" else None
+                beside = self._beside(held, growing) if rule == "FLD101" else None
                 if beside:
                     told = f"{removal.proof.claim}, and what stands beside it is bounded"
                     rule, proofs = (
@@ -112,18 +113,17 @@ class Judge:
                 )  # fmt: skip
         return None
 
-    def _beside(self, held: Held, file: FileFacts, change: Change) -> Way | None:
-        """Return what bounds another container of the owner that grows in the same function."""
-        owner, function = held.key.rpartition(".")[0], (file, change.function)
-        if not owner or change.key_text == "" or change.depth:
-            return None
-        for other in self._families[owner]:
+    def _beside(self, held: Held, grown: list[tuple[FileFacts, Change]]) -> Way | None:
+        """Return what bounds another container of the owner that grows with the same key."""
+        places = {
+            (f.module, c.function, c.key_text) for f, c in grown if c.key_text and not c.depth
+        }
+        for other in self._families[held.key.rpartition(".")[0]] if places else ():
             growing = [
                 (f, c)
                 for f, c in other.changes
-                if c.verb == "grow" and not c.depth and (f, c.function) == function
-                and c.key_text == change.key_text
-            ]  # fmt: skip
+                if c.verb == "grow" and (f.module, c.function, c.key_text) in places
+            ]
             if growing and other is not held:
                 ways = self.removals.judge(other, 0, growing).ways
                 found = next((way for way in ways if way.when == RUNS and way.how in BOUNDS), None)
@@ -200,8 +200,9 @@ class Judge:
                 continue
             confidence = confidence_of(proofs, removal)
             if confidence in (HIGH, MEDIUM):
+                rule = "FLD106" if any(m.fills in LOCKS for m in held.made) else "FLD105"
                 return make(
-                    self._program, held, "FLD105", file, change.at, confidence, proofs,
+                    self._program, held, rule, file, change.at, confidence, proofs,
                     [(file.path, change.at.line)], best.ways,
                 )  # fmt: skip
         return None

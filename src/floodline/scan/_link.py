@@ -68,6 +68,7 @@ class Program:
         self.makings: dict[str, list[Making]] = defaultdict(list)
         self.by_reference: dict[str, set[str]] = defaultdict(set)
         self.counters: set[str] = set()
+        self.singletons: set[str] = set()  # classes that keep their one instance
         self.clocks: set[str] = set()  # functions that compare something with the time
         self._parameters: dict[tuple[str, str], list[tuple[FileFacts, Change]]] = defaultdict(list)
         self._given: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -239,6 +240,8 @@ class Program:
             if (key := self.key(file, pair.function, pair.ref)) in self.held:
                 self.held[key].pairs.append((file, pair))
         for mark in file.marks:
+            if mark.kind == "singleton":
+                self.singletons.add(f"{file.module}:{mark.name}")
             if mark.kind == "ttl":
                 self.clocks.add(f"{file.module}:{mark.function}")
             if mark.kind in SIGNS and mark.name:

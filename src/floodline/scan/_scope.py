@@ -16,7 +16,7 @@ class Scope:
 
     __slots__ = (
         "annotations", "clients", "globals", "kinds", "name", "origins", "outer", "owner",
-        "parameters", "refs", "stored", "types", "waiters",
+        "parameters", "refs", "selves", "stored", "types", "waiters",
     )  # fmt: skip
 
     def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
@@ -31,6 +31,7 @@ class Scope:
         self.types: dict[str, str] = {}
         self.stored: dict[str, str] = {}
         self.clients: dict[str, ast.expr] = {}
+        self.selves: set[str] = set()  # other names of the instance, in `__new__`
         self.waiters: dict[str, str] = {}  # a local that an answer is waited for, and its container
         self.kinds: set[str] = set()  # locals that are containers made here
 
@@ -83,6 +84,8 @@ class Scope:
 
     def base(self, node: ast.expr) -> str:
         """Return whose attribute is meant: `self`, `self.a`, `g:NAME`, `T:Class` or `?`."""
+        if self.selves and ast.unparse(node) in self.selves:
+            return "self"
         if isinstance(node, ast.Name):
             if node.id in ("self", "cls") and self.owner:
                 return "self"

@@ -133,6 +133,38 @@ FOUND = {
         """,
         "FLD101 app.tools high",
     ),
+    "the only instance of a class": (
+        """
+        class Registry:
+            _only = None
+
+            def __new__(cls):
+                if cls._only is None:
+                    cls._only = super().__new__(cls)
+                    cls._only.users = {}
+                return cls._only
+
+            def login(self, user_id):
+                self.users[user_id] = 1
+
+        def handle(user_id):
+            Registry().login(user_id)
+        """,
+        "FLD101 app.Registry.users high",
+    ),
+    "locks that reading a map makes": (
+        """
+        import threading
+        from collections import defaultdict
+
+        locks = defaultdict(threading.Lock)
+
+        def handle(session_id, work):
+            with locks[session_id]:
+                work()
+        """,
+        "FLD106 app.locks high",
+    ),
     "one of several methods that take the same": (
         """
         class One:

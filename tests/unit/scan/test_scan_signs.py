@@ -65,6 +65,42 @@ FOUND = {
             order.state = State.SHIPPED
         """,
     ),
+    "a task of one's own that is done": (
+        "FLD204",
+        """
+        class Task:
+            status = "new"
+
+        tasks = {}
+
+        def accept(task_id):
+            tasks[task_id] = Task(task_id)
+
+        def finish(task_id):
+            tasks[task_id].status = "done"
+        """,
+    ),
+    "times of access beside a map with a limit": (
+        "FLD205",
+        """
+        class Cache:
+            def __init__(self):
+                self._items = {}
+                self._times = {}
+
+            def get(self, key):
+                self._times[key] = 1
+                return self._items.get(key)
+
+            def put(self, key, value):
+                if len(self._items) > 100:
+                    self._items.popitem()
+                self._items[key] = value
+                self._times[key] = 1
+
+        cache = Cache()
+        """,
+    ),
     "a client that is made, used and dropped in one expression": (
         "FLD505",
         """
