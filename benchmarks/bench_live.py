@@ -91,18 +91,20 @@ def interval(values):
 
 def compare(child, name, pairs, seconds):
     """Run pairs of phases, bare first in every other one; return costs and lags."""
-    cost, cpu, lags = [], [], {"bare": [], name: []}
+    cost, cpu, own, lags = [], [], [], {"bare": [], name: []}
     for k in range(pairs):
         order = ("bare", name) if k % 2 else (name, "bare")
         found = {one: child.ask(one, seconds) for one in order}
         cost.append(100 * (1 - found[name]["rate"] / found["bare"]["rate"]))
         cpu.append(100 * (found[name]["cpu"] / found["bare"]["cpu"] - 1))
+        own.append(100 * found[name]["own"])
         for one in order:
             lags[one].append(found[one]["lags"])
         print(f"  {name} {k + 1}/{pairs}", end="\r", file=sys.stderr, flush=True)
     return {
         "throughput_cost_percent": interval(cost),
         "cpu_cost_percent": interval(cpu),
+        "own_percent": statistics.fmean(own),
         "lag_ms": {one: lag(phases) for one, phases in lags.items()},
         "pairs": pairs,
     }
@@ -151,7 +153,8 @@ def show_cost(name, one):
     middle, low, high = one["throughput_cost_percent"]
     cpu, cpu_low, cpu_high = one["cpu_cost_percent"]
     bare, probed = one["lag_ms"]["bare"], one["lag_ms"][name]
-    print(f"  {name:18} {one['pairs']} pairs")
+    own = f", {one['own_percent']:.2f} % of a processor" if name == "live" else ""
+    print(f"  {name:18} {one['pairs']} pairs{own}")
     print(f"    throughput       {middle:+.1f} %  ({low:+.1f} to {high:+.1f})  lost")
     print(f"    cpu a request    {cpu:+.1f} %  ({cpu_low:+.1f} to {cpu_high:+.1f})  more")
     print(
@@ -178,7 +181,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--objects", type=int, nargs="*", default=list(WITHIN))
     options.add_argument("--pairs", type=int, default=40)
-    options.add_argument("--seconds", type=float, default=1.5, help="of each phase")
+    options.add_argument("--seconds", type=float, default=1.0, help="of each phase")
     options.add_argument("--quick", action="store_true", help="4 pairs of 1 s at 100,000 objects")
     options.add_argument("--json", type=Path)
     chosen = options.parse_args()

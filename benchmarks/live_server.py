@@ -99,6 +99,9 @@ class Probe:
         self.on = threading.Event()
         threading.Thread(target=self.run, daemon=True).start()
 
+    def cost(self):
+        return self.live.answer().cost_seconds if self.live else 0.0
+
     def run(self):
         while True:
             self.on.wait()
@@ -129,12 +132,14 @@ async def phase(server, probe, name, seconds):
     with mode(name, probe):
         await asyncio.sleep(0.3)
         server.lags.clear()
+        own = probe.cost()
         done, cpu, wall = server.done, time.process_time(), time.perf_counter()
         await asyncio.sleep(seconds)
         took = time.perf_counter() - wall
         return {
             "rate": (server.done - done) / took,
             "cpu": (time.process_time() - cpu) / max(1, server.done - done),
+            "own": (probe.cost() - own) / took,
             "lags": sorted(server.lags),
         }
 

@@ -24,6 +24,7 @@ from floodline.leaks._slots import Slots
 SLICE = 0.001  # seconds of processor time a step
 TICK = 1.0  # seconds between two readings of the watched slots, at least
 REST = 5.0  # seconds between two walks, at least
+STARVED = 3  # times its processor time, which a step is charged at most
 LIMIT_EVERY = 1.0
 MARGIN = 0.1  # of the memory limit, which the watch does not touch
 LONGEST = 1.0  # seconds until the next step, at most
@@ -83,7 +84,7 @@ class Live:
 
     def step(self) -> float:
         """Work for about a millisecond; return the seconds until the next call is wanted."""
-        began, cpu = self._cpu(), self._cpu
+        began, cpu, since = self._cpu(), self._cpu, self._clock()
         if self._generation != FORK.generation:
             self._reset()
         now = self._now()
@@ -93,7 +94,9 @@ class Live:
             idle = self._work(lambda: cpu() - began >= SLICE, now)
         spent = max(0.0, cpu() - began)
         self._cost += spent
-        return max(idle, spent / self._budget - spent)
+        # on a busy machine a thread that waits for a processor keeps the others from running
+        held = min(self._clock() - since, STARVED * spent)
+        return max(idle, max(spent, held) / self._budget - spent)
 
     def answer(self) -> LiveAnswer:
         """Return what is known now; it is put together from finished parts."""

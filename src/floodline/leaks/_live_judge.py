@@ -120,7 +120,10 @@ class Judge:
 
     def _decide(self, now: float) -> None:
         growing, rising = self._named(self._growing), self._named(self._rising)
-        verdict = decide(self._process, growing, rising)
+        # named growth needs no figures of the process, which begin anew when the watch has settled
+        sure = any(not may_fill(one) for one in growing)
+        named = Verdict("growing", "python") if sure else None
+        verdict = named or decide(self._process, growing, rising)
         if verdict.verdict == "bounded" and self._cut:
             why = f"{self._cut:,} objects lie too deep to look into; look at chains of objects"
             verdict = Verdict("undecided", "python", None, why)

@@ -17,7 +17,7 @@ from floodline.memory import rss
 EVERY = 1.0
 MALLOC_EVERY = 10.0
 CENSUS_EVERY = 15.0
-CENSUS_BLOCKS = 300_000  # blocks of Python's allocator; above it there is no census
+CENSUS_BLOCKS = 150_000  # blocks of Python's allocator; above it there is no census
 BLOCK = 96  # bytes, what a block of Python's allocator takes on average
 DEAR = 0.002  # seconds of a question to malloc, after which it is asked less often
 

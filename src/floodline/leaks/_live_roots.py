@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
+from weakref import WeakSet
 
 from floodline.leaks._anatomy import derives, is_standard, names_of_module
 from floodline.leaks._frames import READS_RUNNING, own_module, running_frames
@@ -60,8 +61,9 @@ def _tasks() -> list[Callable[[], Any]]:
     if module is None:
         return []
     names = names_of_module(module)
-    found = (getattr(names.get(name), "data", ()) for name in _REGISTRIES)
-    return [ref for refs in found for ref in _copied(refs)]
+    found = (dict.get(names, name) for name in _REGISTRIES)
+    sets: list[Any] = [one for one in found if type(one) is WeakSet]
+    return [ref for one in sets for ref in _copied(one.data)]
 
 
 def _copied(refs: Any) -> list[Callable[[], Any]]:

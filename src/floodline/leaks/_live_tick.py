@@ -11,6 +11,7 @@ from floodline.leaks._outline import Outlines
 from floodline.leaks._slots import Slot
 
 MAX_WATCHED = 5_000
+MAX_MANY = 300  # of them slots of many places each
 NEVER = 3  # readings of a slot that has never changed, after which only a walk looks again
 QUIET = 12  # the same for one that has changed before
 PLACES = 3_000  # that are read in a round for slots of many places each, in turn
@@ -26,7 +27,7 @@ class Ticks:
         self._tracks, self._places, self._outlines = tracks, places, outlines
         self._watched: dict[int, int] = {}
         self._todo: list[int] = []
-        self._turn = 0
+        self._turn = self._many = 0
 
     def __len__(self) -> int:
         return len(self._watched)
@@ -38,8 +39,13 @@ class Ticks:
 
     def watch(self, index: int) -> None:
         """Read a slot from now on."""
-        if index not in self._watched and len(self._watched) < MAX_WATCHED:
-            self._watched[index] = 0
+        if index in self._watched or len(self._watched) >= MAX_WATCHED:
+            return
+        starred = self._tracks.slots.all[index].starred
+        if starred and self._many >= MAX_MANY:
+            return
+        self._many += starred
+        self._watched[index] = 0
 
     def begin(self) -> None:
         """Begin a round of readings."""
@@ -75,6 +81,7 @@ class Ticks:
 
     def _forget(self, index: int) -> None:
         del self._watched[index]
+        self._many -= self._tracks.slots.all[index].starred
         track = self._tracks.by_index.get(index)
         if track is not None and not track.changes:
             del self._tracks.by_index[index]

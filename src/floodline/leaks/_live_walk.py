@@ -138,7 +138,7 @@ class SlicedWalk(Walk):
         self.objects += 1
         self.count[index] += 1
         self.bytes[index] += plan.size(obj) if plan.size is not None else plan.fixed
-        if plan.grows and not slot.starred and not slot.label.startswith(".__"):
+        if plan.grows and self.count[index] == 1 and _is_watched(slot):
             self.containers.append(index)
         if plan.kind == "text":
             self.text[index] += plan.length(obj)  # type: ignore[misc]  # every text has one
@@ -371,3 +371,10 @@ def _is_dull(function: types.FunctionType) -> bool:
     if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
         return False
     return not own_dicts(function)
+
+
+def _is_watched(slot: Slot) -> bool:
+    """Tell whether the length of what is here is worth reading between walks."""
+    if slot.label.startswith(".__"):
+        return False
+    return not slot.starred or not is_standard(slot.path)

@@ -8,7 +8,7 @@ import pytest
 from floodline.errors import ConfigError
 from floodline.leaks import Live, _live_judge
 from floodline.leaks._live import LONGEST, SLICE
-from floodline.leaks._live_tick import MAX_WATCHED
+from floodline.leaks._live_tick import MAX_MANY, MAX_WATCHED
 from floodline.leaks._live_tracks import MAX_POINTS
 from live_watch import Watched
 from soak_programs import CHAIN, FILLING, MANY, module
@@ -241,9 +241,14 @@ def test_the_room_of_the_watch_does_not_grow(watched, monkeypatch):
 
 def test_more_places_than_are_watched_are_left_to_the_walk(watched):
     _, watch = watched(CALM)
-    ticks = watch.live._ticks
-    for index in range(MAX_WATCHED + 10):
-        ticks.watch(index)
+    ticks, slots = watch.live._ticks, watch.live._slots
+    root = slots.root("app")
+    rows = slots.child(slots.child(root, "app", ".ROWS"), "", "[*]")
+    for n in range(MAX_MANY + 10):
+        ticks.watch(slots.child(rows, "app.Row", f".a{n}").index)
+    assert len(ticks) == MAX_MANY
+    for n in range(MAX_WATCHED + 10):
+        ticks.watch(slots.child(root, "app", f".a{n}").index)
     assert len(ticks) == MAX_WATCHED
 
 

@@ -455,8 +455,10 @@ def test_attributes_that_only_annotations_and_wrappers_speak_of_are_known():
 
 def test_threads_tasks_and_odd_registries_are_no_trouble(monkeypatch):
     tasks = sys.modules["asyncio.tasks"]
+    restless = weakref.WeakSet()
+    restless.data = Restless()
     for name in ("_all_tasks", "_scheduled_tasks", "_eager_tasks"):
-        monkeypatch.setattr(tasks, name, types.SimpleNamespace(data=Restless()), raising=False)
+        monkeypatch.setattr(tasks, name, restless, raising=False)
     monkeypatch.setitem(sys.modules, "odd_thing", object())
     sliced = Sliced()
     for begin in roots(len(sys.modules) - 1):
