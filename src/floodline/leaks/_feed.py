@@ -91,6 +91,7 @@ class Feeder:
         else:
             sys.settrace(None)
             threading.settrace(None)
+            self._trace_callers(None)
         self._at.clear()
         self.active = False
         if self._collecting:
@@ -103,7 +104,15 @@ class Feeder:
             watch.blind = len(sys._current_frames()) > 1
         threading.settrace(self._on_trace)
         sys.settrace(self._on_trace)
+        self._trace_callers(self._on_trace)  # a round may be a part of a function that runs already
         return True
+
+    def _trace_callers(self, tracer: Any) -> None:
+        frame: types.FrameType | None = sys._getframe()
+        while frame is not None:
+            if not is_ours(frame):
+                frame.f_trace = tracer
+            frame = frame.f_back
 
     def _start_monitoring(self) -> bool:
         tools: Any = sys.monitoring  # type: ignore[attr-defined]  # only asked for on 3.12

@@ -83,7 +83,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @pytest.fixture
 def soak(request: pytest.FixtureRequest) -> Soaks:
-    """Soak a block: `soak(function, rounds=200)`, or `await soak.run(function, rounds=200)`."""
+    """Soak a block: `for _ in soak.rounds(200)`, `soak(function)`, `await soak.run(function)`."""
     from floodline.pytest_plugin._soaks import Soaks
 
     return Soaks(request.node)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any
 
 import pytest
@@ -47,6 +48,7 @@ class Soaks:
     def __init__(self, item: pytest.Item) -> None:
         self._item = item
         self.begun = False
+        self.answer: Answer | None = None  # of the last soak
 
     def __call__(
         self,
@@ -78,6 +80,30 @@ class Soaks:
         calls = body.call_async if _on_asyncio() else functools.partial(_hand_over, body)
         return self._judge(await self._soak(calls, body, rounds, warmup).arun(), body, allow)
 
+    def rounds(
+        self,
+        rounds: int = ROUNDS,
+        *,
+        warmup: int | None = None,
+        allow: str | Iterable[str] = (),
+    ) -> Iterator[int]:
+        """Loop over a block: `for _ in soak.rounds(200):`; a loop that is left early says nothing.
+
+        The block may await; the event loop is not drained between rounds.
+        """
+        __tracebackhide__ = True
+        body = _Body(_Pause, Records(self._item))
+        run = self._soak(lambda _: _Pause(), body, rounds, warmup).arun()
+        try:
+            for number in count():
+                run.send(None)
+                yield number
+                body.records.put_back()
+        except StopIteration as done:
+            self._judge(done.value, body, allow)
+        finally:
+            run.close()
+
     def _soak(
         self, calls: Callable[[int], Any], body: _Body, rounds: int, warmup: int | None
     ) -> Soak:
@@ -90,6 +116,7 @@ class Soaks:
 
     def _judge(self, answer: Answer, body: _Body, allow: str | Iterable[str]) -> Answer:
         __tracebackhide__ = True
+        self.answer = answer
         if answer.errors:
             raise body.error or RuntimeError(answer.errors[0])
         text = answer.text()
@@ -141,6 +168,13 @@ def _on_asyncio() -> bool:
 
 def _hand_over(body: _Body, number: int) -> Coroutine[Any, Any, None]:
     return body.call_async(number)
+
+
+class _Pause:
+    """Awaited by the engine as a round, which then goes on outside it."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
 
 
 class _Body:
