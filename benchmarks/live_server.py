@@ -130,7 +130,7 @@ def mode(name, probe):
 
 async def phase(server, probe, name, seconds):
     with mode(name, probe):
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.05)
         server.lags.clear()
         own = probe.cost()
         done, cpu, wall = server.done, time.process_time(), time.perf_counter()

@@ -12,12 +12,13 @@ from floodline.leaks._live_answer import LiveAnswer
 from floodline.leaks._live_blind import blind_spots
 from floodline.leaks._live_fork import FORK, Inherited
 from floodline.leaks._live_judge import LEAST_SURE, Judge
+from floodline.leaks._live_look import Anchors
 from floodline.leaks._live_place import Places
 from floodline.leaks._live_process import Sampler
 from floodline.leaks._live_roots import Begin, roots
 from floodline.leaks._live_tick import Ticks
 from floodline.leaks._live_tracks import Tracks
-from floodline.leaks._live_walk import Anchors, SlicedWalk
+from floodline.leaks._live_walk import SlicedWalk
 from floodline.leaks._outline import Outlines
 from floodline.leaks._slots import Slots
 
@@ -25,6 +26,7 @@ SLICE = 0.001  # seconds of processor time a step
 TICK = 1.0  # seconds between two readings of the watched slots, at least
 REST = 5.0  # seconds between two walks, at least
 STARVED = 3  # times its processor time, which a step is charged at most
+LATE = 0.006  # seconds, in which the interpreter passes from thread to thread
 LIMIT_EVERY = 1.0
 MARGIN = 0.1  # of the memory limit, which the watch does not touch
 LONGEST = 1.0  # seconds until the next step, at most
@@ -56,7 +58,7 @@ class Live:
             raise ConfigError(f"budget={budget!r} must be above 0 and at most 1; try 0.01")
         self._budget, self._clock, self._cpu, self._limit = budget, clock, cpu, limit
         self._inherited = inherited
-        self._cost = 0.0
+        self._cost = self._wanted = 0.0
         self._reset()
 
     def _reset(self) -> None:
@@ -95,8 +97,12 @@ class Live:
         spent = max(0.0, cpu() - began)
         self._cost += spent
         # on a busy machine a thread that waits for a processor keeps the others from running
-        held = min(self._clock() - since, STARVED * spent)
-        return max(idle, max(spent, held) / self._budget - spent)
+        late = max(0.0, since - self._wanted - LATE)
+        end = self._clock()
+        held = min(end - since + late, STARVED * spent)
+        wait = max(idle, max(spent, held) / self._budget - spent)
+        self._wanted = end + wait
+        return wait
 
     def answer(self) -> LiveAnswer:
         """Return what is known now; it is put together from finished parts."""

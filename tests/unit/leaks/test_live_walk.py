@@ -11,7 +11,7 @@ from itertools import islice
 
 import pytest
 
-from floodline.leaks import Slots, _live_entry, _live_walk
+from floodline.leaks import Slots, _live_entry, _live_look, _live_walk
 from floodline.leaks._frames import READS_RUNNING
 from floodline.leaks._live_blind import blind_spots
 from floodline.leaks._live_place import Places, suspended_label, suspended_locals
@@ -335,7 +335,7 @@ def test_more_waiting_than_there_is_room_for_is_said(tmp_path, monkeypatch):
 
 
 def test_large_containers_are_sampled_from_both_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(_live_walk, "MAX_EXPANDED", ((10**9, 100, 20),))
+    monkeypatch.setattr(_live_look, "MAX_EXPANDED", ((10**9, 100, 20),))
     source = "import collections, functools\n"
     for name, made in (
         ("D", "{i: [i] for i in range(500)}"),
@@ -361,7 +361,7 @@ def test_large_containers_are_sampled_from_both_ends(tmp_path, monkeypatch):
 
 
 def test_the_largest_of_many_sampled_containers_are_remembered(monkeypatch):
-    monkeypatch.setattr(_live_walk, "MAX_SAMPLED", 2)
+    monkeypatch.setattr(_live_look, "MAX_SAMPLED", 2)
     walk = Sliced().walk
     root = walk.slots.root("app")
     for size in (5, 9, 7):
@@ -393,8 +393,8 @@ def test_names_that_lead_nowhere_any_more_are_empty(tmp_path, monkeypatch):
 
 
 def test_only_so_many_roots_and_objects_of_one_are_remembered(monkeypatch):
-    monkeypatch.setattr(_live_walk, "MAX_ANCHORS", 2)
-    monkeypatch.setattr(_live_walk, "MAX_ROOTS", 2)
+    monkeypatch.setattr(_live_look, "MAX_ANCHORS", 2)
+    monkeypatch.setattr(_live_look, "MAX_ROOTS", 2)
     walk, things = Sliced().walk, [Thing() for _ in range(5)]
     for thing in things:
         walk._anchor(thing, "one")
