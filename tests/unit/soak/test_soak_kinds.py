@@ -264,7 +264,8 @@ def test_the_names_are_the_same_in_a_process_that_is_traced(name, answers, tmp_p
     made = module(name, PROGRAMS[name], tmp_path, monkeypatch)
     narrow(monkeypatch, made, weakref)
     found = Soak(Scenario(made.round, *_setup(made)), rounds=40, budget=0).run()
-    assert {one.owner for one in found.suspects} == set(lines_of(answers[name]))
+    wanted = {owner for owner in lines_of(answers[name]) if owner.startswith(name)}
+    assert {one.owner for one in found.suspects if one.owner.startswith(name)} == wanted
 
 
 def _setup(made):
