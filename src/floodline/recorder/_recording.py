@@ -10,12 +10,18 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from floodline.errors import ConfigError
 from floodline.recorder._journal import Entry
 from floodline.recorder._points import Points
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nothing is recorded
+    fcntl = None  # type: ignore[assignment]  # asked for before each use
 
 APPLICATION = 0x464C5245  # "FLRE"
 SCHEMA = 1
@@ -48,8 +54,10 @@ def make_room(file: Path) -> None:
     """
     if not file.exists():
         return
-    if not is_recording(file):
+    if not file.is_file() or not is_recording(file):  # a device may read as empty
         raise ConfigError(f"{file} exists and is no recording; give another file to --record")
+    if _in_use(file):
+        raise ConfigError(f"{file} is written by another recorder; give another file to --record")
     for number in range(KEPT_BEFORE, 0, -1):
         older = file if number == 1 else file.with_name(f"{file.name}.{number - 1}")
         if older.exists():
@@ -68,6 +76,29 @@ def is_recording(file: Path) -> bool:
     )
 
 
+def _in_use(file: Path) -> bool:
+    """Tell whether a recorder holds it: one that is renamed under SQLite takes no more writes."""
+    if fcntl is None:
+        return False
+    with file.open("r+b") as opened:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # a file system without such locks
+            return False
+    return False
+
+
+def _hold(file: Path) -> IO[bytes]:
+    """Open it for as long as we write: shared, because readers of a network volume need that."""
+    opened = file.open("rb")
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return opened
+
+
 class Writer:
     """Writes a recording; one transaction a tick."""
 
@@ -83,6 +114,7 @@ class Writer:
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute("PRAGMA cache_size = -512")
             self._db.executescript(TABLES)
+            self._held = _hold(file)
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(
                 f"{file} cannot be written: {error}; give a file in a folder that can be written "
@@ -159,6 +191,7 @@ class Writer:
     def close(self) -> None:
         """Close the file; it was whole before that too."""
         self._db.close()
+        self._held.close()  # not before: closing a file lets go of the locks of SQLite too
 
 
 def _slim(state: Record) -> Record:

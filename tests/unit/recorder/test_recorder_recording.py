@@ -284,3 +284,38 @@ os._exit(9)
     state = read_recording(file).state()
     assert state["command"] == "app.py"
     assert (file.read_bytes(), journal.exists()) == (before, True)  # reading changes nothing
+
+
+def test_a_file_that_another_recorder_writes_is_refused_and_stays_where_it_is(
+    recorder, file, clock
+):
+    with pytest.raises(ConfigError, match=r"run\.rec is written by another recorder; give another"):
+        Writer(file)
+    grow(recorder)
+    tick(recorder, clock)
+    assert read_recording(file).state() == recorder.state()
+    recorder.close()
+    Writer(file).close()
+    assert read_recording(file.with_name("run.rec.1")).closed
+
+
+def test_a_device_that_reads_as_empty_is_no_recording(tmp_path, monkeypatch):
+    device = tmp_path / "null"
+    os.mkfifo(device)
+    monkeypatch.setattr(_recording, "is_recording", lambda file: True)
+    with pytest.raises(ConfigError, match="null exists and is no recording"):
+        Writer(device)
+    assert [one.name for one in tmp_path.iterdir()] == ["null"]
+
+
+def test_where_files_cannot_be_locked_a_recording_is_made_all_the_same(file, monkeypatch):
+    Writer(file).close()
+
+    def refuse(*_):
+        raise OSError(95, "not supported")
+
+    monkeypatch.setattr(_recording.fcntl, "flock", refuse)
+    Writer(file).close()
+    monkeypatch.setattr(_recording, "fcntl", None)
+    Writer(file).close()
+    assert file.with_name("run.rec.2").exists()
