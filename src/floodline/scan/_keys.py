@@ -40,7 +40,7 @@ MANY_MADE = re.compile(
 )
 CALLBACK = re.compile(
     r"(\b|_)(callback|cb|handler|listener|hook|func|fn|f|fun|function|observer|subscriber|filter|"
-    r"middleware|loader|saver|view|plugin|route|decorated|wrapped|extension|provider)s?\b"
+    r"middleware|loader|saver|view|plugin|route|decorated|wrapped|extension|provider|cls|klass)s?\b"
 )
 REGISTRATION = re.compile(
     r"(^|_)(register|subscribe|attach|mount|install|hook|declare|define)(_|$)|"
@@ -108,9 +108,11 @@ class Paths:
     def _registers(self, function: str, name: str, change: Change) -> bool:
         """Whether what is added is a function to be called later: a handler, a hook, a route."""
         found = self._program.names.functions.get(function)
-        first = found.parameters[:1] if found and "<locals>" in function else ()
+        inner = "<locals>" in function
+        first = found.parameters[:1] if found and inner else ()
         return bool(
-            REGISTRATION.match(name)
+            REGISTRATION.search(name)
+            or (inner and name.lstrip("_").startswith(("deco", "register")))
             or (change.key == "append" and CALLBACK.search(change.key_text))
             or (change.key == "append" and name.lstrip("_").startswith("ensure"))
             or any(CALLBACK.search(parameter) for parameter in first)

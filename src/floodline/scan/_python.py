@@ -164,7 +164,8 @@ class _Reader(Bindings):
                 Call(outer, callee, decorator.lineno, repeats, ("unknown",), (), "local")
             )
         name_of = last_name(called(decorator))
-        if name_of not in ("lru_cache", "cache", "alru_cache"):
+        of_instance = "method" in dotted(called(decorator))  # keeps its entries with the instance
+        if of_instance or name_of not in ("lru_cache", "cache", "alru_cache"):
             return
         unbounded = name_of == "cache"
         if isinstance(decorator, ast.Call):

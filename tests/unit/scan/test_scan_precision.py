@@ -164,6 +164,14 @@ def test_a_removal_in_finally_saves_the_one_on_the_straight_path(tmp_path):
 
 
 HARMLESS = {
+    "a cache that each instance has of its own": """
+        import methodtools
+
+        class Group:
+            @methodtools.lru_cache(maxsize=None)
+            def count(self):
+                return 1
+    """,
     "an item of a list that is replaced": """
         contexts = [None, None]
 
@@ -361,6 +369,18 @@ def test_nothing_is_reported_about(tmp_path, code):
 
 
 UNCERTAIN = {
+    "classes that a decorator notes": """
+        methods = []
+
+        def register(name):
+            def wrap(method_cls):
+                methods.append(name)
+                return method_cls
+            return wrap
+
+        def decorated(name):
+            return register(name)
+    """,
     "ids of what somebody sets up": """
         locks = {}
 
