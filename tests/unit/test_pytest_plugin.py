@@ -147,7 +147,7 @@ def test_growth_fails_with_the_answer_unless_its_owner_is_allowed(tmp_path):
 def test_what_pytest_and_mocks_write_down_is_no_growth(tmp_path):
     printed = run_pytest(tmp_path, RECORDED, conftest="")
     assert outcomes(printed) == {"test_calm": "PASSED"}, printed
-    assert "BOUNDED" in printed
+    assert "reached by" not in printed  # no suspect
     assert printed.count("DeprecationWarning: old") == 1
     assert outcomes(run_pytest(tmp_path, RECORDED, "--soak-rounds=5")) == {"test_calm": "PASSED"}
 
