@@ -188,6 +188,7 @@ class Calls:
         if callee:
             repeats = next((mark for mark in ("once", "while", "for") if mark in marks), "")
             arm = ""
+            guard = next((mark for mark in ("finally", "except", "branch") if mark in marks), "")
             if "branch" in marks:
                 arm = "\n".join(sorted(mark for mark in marks if mark[:4] == "arm:"))
             if repeats == "while" and any(mark[:8] == "forever:" for mark in marks):
@@ -198,7 +199,17 @@ class Calls:
                 f"{k.arg}={self.argument(k.value, name)}" for k in node.keywords if k.arg
             )
             self.calls.append(
-                Call(self.scope.name, callee, node.lineno, repeats, arguments, keywords, kept, arm)
+                Call(
+                    self.scope.name,
+                    callee,
+                    node.lineno,
+                    repeats,
+                    arguments,
+                    keywords,
+                    kept,
+                    arm,
+                    guard,
+                )
             )
 
     def _signs(self, node: ast.Call, function: ast.Attribute, kept: str) -> None:

@@ -57,6 +57,7 @@ class Call(NamedTuple):
     keywords: tuple[str, ...]
     kept: str  # where an instance goes: s:attr, g:NAME, returned, local, argument, c:attr
     arm: str = ""  # the arms of choices between constants in which it stands
+    guard: str = ""  # finally, except, branch: it may not run, or run after an error
 
 
 class Limit(NamedTuple):

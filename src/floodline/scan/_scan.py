@@ -23,6 +23,7 @@ from floodline.scan._report import Report
 from floodline.scan._resources import clients, resources
 from floodline.scan._rules import RULES
 from floodline.scan._siblings import siblings
+from floodline.scan._through import through_helpers
 from floodline.scan._waiters import waiters
 from floodline.scan._weak import weak
 
@@ -120,7 +121,7 @@ class Scan:
 
     def _found(self, *, preview: bool) -> Iterator[Finding]:
         found = [*self.judge.findings()]
-        for rule in (marked, siblings, clients, waiters, weak):
+        for rule in (marked, siblings, clients, waiters, through_helpers, weak):
             found += rule(self.program, self.judge)
         yield from found
         if preview:
