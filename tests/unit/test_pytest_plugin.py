@@ -152,7 +152,7 @@ def test_what_pytest_and_mocks_write_down_is_no_growth(tmp_path):
     assert outcomes(run_pytest(tmp_path, RECORDED, "--soak-rounds=5")) == {"test_calm": "PASSED"}
 
 
-ANYIO = (
+ASYNC = (
     SHORT
     + """
 LOOPS, SET_UP = set(), []
@@ -165,13 +165,13 @@ def once():
 def anyio_backend():
     return "asyncio"
 
-@pytest.mark.anyio
+@pytest.mark.PLUGIN
 @pytest.mark.soak(rounds=6)
-async def test_anyio(once):
+async def test_marked(once):
     LOOPS.add(id(asyncio.get_running_loop()))
     await asyncio.sleep(0)
 
-@pytest.mark.anyio
+@pytest.mark.PLUGIN
 async def test_block(soak):
     ran = []
     async def work():
@@ -180,41 +180,7 @@ async def test_block(soak):
     answer = await soak.run(work, rounds=6)
     assert (answer.verdict, len(ran)) == ("undecided", 6)
 
-@pytest.mark.anyio
-@pytest.mark.soak(rounds=6)
-async def test_raises():
-    await asyncio.sleep(0)
-    raise LookupError("from the third line")
-
-def test_after():
-    assert (len(LOOPS), len(SET_UP)) == (1, 1)
-"""
-)
-ASYNC = (
-    SHORT
-    + """
-LOOPS, SET_UP = set(), []
-
-@pytest.fixture
-def once():
-    SET_UP.append(1)
-
-@pytest.mark.asyncio
-@pytest.mark.soak(rounds=6)
-async def test_asyncio(once):
-    LOOPS.add(id(asyncio.get_running_loop()))
-    await asyncio.sleep(0)
-
-@pytest.mark.asyncio
-async def test_block(soak):
-    ran = []
-    async def work():
-        ran.append(1)
-        await asyncio.sleep(0)
-    answer = await soak.run(work, rounds=6)
-    assert (answer.verdict, len(ran)) == ("undecided", 6)
-
-@pytest.mark.asyncio
+@pytest.mark.PLUGIN
 @pytest.mark.soak(rounds=6)
 async def test_raises():
     await asyncio.sleep(0)
@@ -226,15 +192,14 @@ def test_after():
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [("anyio.pytest_plugin", ANYIO), ("pytest_asyncio.plugin", ASYNC)]
-)
-def test_async_tests_run_all_rounds_in_one_event_loop(tmp_path, name, text):
-    package, marked = name.split(".")[0], "test_" + name.split(".")[0].removeprefix("pytest_")
+@pytest.mark.parametrize("name", ["anyio.pytest_plugin", "pytest_asyncio.plugin"])
+def test_async_tests_run_all_rounds_in_one_event_loop(tmp_path, name):
+    package = name.split(".")[0]
     if find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
+    text = ASYNC.replace("PLUGIN", package.removeprefix("pytest_"))
     printed = run_pytest(tmp_path, text, plugins=name)
-    expected = dict.fromkeys((marked, "test_block", "test_after"), "PASSED")
+    expected = dict.fromkeys(("test_marked", "test_block", "test_after"), "PASSED")
     assert outcomes(printed) == expected | {"test_raises": "FAILED"}, printed
     assert "LookupError: from the third line" in printed
     assert "_run.py" not in printed  # the traceback begins in the test
