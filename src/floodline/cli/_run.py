@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import signal
 import sys
@@ -90,7 +91,7 @@ def command(
     name = " ".join(["-m", *program] if module else [Path(program[0]).name, *program[1:]])[:200]
     mask = hold_signals()
     try:
-        recorder = _recorder(name, record, bytes_of_line)
+        recorder = _recorder(name, program[0], record, bytes_of_line)
         try:
             code = _run(recorder, words, mask, None if no_dashboard else (host, port))
         finally:
@@ -119,15 +120,13 @@ def _run(
     return child.code
 
 
-def _recorder(name: str, record: Path | None, line: int | None) -> Recorder:
+def _recorder(name: str, program: str, record: Path | None, line: int | None) -> Recorder:
     if record is not None:
         return Recorder(name, file=record, line=line)
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    file = f"{stamp}-{Path(name.split()[-1 if name.startswith('-m') else 0]).stem}.rec"
     for folder in _folders():
         with suppress(ConfigError, OSError):
             _forget_old(folder)
-            return Recorder(name, file=folder / file, line=line)
+            return Recorder(name, file=_unnamed(folder, program), line=line)
     _say(
         "no folder for the recording can be written; give --record FILE, in a container on a volume"
     )
@@ -136,6 +135,13 @@ def _recorder(name: str, record: Path | None, line: int | None) -> Recorder:
 
 def _folders() -> list[Path]:
     return [recordings_folder(), Path(tempfile.gettempdir()) / "floodline-recordings"]
+
+
+def _unnamed(folder: Path, program: str) -> Path:
+    """Return a name for the recording; two of one program may start in the same second."""
+    stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{Path(program).name.removesuffix('.py')}"
+    file = folder / f"{stamp}.rec"
+    return folder / f"{stamp}-{os.getpid()}.rec" if file.exists() else file
 
 
 def _forget_old(folder: Path) -> None:
@@ -163,10 +169,13 @@ def _serve(
 
 def _watch(recorder: Recorder, child: Program) -> None:
     ticks = 0
-    above = False
+    above = lacking = False
     while not child.wait(QUICK if ticks < FIRST_TICKS else TICK):
         recorder.tick()
         ticks += 1
+        if recorder.unwritten and not lacking:
+            _say(f"{recorder.unwritten}; the program goes on, and each tick is tried again")
+        lacking = recorder.unwritten is not None
         state = recorder.state()
         line, used = state["line"], state["memory"]["now"]
         if line and (used >= line) != above:
@@ -185,7 +194,10 @@ def _finish(recorder: Recorder, report: Path | None) -> None:
         _write_report(state, report)
     file = own["file"]
     where = f"{file} (to read it: floodline report {file})" if file else "no file"
-    _say(f"recorded to {where}; the recorder took {format_size(own['rss'])}")
+    kept = f"recorded to {where}"
+    if recorder.unwritten:
+        kept = f"{recorder.unwritten}; the recording lacks the end"
+    _say(f"{kept}; the recorder took {format_size(own['rss'])}")
 
 
 def _write_report(state: dict[str, Any], report: Path) -> None:

@@ -67,6 +67,7 @@ class Recorder:
         self._writer = None if file is None else Writer(file)
         self._intake = Intake(self, os.urandom(16).hex())
         self.version = 0
+        self.unwritten: str | None = None  # why the newest tick is not on disk
         self._state = self._snapshot(closed=False)
 
     @property
@@ -198,11 +199,13 @@ class Recorder:
             if self._ticks % TIDY_EVERY == 0:
                 self._writer.keep_events(self._journal.kept())
                 self._writer.keep_series({points.series for points in series})
+            self.unwritten = None
         except sqlite3.Error as error:  # a full disk: the program goes on, and so do we
             for points in series:
                 points.rewrite()
             self._journal.rewrite()
-            self._fail(f"{self._writer.file} could not be written: {error}")
+            self.unwritten = f"{self._writer.file} could not be written: {error}"
+            self._fail(self.unwritten)
 
     def _fail(self, why: str) -> None:
         self._journal.add(self._clock(), None, "recording_error", why)

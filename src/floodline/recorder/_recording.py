@@ -136,10 +136,11 @@ class Writer:
             )
             if state["now"] - self._last_frame >= FRAME_EVERY or state["closed"]:
                 self._write_frame(state["now"], doc)
+            self._db.execute("COMMIT")  # fails too, while somebody reads
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # a full disk may have ended it
+                self._db.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     def _write_points(self, points: Points) -> None:
         replace, new = points.unwritten()

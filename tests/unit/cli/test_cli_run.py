@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import pytest
 
 from floodline.cli import _attach, _run, main
 from floodline.recorder import Recorder, read_recording
+from floodline.recorder._recording import Writer
 from floodline.recorder._runtime import announced
 
 PATIENCE = 60.0
@@ -131,6 +133,32 @@ def test_nobody_need_read_what_we_say(app, monkeypatch):
 
     monkeypatch.setattr(_run.click, "echo", broken)
     assert main(["run", "--no-dashboard", app("raise SystemExit(4)")]) == 4
+
+
+def test_a_recording_is_named_after_the_module_and_never_after_one_that_is_there(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(_run.time, "strftime", lambda form: "now")
+    for _ in range(2):
+        assert main(["run", "--no-dashboard", "-m", "json.tool", "--help"]) == 0
+    names = [file.name for file in recordings(tmp_path)]
+    assert names == [f"now-json.tool-{os.getpid()}.rec", "now-json.tool.rec"]
+
+
+def test_a_recording_that_cannot_be_written_any_more_is_told_once_and_at_the_end(
+    app, tmp_path, capfd, monkeypatch
+):
+    def full(*_):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(Writer, "write", full)
+    code = "import time; time.sleep(.5)"
+    assert main(["run", "--no-dashboard", f"--record={tmp_path / 'a.rec'}", app(code)]) == 0
+    errors = capfd.readouterr().err
+    why = "a.rec could not be written: database or disk is full"
+    assert errors.count(f"{why}; the program goes on") == 1
+    assert errors.count(f"{why}; the recording lacks the end") == 1
+    assert "recorded to" not in errors
 
 
 def test_the_line_is_told_when_it_is_crossed(app, capfd):

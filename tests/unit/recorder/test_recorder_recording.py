@@ -319,3 +319,18 @@ def test_where_files_cannot_be_locked_a_recording_is_made_all_the_same(file, mon
     monkeypatch.setattr(_recording, "fcntl", None)
     Writer(file).close()
     assert file.with_name("run.rec.2").exists()
+
+
+def test_a_reader_that_takes_its_time_costs_a_tick_and_not_the_rest(recorder, file, clock):
+    grow(recorder)
+    tick(recorder, clock)
+    recorder._writer._db.execute("PRAGMA busy_timeout = 0")
+    reader = sqlite3.connect(file, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM state").fetchall()
+    tick(recorder, clock)
+    assert recorder.unwritten == f"{file} could not be written: database is locked"
+    reader.close()
+    tick(recorder, clock)
+    assert recorder.unwritten is None
+    assert read_recording(file).state() == recorder.state()
