@@ -93,6 +93,7 @@ def interval(values):
 def compare(child, name, pairs, seconds):
     """Run pairs of phases, bare first in every other one; return costs and lags."""
     cost, cpu, own, lags = [], [], [], {"bare": [], name: []}
+    pauses = {"bare": [], name: []}
     for k in range(pairs):
         order = ("bare", name) if k % 2 else (name, "bare")
         found = {one: child.ask(one, seconds) for one in order}
@@ -101,12 +102,14 @@ def compare(child, name, pairs, seconds):
         own.append(100 * found[name]["own"])
         for one in order:
             lags[one].append(found[one]["lags"])
+            pauses[one] += found[one]["pauses"]
         print(f"  {name} {k + 1}/{pairs}", end="\r", file=sys.stderr, flush=True)
     return {
         "throughput_cost_percent": interval(cost),
         "cpu_cost_percent": interval(cpu),
         "own_percent": statistics.fmean(own),
         "lag_ms": {one: lag(phases) for one, phases in lags.items()},
+        "collections": {one: (len(p), 1000 * max(p, default=0.0)) for one, p in pauses.items()},
         "pairs": pairs,
     }
 
@@ -165,6 +168,8 @@ def show_cost(name, one):
         f" max {bare['max']:.1f} → {probed['max']:.1f} ms,"
         f" typical max of a phase {bare['typical_max']:.1f} → {probed['typical_max']:.1f} ms"
     )
+    (few, short), (many, long) = one["collections"]["bare"], one["collections"][name]
+    print(f"    full collections {few} → {many}, longest {short:.0f} → {long:.0f} ms")
 
 
 def verdicts(result):

@@ -59,8 +59,16 @@ STORE = None
 class Server:
     def __init__(self):
         self.done = self.leaked = 0
-        self.lags = []
+        self.lags, self.pauses = [], []
+        self.collecting = 0.0
+        gc.callbacks.append(self.collected)
         self.next_leak = 0.0
+
+    def collected(self, what, about):
+        if about["generation"] == 2 and what == "start":
+            self.collecting = time.perf_counter()
+        elif about["generation"] == 2:
+            self.pauses.append(time.perf_counter() - self.collecting)
 
     async def serve(self, reader, writer):
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
@@ -132,6 +140,7 @@ async def phase(server, probe, name, seconds):
     with mode(name, probe):
         await asyncio.sleep(0.05)
         server.lags.clear()
+        server.pauses.clear()
         own = probe.cost()
         done, cpu, wall = server.done, time.process_time(), time.perf_counter()
         await asyncio.sleep(seconds)
@@ -141,6 +150,7 @@ async def phase(server, probe, name, seconds):
             "cpu": (time.process_time() - cpu) / max(1, server.done - done),
             "own": (probe.cost() - own) / took,
             "lags": sorted(server.lags),
+            "pauses": list(server.pauses),
         }
 
 

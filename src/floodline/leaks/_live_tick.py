@@ -14,7 +14,9 @@ MAX_WATCHED = 5_000
 MAX_MANY = 300  # of them slots of many places each
 NEVER = 3  # readings of a slot that has never changed, after which only a walk looks again
 QUIET = 12  # the same for one that has changed before
-PLACES = 3_000  # that are read in a round for slots of many places each, in turn
+FRESH = 300  # slots that have not changed so far, and are read in a round, in turn
+PLACES = 3_000  # the same for slots of many places each
+GUESS = {False: 1, True: 100}  # places of a slot that was not read yet
 FALLEN = 10  # readings, after which one that is not longer than at first is left to the walk
 MOST_PLACES = 2_500
 LOST = 3  # readings that find nothing
@@ -27,7 +29,7 @@ class Ticks:
         self._tracks, self._places, self._outlines = tracks, places, outlines
         self._watched: dict[int, int] = {}
         self._todo: list[int] = []
-        self._turn = self._many = 0
+        self._many = 0
 
     def __len__(self) -> int:
         return len(self._watched)
@@ -48,17 +50,20 @@ class Ticks:
         self._watched[index] = 0
 
     def begin(self) -> None:
-        """Begin a round of readings."""
-        all_slots = self._tracks.slots.all
-        many = [index for index in self._watched if all_slots[index].starred]
-        turn, places = 0, 0
-        while turn < len(many) and places < PLACES:
-            track = self._tracks.by_index.get(many[(self._turn + turn) % len(many)])
-            places += track.latest[0] if track else PLACES // 30
-            turn += 1
-        self._todo = [many[(self._turn + k) % len(many)] for k in range(turn)]
-        self._turn += turn
-        self._todo += [index for index in self._watched if not all_slots[index].starred]
+        """Begin a round of readings: what changes, and some of the others."""
+        slots, tracks = self._tracks.slots.all, self._tracks.by_index
+        left = {False: FRESH, True: PLACES}
+        chosen = []
+        for index in self._watched:
+            starred, track = slots[index].starred, tracks.get(index)
+            if not starred and track is not None and track.moved:
+                chosen.append(index)
+            elif left[starred] > 0:
+                left[starred] -= track.latest[0] if track else GUESS[starred]
+                chosen.append(index)
+        for index in chosen:  # the others come first in the next round
+            self._watched[index] = self._watched.pop(index)
+        self._todo = chosen[::-1]
 
     def advance(self, due: Callable[[], bool], now: Callable[[], float]) -> None:
         """Read on until `due` says so."""

@@ -19,18 +19,21 @@ class Track:
     When it is full, every second point is dropped and the next come half as often.
     """
 
-    __slots__ = ("_spacing", "columns", "latest", "quiet", "times")
+    __slots__ = ("_spacing", "columns", "latest", "moved", "quiet", "times")
 
     def __init__(self, width: int = len(COLUMNS)) -> None:
         self.times = array("d")
         self.columns = [array("q") for _ in range(width)]
         self.latest: tuple[int, ...] = (0,) * width
         self.quiet = 0
+        self.moved = False
         self._spacing = 0.0
 
     def add(self, at: float, row: tuple[int, ...]) -> None:
         """Take a point, unless the last one is too near."""
-        self.quiet = self.quiet + 1 if self.times and row == self.latest else 0
+        same = not self.times or row == self.latest
+        self.quiet = self.quiet + 1 if self.times and same else 0
+        self.moved = self.moved or not same
         self.latest = row
         if self.times and at - self.times[-1] < self._spacing * 0.9:
             return
