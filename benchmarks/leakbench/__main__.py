@@ -58,7 +58,8 @@ def _call(command: list[str], limit: float) -> str:
 
 
 def run_case(case: Case, said: argparse.Namespace, tally: Counter[str]) -> None:
-    folder = peers(said.python, said.scratch)
+    others = set(said.tool) - {"floodline"}
+    folder = peers(said.python, said.scratch) if others else said.scratch
     homes = {
         role: environment(case, role, said.python, said.scratch) for role in ("leaky", "fixed")
     }

@@ -148,12 +148,14 @@ class Feeder:
         self._moved(back, back.f_lineno if back else 0)
 
     def _on_trace(self, frame: types.FrameType, event: str, _: object) -> Any:
+        if not self.active:  # a frame that was elsewhere when the trace ended
+            return None
         if event == "return":
             back = frame.f_back
             self._moved(back, back.f_lineno if back else 0)
         else:
             self._moved(frame, frame.f_lineno)
-        return self._on_trace if self.active else None
+        return self._on_trace
 
     def _moved(self, frame: types.FrameType | None, line: int | None) -> None:
         """Take growth since the last event to the line that ran until now."""

@@ -171,6 +171,8 @@ def test_each_event_moves_on_and_puts_growth_down_to_the_line_before():
     watch = Watch([lambda: len(rows)], "app.X")
     feeder = Feeder([watch])
     frame = sys._getframe()
+    assert feeder._on_trace(frame, "line", None) is None  # not begun
+    feeder.active = True
     feeder._on_trace(frame, "line", None)
     rows.append(1)
     feeder._on_trace(frame, "return", None)
