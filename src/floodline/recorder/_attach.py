@@ -50,7 +50,7 @@ def wake(
         raise ConfigError(f"there is no process {pid}; give the PID of a running Python")
     for candidate in [folder] if folder else _folders(pid):
         file = socket_of(pid, candidate)
-        if file.exists() and _ask(file, {"where": where, "seconds": seconds}):
+        if file.exists() and _ask(pid, file, {"where": where, "seconds": seconds}):
             return
     if ":" in (environment_of(pid) or {}).get(arming.VARIABLE, ""):
         raise ConfigError(f"process {pid} is watched by floodline run already; see floodline top")
@@ -71,13 +71,18 @@ def _folders(pid: int) -> list[Path]:
     return list(dict.fromkeys(folders))
 
 
-def _ask(file: Path, request: dict[str, Any]) -> bool:
+def _ask(pid: int, file: Path, request: dict[str, Any]) -> bool:
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
             line.settimeout(PATIENCE)
             line.connect(str(file))
             line.sendall(json.dumps(request).encode() + b"\n")
             return bool(line.recv(LONGEST_ANSWER))
+    except TimeoutError:
+        raise ConfigError(
+            f"the probe of process {pid} does not answer within {PATIENCE:g} s: another attach "
+            "watches it, or the process is stopped; wait for the end of that, or end it"
+        ) from None
     except OSError:  # left behind by a killed process, or of another user
         return False
 

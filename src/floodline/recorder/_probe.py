@@ -24,6 +24,7 @@ TICK = 1.0
 FIRST_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5)  # quicker at first, so that something is seen at once
 LONGEST_NAP = 0.5
 FAILED_NAP = 5.0
+MOST_MISSED = 3  # ticks that a recorder which came for a while may miss before we take it for gone
 
 Nap = Callable[[float], bool]
 
@@ -52,7 +53,8 @@ class Probe:
     """Watches this process and reports to `where`, which is `HOST:PORT:TOKEN`.
 
     `run(nap)` works until `nap(seconds)` says that the thread shall end, and may be called again;
-    then it continues. After `seconds`, if given, it ends for good.
+    then it continues. After `seconds`, if given, it ends for good, and also when the recorder has
+    gone before that: the next one may then come.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class Probe:
             self._engine = engine()
         except Exception as error:
             self._fail(error)
-        self._ticks = 0
+        self._ticks = self._missed = 0
         self._cpu = 0.0
         self._due = clock()
 
@@ -85,7 +87,7 @@ class Probe:
         """Look and tell until the nap is ended or the time is over."""
         began = time.thread_time() - self._cpu  # of this thread, which may not be the first
         try:
-            while self._until is None or self._clock() < self._until:
+            while self._wanted():
                 wanted = self._step()
                 self._cpu = time.thread_time() - began
                 if self._clock() >= self._due:
@@ -95,6 +97,11 @@ class Probe:
         finally:
             self._cpu = time.thread_time() - began
         self.close()
+
+    def _wanted(self) -> bool:
+        if self._until is None:
+            return True
+        return self._clock() < self._until and self._missed < MOST_MISSED
 
     def _step(self) -> float:
         if self._engine is None:
@@ -114,7 +121,7 @@ class Probe:
         """Send one sample, and do what the recorder asks."""
         wait = FIRST_TICKS[self._ticks] if self._ticks < len(FIRST_TICKS) else TICK
         self._due = self._clock() + wait
-        self._link.send(self._sample())
+        self._missed = 0 if self._link.send(self._sample()) else self._missed + 1
         self._ticks += 1
         for wish in self._link.receive():
             if wish.get("do") == "shed":

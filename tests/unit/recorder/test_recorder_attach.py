@@ -106,6 +106,17 @@ def test_it_can_be_woken_again_after_its_time(sleeper, folder):
     assert len(sleeper.made) == 2
 
 
+def test_one_that_is_watched_already_says_so_and_gives_no_wrong_advice(
+    sleeper, folder, monkeypatch
+):
+    wake(os.getpid(), WHERE, None, folder=folder)
+    assert sleeper.woken.wait(PATIENCE)
+    monkeypatch.setattr(_attach, "PATIENCE", 0.05)
+    with pytest.raises(ConfigError, match="does not answer.*another attach watches it"):
+        wake(os.getpid(), WHERE, None, folder=folder, remote_exec=None)
+    sleeper.made[0].over.set()
+
+
 def test_only_its_user_can_open_the_socket(sleeper, folder):
     assert stat.S_IMODE(sleeper.dormant.file.stat().st_mode) == 0o600
 

@@ -161,6 +161,26 @@ def test_after_its_time_it_says_goodbye(clock, engine, line):
     assert line.closed == 1
 
 
+def test_a_recorder_that_came_for_a_while_and_has_gone_is_not_waited_for(clock, engine, line):
+    def send(message):
+        line.sent.append(message)
+        return len(line.sent) < 4
+
+    line.send = send
+    Probe("h:1:t", seconds=600.0, engine=lambda: engine, link=line, clock=clock).run(
+        Nap(clock, 1000)
+    )
+    assert [message["kind"] for message in line.sent] == ["tick"] * 7 + ["bye"]
+
+
+def test_a_recorder_of_a_whole_run_may_come_back(clock, engine, line):
+    line.send = line.sent.append
+    probe = Probe("h:1:t", engine=lambda: engine, link=line, clock=clock)
+    probe.run(Nap(clock, 100))
+    assert len(ticks(line)) > 20
+    probe._unsubscribe()
+
+
 def test_the_hello_names_the_process_and_has_the_token():
     probe = Probe("127.0.0.1:1:a:b", engine=Engine)
     hello = probe._link._hello()
