@@ -94,7 +94,10 @@ class Ticks:
     def _read(self, slot: Slot) -> Row | None:
         """Return the figures of a slot as a walk counts them, None if it is not found."""
         count = length = text = size = 0
-        values = self._places.values(slot, most=MOST_PLACES)
+        try:
+            values = self._places.values(slot, most=MOST_PLACES)
+        except RuntimeError:  # a dict that another thread or a finalizer changed meanwhile
+            return None
         if len(values) >= MOST_PLACES:  # a part would not show how all of them grow
             return None
         for value in values:

@@ -102,7 +102,10 @@ class SlicedWalk(LookingWalk):
             self._path[:] = [entry]
             self._step, self._allowed = -1, self.objects + AT_ONCE
             plan = self._outlines.of(type(obj))
-            self._expand[plan.kind](obj, entry.slot, plan)  # type: ignore[arg-type]  # an outline answers like an anatomy
+            try:
+                self._expand[plan.kind](obj, entry.slot, plan)  # type: ignore[arg-type]  # an outline answers like an anatomy
+            except RuntimeError:  # a dict that another thread or a finalizer changed meanwhile
+                self.cut += 1
 
     def push(self, obj: Any, slot: Slot) -> None:
         """Count an object in a slot, once in the walk, and look into it now or later."""

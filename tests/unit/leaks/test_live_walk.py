@@ -17,6 +17,8 @@ from floodline.leaks._live_blind import blind_spots
 from floodline.leaks._live_place import Places, suspended_label, suspended_locals
 from floodline.leaks._live_roots import TASKS, roots
 from floodline.leaks._live_seen import Seen
+from floodline.leaks._live_tick import Ticks
+from floodline.leaks._live_tracks import Tracks
 from floodline.leaks._live_walk import SlicedWalk
 from floodline.leaks._outline import Outline, Outlines
 from soak_programs import HOSTILE, MANY, lengths, module
@@ -375,6 +377,24 @@ def test_what_moves_between_slices_is_passed_over(tmp_path, monkeypatch):
     while sliced.step():
         made.ROWS = {i: [[[i] for _ in range(40)]] for i in range(200)}
     assert sliced.walk.done
+
+
+def test_what_changes_while_it_is_looked_at_is_passed_over(tmp_path, monkeypatch):
+    made = module("busy_thing", "A, B = [[1]], {1: [1]}\n", tmp_path, monkeypatch)
+    sliced = Sliced(made)
+    walk = sliced.walk
+
+    def changing(*_, **__):
+        raise RuntimeError("dictionary changed size during iteration")
+
+    walk._expand = dict.fromkeys(walk._expand, changing)
+    walk.push(made.B, walk.slots.root("other"))
+    sliced.all()
+    assert walk.cut > 0
+    places = Places(Outlines(), {})
+    monkeypatch.setattr(places, "values", changing)
+    ticks = Ticks(Tracks(walk.slots), places, Outlines())
+    assert ticks._read(walk.slots.all[0]) is None
 
 
 def test_names_that_lead_nowhere_any_more_are_empty(tmp_path, monkeypatch):
