@@ -112,7 +112,7 @@ def test_one_that_is_watched_already_says_so_and_gives_no_wrong_advice(
     wake(os.getpid(), WHERE, None, folder=folder)
     assert sleeper.woken.wait(PATIENCE)
     monkeypatch.setattr(_attach, "PATIENCE", 0.05)
-    with pytest.raises(ConfigError, match="does not answer.*another attach watches it"):
+    with pytest.raises(ConfigError, match=r"does not answer.*another attach watches it"):
         wake(os.getpid(), WHERE, None, folder=folder, remote_exec=None)
     sleeper.made[0].over.set()
 
