@@ -12,6 +12,7 @@ from floodline.scan._signs import (
     BLOCKS,
     CLOSES,
     METERS,
+    OPPOSITES,
     TIMERS,
     ages,
     awaits,
@@ -23,6 +24,7 @@ from floodline.scan._signs import (
     opposites_of,
     refers,
 )
+from floodline.scan._walk import below, standing
 
 APPENDS = {
     "append", "appendleft", "extend", "extendleft", "insert", "push", "enter_context",
@@ -48,6 +50,7 @@ ASKING = {
     "range", "hasattr", "id", "type", "hash", "ord", "chr", "abs", "round", "super", "callable",
 }  # fmt: skip
 
+TOLD = {"set", "labels", *CLOSES, *METERS, *BLOCKS, *OPPOSITES}  # names that signs look for
 _LEAVES = {ast.Name, ast.Constant}
 _PAUSES = {ast.Await, ast.Yield, ast.YieldFrom}
 _THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr}
@@ -132,7 +135,7 @@ class Calls:
                 goes = "local"
             elif kind not in _THROUGH:
                 goes = "argument" if kind in _GATHERS else "local"
-            stack += [(item, goes) for item in _below(here, kind) if type(item) not in _LEAVES]
+            stack += [(item, goes) for item in below(here, kind) if type(item) not in _LEAVES]
 
     def lambda_(self, node: ast.Lambda) -> None:
         """A lambda is a function of its own that is handed on where it stands."""
@@ -186,35 +189,22 @@ class Calls:
             guarded = "guarded" if left or "branch" in marks else ""
             self.marks.append(Mark("timer", callee, at(node), self.scope.name, guarded))
         if callee:
-            repeats = next((mark for mark in ("once", "while", "for") if mark in marks), "")
-            arm = ""
-            guard = next((mark for mark in ("finally", "except", "branch") if mark in marks), "")
-            if "branch" in marks:
-                arm = "\n".join(sorted(mark for mark in marks if mark[:4] == "arm:"))
-            if repeats == "while" and any(mark[:8] == "forever:" for mark in marks):
-                repeats = "forever"
+            repeats, arm, guard = standing(marks) if marks else ("", "", "")
             kept = "main" if "main" in marks else kept
             arguments = tuple(self.argument(item, name) for item in node.args)
             keywords = tuple(
                 f"{k.arg}={self.argument(k.value, name)}" for k in node.keywords if k.arg
             )
             self.calls.append(
-                Call(
-                    self.scope.name,
-                    callee,
-                    node.lineno,
-                    repeats,
-                    arguments,
-                    keywords,
-                    kept,
-                    arm,
-                    guard,
-                )
-            )
+                Call(self.scope.name, callee, node.lineno, repeats, arguments, keywords, kept,
+                     arm, guard)
+            )  # fmt: skip
 
     def _signs(self, node: ast.Call, function: ast.Attribute, kept: str) -> None:
         """Note what rules of their own look for in a call of a method."""
         name = function.attr
+        if name not in TOLD and name[:4] != "add_" and type(function.value) is not ast.Call:
+            return
         if name == "set" and node.args:
             self.marks.append(Mark("set", self.callee(function), at(node), self.scope.name, ""))
         elif kept == "dropped" and opposites_of(name):
@@ -354,23 +344,3 @@ def lambda_name(scope: Scope, node: ast.Lambda) -> str:
 def _callee_text(name: str) -> str:
     head, _, tail = name.rpartition(".")
     return f"o:g:{head}|{tail}" if head else f"n:{tail}"
-
-
-def _below(node: ast.AST, kind: type[ast.AST]) -> list[ast.AST]:
-    """Return what stands below a node, in its order; operators and contexts are nothing."""
-    found: list[ast.AST] = []
-    for field in _FIELDS[kind]:
-        below = getattr(node, field)
-        if type(below) is list:
-            found += below if kind is not ast.Dict else [item for item in below if item is not None]
-        elif below is not None:
-            found.append(below)
-    return found
-
-
-_OTHER = {"op", "ops", "ctx", "arg", "id", "attr", "kind", "conversion", "is_async", "value_kind"}
-_FIELDS = {
-    kind: tuple(field for field in kind._fields if field not in _OTHER)
-    for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, ast.AST)
-}

@@ -178,7 +178,7 @@ def labels(scope: Scope, node: ast.Call, name: str) -> Iterator[Mark]:
 
 def opposites_of(name: str) -> tuple[str, ...]:
     """Return the words that undo the adding of a listener, `()` if the name adds none."""
-    added = ADDS.match(name)
+    added = ADDS.match(name) if name[:4] == "add_" else None
     if added and name not in ONE_SHOT:
         return (f"remove_{added[1]}", f"discard_{added[1]}", f"delete_{added[1]}")
     return OPPOSITES.get(name, ())

@@ -48,7 +48,7 @@ FOUND = {
         def leave(key):
             del waiting[key]
         """,
-        "FLD109 medium 14",
+        "FLD109 medium 13",
     ),
     "the end may remove too": (
         """
