@@ -74,4 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         click.echo(f"floodline: {error}", err=True)
         return USAGE
+    except OSError as error:  # a full disk behind standard output, no more processes
+        if "--debug" in given:
+            raise
+        click.echo(f"floodline: {error}; floodline --debug {given[0]} … says where", err=True)
+        return USAGE
     return status if isinstance(status, int) else 0

@@ -18,6 +18,7 @@ from floodline.recorder._death import unclosed_cause
 from floodline.recorder._outside import alive
 from floodline.recorder._recording import SCHEMA, is_recording
 
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError)  # in pages that SQLite believes
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 Record = dict[str, Any]
@@ -103,7 +104,7 @@ def read_recording(path: Path | str) -> Recording:
             return _read(file, file)
         except sqlite3.OperationalError:
             return _read_copy(file)
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, *DAMAGED) as error:
         raise ConfigError(
             f"{file} cannot be read: {error}; if it was copied in the middle of a write, copy it "
             "again, together with its -journal file"
@@ -134,7 +135,9 @@ def _read(opened: Path, file: Path, mode: str = "ro") -> Recording:
             samples.setdefault(series, []).append([at, value])
         events = [_event(*event) for event in db.execute("SELECT * FROM events ORDER BY number")]
         frames = db.execute("SELECT at, doc FROM frames ORDER BY at").fetchall()
-    return Recording(file, json.loads(row[0]), samples, events, frames)
+    recording = Recording(file, json.loads(row[0]), samples, events, frames)
+    recording.state()  # what is damaged is told now
+    return recording
 
 
 def _event(_: int, at: float, pid: int | None, kind: str, text: str, count: int) -> Record:

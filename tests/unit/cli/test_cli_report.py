@@ -134,3 +134,16 @@ def test_ctrl_c_ends_top_without_a_trace(capsys, in_terminal, monkeypatch, recor
     monkeypatch.setattr(top, "paced", interrupted)
     assert in_terminal("top", str(file)) == 0
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_an_output_that_cannot_be_written_is_told_in_one_line(recording, monkeypatch, capsys):
+    def full(*words, err=False, **options):
+        if not err:
+            raise OSError(28, "No space left on device")
+        sys.stderr.write(words[0])
+
+    monkeypatch.setattr("click.echo", full)
+    assert main(["report", str(recording[0])]) == 2
+    assert "No space left on device; floodline --debug report" in capsys.readouterr().err
+    with pytest.raises(OSError, match="No space left"):
+        main(["--debug", "report", str(recording[0])])

@@ -250,6 +250,18 @@ def test_missing_empty_and_newer_files_are_told_apart(tmp_path):
         read_recording(str(tmp_path / "empty.rec"))
 
 
+@pytest.mark.parametrize("doc", ["{torn", "{}", "[]", '{"now": null, "memory": 1}'])
+def test_a_damaged_row_is_an_error_with_the_next_step(recorder, file, clock, doc):
+    grow(recorder)
+    tick(recorder, clock)
+    recorder.close()
+    with sqlite3.connect(file) as db:
+        db.execute("UPDATE state SET doc = ?", (doc,))
+    db.close()
+    with pytest.raises(ConfigError, match=r"cannot be read: .*copy it again"):
+        read_recording(file)
+
+
 def test_a_damaged_copy_is_an_error_with_the_next_step(recorder, file, clock, tmp_path):
     grow(recorder)
     tick(recorder, clock, 3)
