@@ -18,9 +18,10 @@ RUNNING = "This recording is still being written. All up to {at} is here."
 UNCLOSED = "{cause}. All up to the last tick, {at}, is here."
 
 
-def title(word: str) -> str:
-    """Write the first letter large, and leave the others."""
-    return word[:1].upper() + word[1:]
+def title(text: str) -> str:
+    """Write the first letter large, but not that of a name such as `app.SESSIONS`."""
+    first = text.partition(" ")[0]
+    return text if "." in first[:-1] or "_" in first else text[:1].upper() + text[1:]
 
 
 def growing(state: State) -> list[Suspect]:
@@ -99,8 +100,13 @@ def pace(suspect: Suspect) -> str:
     rate = suspect["per_round"]
     for unit, seconds in (("s", 1), ("min", 60)):
         if abs(rate) * seconds >= 1:
-            return f"{rate * seconds:+.3g} items/{unit}"
-    return f"{rate * 3600:+.3g} items/h"
+            return f"{_count(rate * seconds)} items/{unit}"
+    return f"{_count(rate * 3600)} items/h"
+
+
+def _count(number: float) -> str:
+    """Write a change in three figures, and never as a power of ten."""
+    return f"{number:+,.0f}" if abs(number) >= 999.5 else f"{number:+.3g}"
 
 
 def growth(rate: float) -> str:

@@ -18,8 +18,10 @@ from web_states import MIB, SUSPECT, beginning, killed, leaking, steady
         ({**leaking(), "suspects": [], "where": "unknown"}, "no single container explains it"),
         (steady(), "Python objects and process memory are both flat."),
         ({**beginning(), "needed": None}, "There was too little to see."),
+        ({**beginning(), "needed": {"why": "app.KEPT grows by 2", "seconds": 3}},
+         "app.KEPT grows by 2. Watch for about 3 s more."),
     ],
-)
+)  # fmt: skip
 def test_the_reason_of_a_verdict_is_one_sentence(state, says):
     assert says in words.because(state)
 
@@ -32,7 +34,13 @@ def test_a_suspect_whose_line_is_not_known_is_named_without_it():
 
 @pytest.mark.parametrize(
     ("rate", "text"),
-    [(2, "+2 items/s"), (0.5, "+30 items/min"), (0.001, "+3.6 items/h"), (-3, "-3 items/s")],
+    [
+        (2, "+2 items/s"),
+        (0.5, "+30 items/min"),
+        (0.001, "+3.6 items/h"),
+        (-3, "-3 items/s"),
+        (1657.9, "+1,658 items/s"),
+    ],
 )
 def test_rates_are_in_the_unit_that_suits_them(rate, text):
     assert words.pace({**SUSPECT, "per_round": rate}) == text

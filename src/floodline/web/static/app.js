@@ -5,7 +5,8 @@ import { Plot, inWords, reach } from "./plot.js";
 import { count, growth, pace, place, reasons, shortened, size, span, time } from "./words.js";
 
 const find = (id) => document.getElementById(id);
-const title = (word) => word.charAt(0).toUpperCase() + word.slice(1);
+const NAME = /^\S*[._]\S/; // such as app.SESSIONS, which is written as it is
+const title = (text) => (NAME.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1));
 
 // the token has done its work: a cookie has it now
 if (location.search) history.replaceState(null, "", location.pathname);
