@@ -13,6 +13,9 @@ from floodline.scan._proof import PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._reach import REPEATS
 from floodline.scan._signs import opposites_of
 
+# a function whose work is to set something leaves it to its caller when that ends
+SETTERS = ("set", "push", "enter", "aenter", "activate", "attach", "start", "use", "bind")
+
 
 def preview(program: Program, judge: Judge, told: set[str]) -> Iterator[Finding]:
     """Yield what the preview rules find; `told` has symbols that another rule reports already."""
@@ -140,7 +143,8 @@ def _variable(
     if made.rpartition(".")[2] != "ContextVar" or key in resets:
         return
     often = judge.reach.often(f"{file.module}:{call.function}")
-    if often != REPEATS or call.arguments[:1] in ((), ("const",)):
+    last = call.function.rpartition(".")[2].lstrip("_")
+    if often != REPEATS or call.arguments[:1] in ((), ("const",)) or last.startswith(SETTERS):
         return
     at = place(file.path, call.line)
     proofs = (

@@ -425,6 +425,14 @@ CLEAN = {
         def handle(request):
             ready.set(request)
     """,
+    "a variable that its caller asked to set": """
+        from contextvars import ContextVar
+
+        current = ContextVar("current")
+
+        def set_current(request):
+            current.set(request)
+    """,
     "a constant in a variable": """
         from contextvars import ContextVar
 
