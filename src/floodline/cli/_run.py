@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,8 +134,11 @@ def _recorder(name: str, program: str, record: Path | None, line: int | None) ->
     return Recorder(name, line=line)
 
 
-def _folders() -> list[Path]:
-    return [recordings_folder(), Path(tempfile.gettempdir()) / "floodline-recordings"]
+def _folders() -> Iterator[Path]:
+    with suppress(RuntimeError):  # a user without a home
+        yield recordings_folder()
+    with suppress(OSError):  # a container where nothing can be written
+        yield Path(tempfile.gettempdir()) / "floodline-recordings"
 
 
 def _unnamed(folder: Path, program: str) -> Path:

@@ -8,6 +8,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,9 @@ def _folders(pid: int) -> list[Path]:
     told = environment_of(pid) or {}
     bases = (told.get("XDG_RUNTIME_DIR"), f"/run/user/{os.getuid()}")
     folders += [Path(base) / "floodline" for base in bases if base]
-    temporary = (told.get("TMPDIR"), tempfile.gettempdir())
+    temporary = [told.get("TMPDIR")]
+    with suppress(FileNotFoundError):  # none that we can write; the socket may lie elsewhere
+        temporary.append(tempfile.gettempdir())
     folders += [Path(base) / f"floodline-{os.getuid()}" for base in temporary if base]
     return list(dict.fromkeys(folders))
 

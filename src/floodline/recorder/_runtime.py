@@ -35,7 +35,12 @@ def runtime_folder() -> Path:
 
 
 def _temporary(user: int) -> Path:
-    return Path(tempfile.gettempdir()) / f"floodline-{user}"
+    try:
+        return Path(tempfile.gettempdir()) / f"floodline-{user}"
+    except FileNotFoundError:  # a read-only root without a volume for it
+        raise ConfigError(
+            "no temporary folder can be written; set XDG_RUNTIME_DIR to a folder that can"
+        ) from None
 
 
 def recordings_folder() -> Path:

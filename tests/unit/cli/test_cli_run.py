@@ -161,6 +161,26 @@ def test_a_recording_that_cannot_be_written_any_more_is_told_once_and_at_the_end
     assert "recorded to" not in errors
 
 
+def test_where_nothing_can_be_written_the_program_runs_all_the_same(
+    app, tmp_path, capfd, monkeypatch
+):
+    def none():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    code = app("raise SystemExit(4)")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "file"))
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "gettempdir", none)
+        assert main(["run", "--port=0", code]) == 4
+        assert main(["top"]) == 2
+    errors = capfd.readouterr().err
+    assert "give --record FILE, in a container on a volume" in errors
+    assert "recorded to no file" in errors
+    assert "set XDG_RUNTIME_DIR to a folder that can" in errors
+
+
 def test_the_line_is_told_when_it_is_crossed(app, capfd):
     code = "import time; time.sleep(.5)"
     assert main(["run", "--no-dashboard", "--line=1 MiB", app(code)]) == 0

@@ -226,6 +226,16 @@ def test_the_socket_is_looked_for_where_the_environment_of_the_process_says(monk
     assert len(_folders(5)) < len(folders)
 
 
+def test_without_a_temporary_folder_the_others_are_looked_at(monkeypatch, tmp_path):
+    def none():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "gettempdir", none)
+        assert tmp_path / "floodline" in _folders(os.getpid())
+
+
 def test_where_the_system_tells_no_user_the_folder_must_do(monkeypatch):
     monkeypatch.delattr(socket, "SO_PEERCRED", raising=False)
     assert peer(None) is None
