@@ -228,7 +228,7 @@ def test_where_the_home_cannot_be_written_the_next_folder_is_used(
 ):
     (tmp_path / "file").write_text("")
     folders = [tmp_path / "file" / "home", tmp_path / "temporary"]
-    assert len(_run._folders()) == 2
+    assert len(list(_run._folders())) == 2
     monkeypatch.setattr(_run, "_folders", lambda: folders)
     assert main(["run", "--no-dashboard", app("")]) == 0
     assert str(tmp_path / "temporary") in capfd.readouterr().err
