@@ -160,11 +160,15 @@ class Feeder:
     def _moved(self, frame: types.FrameType | None, line: int | None) -> None:
         """Take growth since the last event to the line that ran until now."""
         thread = threading.get_ident()
-        self._compare(self._at.get(thread))
-        if frame is None:
+        now = (frame, line or 0) if frame is not None else None
+        before = self._at.get(thread)
+        if before is None and frame is not None and _begins(frame):
+            before = now
+        self._compare(before)
+        if now is None:
             self._at.pop(thread, None)
         else:
-            self._at[thread] = (frame, line or 0)
+            self._at[thread] = now
 
     def _compare(self, before: tuple[types.FrameType, int] | None) -> None:
         for watch in self.watches:
@@ -177,19 +181,44 @@ def _place(frame: types.FrameType, line: int, watch: Watch) -> Place | None:
     A container that only one function can reach (a cell, a local) is fed where that function hands
     it out, if it is on the stack.
     """
+    chain = _callers(frame, line)
+    labels = [_label(at) for at, _ in chain]
+    if watch.private in labels:
+        return _shown(*chain[labels.index(watch.private)])
+    if labels and labels[-1] == "threading.Thread._bootstrap":
+        chain += _starting()
+    for at, number in chain:
+        if not is_standard(_label(at)):
+            return _shown(at, number)
+    return _shown(*chain[0]) if chain else None
+
+
+def _callers(frame: types.FrameType, line: int) -> list[tuple[types.FrameType, int]]:
     chain = [(frame, line)]
     back = frame.f_back
     while back is not None and len(chain) < 200:
         chain.append((back, back.f_lineno))
         back = back.f_back
-    chain = [(at, number) for at, number in chain if not is_ours(at)]
-    labels = [code_label(at.f_code, at.f_globals) for at, _ in chain]
-    if watch.private in labels:
-        return _shown(*chain[labels.index(watch.private)])
-    for (at, number), label in zip(chain, labels, strict=True):
-        if not is_standard(label):
-            return _shown(at, number)
-    return _shown(*chain[0]) if chain else None
+    return [(at, number) for at, number in chain if not is_ours(at)]
+
+
+def _starting() -> list[tuple[types.FrameType, int]]:
+    """Return the callers of the thread that waits for another one to begin."""
+    for frame in sys._current_frames().values():
+        chain = _callers(frame, frame.f_lineno)
+        if any(_label(at) == "threading.Thread.start" for at, _ in chain):
+            return chain
+    return []
+
+
+def _begins(frame: types.FrameType) -> bool:
+    """Tell whether a thread runs its first function: what grew until then are lists of threads."""
+    back = frame.f_back
+    return back is not None and _label(back) == "threading.Thread._bootstrap_inner"
+
+
+def _label(frame: types.FrameType) -> str:
+    return code_label(frame.f_code, frame.f_globals)
 
 
 def _shown(frame: types.FrameType, line: int) -> Place:

@@ -281,3 +281,28 @@ def test_the_shown_line_is_the_nearest_of_the_program():
     exec("frame = sys._getframe()", ours)
     found = feed._place(ours["frame"], 1, Watch([], "json.X"))
     assert found is None or found.function != "<module>"
+
+
+def test_a_thread_that_begins_is_put_down_to_the_line_that_starts_it(monkeypatch):
+    begun = []
+
+    def work():
+        at = sys._getframe()
+        while at.f_back is not None and at.f_code.co_name != "run":
+            at = at.f_back
+        begun.append(feed._begins(at))
+        begun.append(feed._place(at, 1, Watch([], "threading._active")))
+
+    thread = threading.Thread(target=work)
+    waits = {"__name__": "threading", "sys": sys}
+    exec("class Thread:\n    def start(self):\n        return sys._getframe()", waits)
+    starter = waits["Thread"]().start()
+    monkeypatch.setattr(sys, "_current_frames", lambda: {1: starter})
+    thread.start()
+    thread.join(60)
+    first, place = begun
+    assert first is True
+    assert place.function == sys._getframe().f_code.co_name
+    monkeypatch.setattr(sys, "_current_frames", dict)
+    assert feed._starting() == []
+    assert not feed._begins(sys._getframe())
