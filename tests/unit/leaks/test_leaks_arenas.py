@@ -3,6 +3,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,3 +54,9 @@ def test_another_allocator_has_no_arenas(monkeypatch):
     assert _arenas.arena_bytes() is None
     printed = b"# arenas allocated current = 1,027\n1,027 arenas * 1048576 bytes/arena = 9"
     assert _arenas._parsed(printed) == 1027 << 20
+
+
+def test_without_memory_for_the_print_there_is_no_figure(monkeypatch):
+    made = SimpleNamespace(open_memstream=lambda *_: 0, fclose=lambda *_: 0, free=lambda *_: 0)
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_: made)
+    assert _arenas.arena_bytes() is None

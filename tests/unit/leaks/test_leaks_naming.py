@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import ast
+import atexit
+import contextvars
+import json
 import sys
 import threading
 import types
 
-from floodline.leaks import Candidate, Close, Slots, Trend, look_closer, merge, survey
+from floodline.leaks import Candidate, Close, Place, Slots, Trend, look_closer, merge, survey
 from floodline.leaks import _inspect as inspect
 from floodline.leaks import _naming as naming
 from floodline.leaks._roots import HELD_BY_C
-from floodline.leaks._walk import Held
+from floodline.leaks._walk import Held, Walk
 from soak_programs import module, narrow
 
 SOURCE = """
@@ -147,6 +150,43 @@ def test_hooks_of_the_interpreter_are_named_by_their_function():
     found = Close(one, held, [])
     assert found.owner.endswith("test_hooks_of_the_interpreter_are_named_by_their_function")
     assert Close(one, [Held(None, [])], []).owner == HELD_BY_C
+
+
+def test_the_newest_function_of_the_longest_list_of_hooks_names_it():
+    slots = Slots()
+    one = Candidate(slots.root(HELD_BY_C), "length", Trend("growing", 1.0), 0.0, 3)
+    lists = [[merge, Hooked().run], [merge, survey, json.dumps], [json.dumps]]
+    assert Close(one, [Held(None, hooks) for hooks in lists], []).owner.endswith("Hooked.run")
+    assert Close(one, [Held(None, lists[2])], []).owner == f"{HELD_BY_C} json.dumps"
+
+
+class Hooked:
+    def run(self):
+        pass
+
+
+def test_hooks_at_exit_are_watched_by_their_number():
+    slots = Slots()
+    walk = Walk(slots)
+    slot = slots.child(slots.root("atexit"), "atexit", ".register")
+    walk.lengthen(slot, 3)
+    assert walk.length[slot.index] == 3
+    close = Close(Candidate(slot, "length", Trend("growing", 1.0), 0.0, 3), [], [])
+    watch = close.watch()
+    atexit.register(Hooked.run)
+    watch.compare(lambda _: Place("a.py", 1, "f"))
+    atexit.unregister(Hooked.run)
+    assert (close.owner, watch.fed) == ("atexit.register", True)
+
+
+def test_a_variable_of_a_context_is_watched_through_its_values():
+    slots = Slots()
+    variable = contextvars.ContextVar("trail", default=())
+    one = Candidate(slots.root("app.TRAIL"), "length", Trend("growing", 1.0), 0.0, 3)
+    watch = Close(one, [Held(variable, ())], []).watch()
+    variable.set((1, 2))
+    watch.compare(lambda _: Place("a.py", 1, "f"))
+    assert watch.fed
     assert Close(one, [], []).suspect(1).type == ""
 
 
