@@ -7,6 +7,7 @@ import re
 from floodline.scan._link import Edge, Program
 from floodline.scan._model import Change
 from floodline.scan._reach import Reach
+from floodline.scan._walk import standing
 
 # what is compared when a program asks which event has come
 KINDS = re.compile(r"(type|kind|event|action|topic|method|command|cmd|name|op)\W*$")
@@ -17,7 +18,7 @@ ENDS = re.compile(rf"{FORGETS.pattern}|clos|disconnect|expir", re.IGNORECASE)
 
 def arms_of(change: Change) -> str:
     """Return the arms in which a change stands, as a call has them."""
-    return "\n".join(sorted(mark for mark in change.marks if mark[:4] == "arm:"))
+    return standing(change.marks)[1]
 
 
 def exclude(one: str, other: str) -> bool:

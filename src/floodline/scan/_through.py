@@ -13,8 +13,8 @@ from floodline.scan._model import Change, FileFacts
 from floodline.scan._proof import UNKNOWN, Proof, place
 from floodline.scan._removal import RUNS, Removal
 from floodline.scan._shape import QUIET
+from floodline.scan._waiters import BY_KEY
 
-BY_KEY = {"pop", "del", "__delitem__", "remove", "discard"}
 SAFE = {"finally", "except"}
 CHOICE = {"branch", "absent", "none", "for", "while", "limit", "once"}
 
