@@ -25,7 +25,7 @@ from floodline.leaks._slots import Slots
 SLICE = 0.001  # seconds of processor time a step
 TICK = 1.0  # seconds between two readings of the watched slots, at least
 REST = 5.0  # seconds between two walks, at least
-STARVED = 3  # times its processor time, which a step is charged at most
+STARVED = 1.5  # times its processor time, which a step is charged at most
 LATE = 0.006  # seconds, in which the interpreter passes from thread to thread
 LIMIT_EVERY = 1.0
 MARGIN = 0.1  # of the memory limit, which the watch does not touch

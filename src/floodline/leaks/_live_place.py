@@ -106,19 +106,23 @@ class Places:
         pairs = (Held(one, value) for one in holders for value in self.take(one, slot.label))
         return list(islice(pairs, 2 * MOST_AT_A_STEP))
 
-    def values(self, slot: Slot, *, most: int = MOST_AT_A_STEP) -> list[Any]:
-        """Return what is in a slot now: all of it, or a part if there are more than `most`."""
+    def values(self, slot: Slot, *, most: int = MOST_AT_A_STEP, whole: bool = False) -> list[Any]:
+        """Return what is in a slot now, at most so many; if it is to be whole, else nothing."""
         path, at = [], slot
         while at.parent is not None:
             path.append(at.label)
             at = at.parent
         found = self._roots(at.label)
         for label in reversed(path):
-            if len(found) == 1:
-                found = self.take(found[0], label, most)
-            else:
-                found = [v for one in found[:most] for v in self.take(one, label, most)]
-        return found[:most]
+            holders, found = found, []
+            for one in holders:
+                found += self.take(one, label, most)
+                if len(found) >= most:
+                    break
+            if len(found) >= most and whole:
+                return []
+            del found[most:]
+        return found
 
     def _roots(self, label: str) -> list[Any]:
         module = dict.get(sys.modules, label)

@@ -95,10 +95,9 @@ class Ticks:
         """Return the figures of a slot as a walk counts them, None if it is not found."""
         count = length = text = size = 0
         try:
-            values = self._places.values(slot, most=MOST_PLACES)
+            # a part would not show how all of them grow
+            values = self._places.values(slot, most=MOST_PLACES, whole=True)
         except RuntimeError:  # a dict that another thread or a finalizer changed meanwhile
-            return None
-        if len(values) >= MOST_PLACES:  # a part would not show how all of them grow
             return None
         for value in values:
             plan = self._outlines.of(type(value))
