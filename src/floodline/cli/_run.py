@@ -6,7 +6,6 @@ import os
 import secrets
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -27,7 +26,7 @@ from floodline.recorder._launch import (
     program_words,
     watched_environment,
 )
-from floodline.recorder._runtime import Announcement, recordings_folder
+from floodline.recorder._runtime import Announcement, recordings_folder, temporary_recordings
 
 if TYPE_CHECKING:
     from floodline.web import Serving
@@ -137,8 +136,8 @@ def _recorder(name: str, program: str, record: Path | None, line: int | None) ->
 def _folders() -> Iterator[Path]:
     with suppress(RuntimeError):  # a user without a home
         yield recordings_folder()
-    with suppress(OSError):  # a container where nothing can be written
-        yield Path(tempfile.gettempdir()) / "floodline-recordings"
+    with suppress(OSError, ConfigError):  # a container where nothing can be written
+        yield temporary_recordings()
 
 
 def _unnamed(folder: Path, program: str) -> Path:

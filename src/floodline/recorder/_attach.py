@@ -14,7 +14,7 @@ from typing import Any
 
 from floodline.errors import ConfigError
 from floodline.recorder._dormant import PATIENCE, socket_of
-from floodline.recorder._outside import alive, environment_of
+from floodline.recorder._outside import alive, environment_of, owner_of
 from floodline.recorder._runtime import runtime_folder
 from floodline.recorder._site import _floodline_arm as arming
 
@@ -56,9 +56,19 @@ def wake(
     if ":" in (environment_of(pid) or {}).get(arming.VARIABLE, ""):
         raise ConfigError(f"process {pid} is watched by floodline run already; see floodline top")
     if remote_exec is None:
-        raise ConfigError(f"process {pid} has no sleeping probe that we may wake: {ADVICE}")
+        raise ConfigError(_refusal(pid))
     site = str(Path(arming.__file__).parent)
     _inject(pid, SCRIPT.format(site=site, where=where, seconds=seconds), remote_exec)
+
+
+def _refusal(pid: int) -> str:
+    owner, we = owner_of(pid), os.getuid()
+    if owner not in (None, we):
+        return (
+            f"process {pid} belongs to user {owner}, we are {we}: attach as that user, "
+            f"such as sudo -u '#{owner}' floodline attach {pid}"
+        )
+    return f"process {pid} has no sleeping probe that we may wake: {ADVICE}"
 
 
 def _folders(pid: int) -> list[Path]:

@@ -91,7 +91,7 @@ class Fleet:
         self.main: int | None = None
         self.running: dict[int, Watched] = {}
         self.ended: list[Watched] = []
-        self.not_covered: dict[str, None] = {}
+        self.not_covered: dict[str, int | None] = {}  # the words, and of which process
         self._told: set[tuple[str, str]] = set()
 
     def start(self, pid: int, command: str, at: float, *, main: bool = False) -> Watched:
@@ -123,6 +123,8 @@ class Fleet:
             one.command = command
         one.parent, one.python = parent, message.get("python")
         one.connected, one.blind = True, None
+        # it was only slow: what was said of it is not so
+        self.not_covered = {text: of for text, of in self.not_covered.items() if of != pid}
 
     def _succeed(self, command: str, parent: object) -> Watched | None:
         """Return a new record on the series of the last worker of this command that has ended."""
@@ -183,7 +185,7 @@ class Fleet:
     def uncover(self, text: str, pid: int | None, at: float) -> None:
         """Say once that something is not watched."""
         if text not in self.not_covered and len(self.not_covered) < 100:
-            self.not_covered[text] = None
+            self.not_covered[text] = pid
             self._journal.add(at, pid, "not_covered", text)
 
     def measured(self, pid: int, rss: float | None, at: float) -> None:

@@ -62,6 +62,14 @@ def alive(pid: int, proc: Path = PROC) -> bool:
     return state.rpartition(")")[2].split()[:1] not in (["Z"], ["X"])
 
 
+def owner_of(pid: int, proc: Path = PROC) -> int | None:
+    """Return the user of a process, None where that is not told."""
+    try:
+        return (proc / str(pid)).stat().st_uid
+    except OSError:
+        return None
+
+
 def descendants(pid: int, proc: Path = PROC) -> list[int]:
     """Return the children of a process and theirs; empty where they cannot be listed."""
     if not proc.is_dir():

@@ -97,7 +97,11 @@ def read_recording(path: Path | str) -> Recording:
     file = Path(path)
     if not file.is_file():
         raise ConfigError(f"{file} is no file; give a recording that floodline run has written")
-    if not is_recording(file):
+    try:
+        ours = is_recording(file)
+    except OSError as error:
+        raise ConfigError(f"{error}; read it as the user who has recorded it") from error
+    if not ours:
         raise ConfigError(f"{file} is no recording of floodline run; give another file")
     try:
         try:

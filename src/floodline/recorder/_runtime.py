@@ -23,6 +23,10 @@ def runtime_folder() -> Path:
     except OSError:  # XDG_RUNTIME_DIR of another user, or of a session that is over
         folder = _temporary(user)
         folder.mkdir(mode=0o700, exist_ok=True)
+    return _private(folder, user)
+
+
+def _private(folder: Path, user: int) -> Path:
     status = folder.lstat()
     open_to_others = status.st_mode & 0o077 and os.name == "posix"
     if not stat.S_ISDIR(status.st_mode) or (os.name == "posix" and status.st_uid != user):
@@ -48,6 +52,15 @@ def recordings_folder() -> Path:
     base = os.environ.get("XDG_STATE_HOME")
     home = Path(base) if base else Path.home() / ".local" / "state"
     return home / "floodline"
+
+
+def temporary_recordings() -> Path:
+    """Return where they go if that cannot be written: a folder that no other user can open."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = _temporary(user) / "recordings"
+    folder.parent.mkdir(mode=0o700, exist_ok=True)
+    _private(folder.parent, user)
+    return folder
 
 
 class Announcement:

@@ -187,6 +187,12 @@ def test_a_socket_that_a_killed_process_left_is_no_probe(folder):
         wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
 
 
+def test_a_process_of_another_user_is_told_as_such(folder, monkeypatch):
+    monkeypatch.setattr(_attach, "owner_of", lambda pid: 65534)
+    with pytest.raises(ConfigError, match=r"belongs to user 65534, we are \d+"):
+        wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
+
+
 def test_a_process_that_does_not_exist_is_told():
     with pytest.raises(ConfigError, match="no process 4194311"):
         wake(2**22 + 7, WHERE, 5.0)

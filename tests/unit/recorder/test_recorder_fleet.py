@@ -166,6 +166,13 @@ def test_a_probe_that_could_not_start_says_why(fleet):
     assert 5 not in fleet.running
 
 
+def test_a_probe_that_was_only_slow_covers_its_process_after_all(fleet):
+    for pid in (5, 6):
+        fleet.seen(Seen(pid, 1, "x.py", "environment", "cleaned"), 4.0)
+    fleet.hello(5, {"command": "x.py", "parent": 1}, 5.0)
+    assert list(fleet.not_covered.values()) == [6]
+
+
 def test_the_list_of_what_is_not_covered_is_bounded(fleet):
     for n in range(300):
         fleet.uncover(f"process {n}", n, 1.0)

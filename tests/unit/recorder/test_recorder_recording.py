@@ -262,6 +262,16 @@ def test_a_damaged_row_is_an_error_with_the_next_step(recorder, file, clock, doc
         read_recording(file)
 
 
+def test_a_recording_that_we_may_not_read_is_told(file, monkeypatch):
+    def refuse(file):
+        raise PermissionError(13, "Permission denied", str(file))
+
+    file.touch()
+    monkeypatch.setattr(_replay, "is_recording", refuse)
+    with pytest.raises(ConfigError, match=r"denied: '.*run\.rec'; read it as the user"):
+        read_recording(file)
+
+
 def test_a_damaged_copy_is_an_error_with_the_next_step(recorder, file, clock, tmp_path):
     grow(recorder)
     tick(recorder, clock, 3)

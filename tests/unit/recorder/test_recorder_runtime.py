@@ -10,7 +10,13 @@ import pytest
 
 from floodline.errors import ConfigError
 from floodline.recorder import _runtime
-from floodline.recorder._runtime import Announcement, announced, recordings_folder, runtime_folder
+from floodline.recorder._runtime import (
+    Announcement,
+    announced,
+    recordings_folder,
+    runtime_folder,
+    temporary_recordings,
+)
 
 
 def test_the_folder_is_for_this_user_alone(monkeypatch, tmp_path):
@@ -31,6 +37,17 @@ def test_without_one_it_is_in_the_temporary_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     monkeypatch.setattr(_runtime.tempfile, "gettempdir", lambda: str(tmp_path))
     assert runtime_folder() == tmp_path / f"floodline-{os.getuid()}"
+
+
+def test_recordings_in_the_temporary_folder_are_for_this_user_alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(_runtime.tempfile, "gettempdir", lambda: str(tmp_path))
+    folder = temporary_recordings()
+    assert folder == tmp_path / f"floodline-{os.getuid()}" / "recordings"
+    assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
+    monkeypatch.setattr(_runtime, "_temporary", lambda user: tmp_path)
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    with pytest.raises(ConfigError, match="not a folder of this user"):
+        temporary_recordings()
 
 
 def test_one_that_cannot_be_made_is_replaced(monkeypatch, tmp_path):
