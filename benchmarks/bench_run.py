@@ -19,6 +19,7 @@ import importlib.util
 import json
 import os
 import random
+import socket
 import statistics
 import subprocess
 import sys
@@ -58,6 +59,7 @@ class Server:
         share = divided(self.probe_seconds())
         self.line.close()  # the server hangs up on those who are quiet for some seconds
         self.line.connect()
+        self.line.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else 40 ms a request
         before, began = cpu_seconds(self.pid), time.monotonic()
         for _ in range(requests):
             self.said += 1
@@ -142,7 +144,11 @@ def main() -> int:
     options = parser.parse_args()
     pairs, requests = (10, 60) if options.quick else (60, 150)
     pairs = options.pairs or pairs
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as (plain, *others):
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # the disk is none of our business
+    with (
+        tempfile.TemporaryDirectory(dir=memory) as folder,
+        serving(Path(folder)) as (plain, *others),
+    ):
         for server in (plain, *others):
             server.talk(400)  # all conversations exist, all code is warm, the probe is awake
         costs: dict[str, list[float]] = {server.name: [] for server in others}
