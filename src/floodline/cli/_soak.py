@@ -22,11 +22,26 @@ UNUSABLE = 2
 
 @click.command("soak")
 @click.argument("scenario", type=click.Path(path_type=Path))
-@click.option("--rounds", type=click.IntRange(min=1), default=300, show_default=True)
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=300,
+    show_default=True,
+    help="How often round(i) is called, warm-up included; below 20 nothing can be told.",
+)
 @click.option("--warmup", type=click.IntRange(min=0), help="Of the rounds; a tenth by default.")
-@click.option("--python", "python", default=sys.executable, help="The interpreter of the app.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the record.")
-@click.option("--html", "html_file", type=click.Path(path_type=Path), help="Write a page.")
+@click.option(
+    "--python",
+    "python",
+    default=sys.executable,
+    help="The interpreter of the app, which needs no floodline; this one by default.",
+)
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path), help="Also write the answer as JSON."
+)
+@click.option(
+    "--html", "html_file", type=click.Path(path_type=Path), help="Also write a page with charts."
+)
 def command(
     scenario: Path,
     rounds: int,
@@ -37,23 +52,32 @@ def command(
 ) -> int:
     """Run a scenario many rounds and say what grows.
 
-    The file defines round(i), and may define setup() and teardown(), plain or async. Exit status:
-    0 bounded, 1 growing, 3 undecided, 4 the scenario failed, 2 it could not be run.
+    The file defines round(i), and may define setup() and teardown(), plain or async:
+
+    \b
+        import app
+        def round(i):
+            app.handle(f"turn {i}")
+
+    Exit status: 0 bounded, 1 growing, 3 undecided, 4 the scenario failed, 2 it could not be run.
     """
     if not scenario.is_file():
         raise click.UsageError(f"{str(scenario)!r} is no file; give one that defines round(i)")
     if warmup is not None and warmup >= rounds:
         raise click.UsageError(f"--warmup {warmup} must be below --rounds {rounds}")
+    for option, file in (("--json", json_file), ("--html", html_file)):
+        if file is not None and not file.absolute().parent.is_dir():
+            raise click.UsageError(f"{option} {str(file)!r}: its folder does not exist; make it")
     status, record = _run_child(python, scenario, rounds, warmup)
     if record is None:
         return status if status == UNUSABLE else _crashed(status)
+    click.echo(record["text"])
     if json_file:
         json_file.write_text(json.dumps(record["answer"], indent=1) + "\n", encoding="utf-8")
     if html_file:
         from floodline.soak._page import page
 
         html_file.write_text(page(record["answer"], record["text"]), encoding="utf-8")
-    click.echo(record["text"])
     return int(record["exit"])
 
 

@@ -122,6 +122,8 @@ def test_usage_errors_say_what_to_do(direct):
     for options, part in [
         (("--warmup", "5", "--rounds", "5"), "below --rounds"),
         (("--python", "/no/such/python"), "cannot be run"),
+        (("--json", "no/such/folder/answer.json"), "its folder does not exist"),
+        (("--html", "no/such/folder/page.html"), "its folder does not exist"),
     ]:
         status, said = direct(LEAK, *options)
         assert (status, part in said.err) == (2, True)
