@@ -114,7 +114,7 @@ class Live:
             cost=self._cost,
             blind=blind_spots(
                 self._slots, self._before, short=self._short,
-                inherited=self._inherited, census=self._sampler.counting,
+                inherited=self._shared is not None, census=self._sampler.counting,
             ),
         )  # fmt: skip
 
@@ -171,6 +171,9 @@ class Live:
             self._ticks.watch(walk.containers.pop())
 
     def _begin(self) -> SlicedWalk:
+        if self._shared is not None and (self._shared.alone or Inherited().alone):
+            self._shared = None
+            self._sampler.allow_census()
         self._roots = roots(0 if self._shared is None else FORK.modules)
         return SlicedWalk(self._slots, self._outlines, self._anchors, inherited=self._shared)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from floodline.leaks._frames import READS_RUNNING
-from floodline.leaks._live_fork import FORK
 from floodline.leaks._live_walk import SlicedWalk
 from floodline.leaks._slots import MAX_SLOTS, Slots, shorten
 
@@ -23,11 +22,14 @@ SHORT = "stopped: less than a tenth of the memory limit is left"
 def blind_spots(
     slots: Slots, walk: SlicedWalk | None, *, short: bool, inherited: bool, census: bool
 ) -> tuple[str, ...]:
-    """Return what the answer does not cover; `walk` is the last one that has ended."""
+    """Return what the answer does not cover; `walk` is the last one that has ended.
+
+    `inherited` is whether something is left out because a fork shares it.
+    """
     found = list(ALWAYS)
     if not READS_RUNNING:
         found += [RUNNING, SUSPENDED]
-    if FORK.generation and not inherited:
+    if inherited:
         found.append(INHERITED)
     elif not census:
         found.append("no census: the heap is too large to list it in a moment")

@@ -34,6 +34,10 @@ class Sampler:
         self._objects = self._highest = 0
         read_malloc()  # the first question loads a library
 
+    def allow_census(self) -> None:
+        """Count objects from now on."""
+        self._census = True
+
     def sample(self, now: float) -> None:
         """Take a sample if one is due."""
         if now < self._next:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from floodline.leaks import Live, Slots, _live_fork
+from floodline.leaks import Live, Slots, _live, _live_fork
 from floodline.leaks._live_fork import FORK, Inherited
 from floodline.leaks._live_walk import SlicedWalk
 from floodline.leaks._outline import Outlines
@@ -67,7 +67,12 @@ print(json.dumps(out))
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="tells of shared pages")
+TOLD = Path("/proc/self/smaps_rollup"), Path("/proc/self/pagemap")
+
+
+@pytest.mark.skipif(
+    not all(os.access(file, os.R_OK) for file in TOLD), reason="they tell of shared pages"
+)
 def test_a_worker_leaves_alone_what_it_shares_with_its_parent(tmp_path):
     file = tmp_path / "preforked.py"
     file.write_text(PREFORKED, encoding="utf-8")
@@ -117,32 +122,60 @@ def test_objects_on_pages_of_our_own_are_looked_at(monkeypatch):
     assert (found["half_shared.NEW"], found["half_shared.OLD"]) == (2, 0)
 
 
+IN, OURS = 1 << 63, (1 << 63) | (1 << 56)
+
+
 def test_pages_of_this_process_alone_are_no_inheritance(monkeypatch):
     page = os.sysconf("SC_PAGE_SIZE")
-    monkeypatch.setattr(
-        _live_fork, "_mapped", lambda: [(4 * page, 8 * page), (9 * page, 10 * page)]
-    )
-    monkeypatch.setattr(_live_fork, "_own_pages", lambda *_: [5])
+    ranges = [(4 * page, 8 * page), (9 * page, 10 * page)]
+    monkeypatch.setattr(_live_fork, "_mapped", lambda: ranges)
+    monkeypatch.setattr(_live_fork, "_pages", lambda *_: [(4, IN), (5, OURS), (6, IN)])
     inherited = Inherited()
     told = [number * page + 16 in inherited for number in range(11)]
     assert [number for number, inside in enumerate(told) if inside] == [4, 6, 7, 9]
+    assert not inherited.alone
+
+
+def test_a_daemon_shares_nothing_with_its_parent_any_more(monkeypatch):
+    made = types.ModuleType("daemon_thing")
+    made.ROWS = [[1], [2]]
+    monkeypatch.setitem(sys.modules, "daemon_thing", made)
+    every = [lambda walk: walk.root(made, "daemon_thing")]
+    monkeypatch.setattr(_live, "roots", lambda skipped: iter(every[skipped:]))
+    monkeypatch.setattr(FORK, "generation", FORK.generation + 1)
+    monkeypatch.setattr(FORK, "modules", 1)
+    shared = [[(1, IN)], [(1, OURS)]]
+    monkeypatch.setattr(_live_fork, "_pages", lambda *_: shared[0])
+    now = [0.0]
+    live = Live(clock=lambda: now[0])
+    while not live.answer().walks:
+        now[0] += max(live.step(), 0.001)
+    assert any("inherited by a fork" in spot for spot in live.answer().blind_spots)
+    assert live._slots.get("daemon_thing.ROWS") is None
+    del shared[0]
+    while live.answer().walks < 2:
+        now[0] += max(live.step(), 0.001)
+    assert live._slots.get("daemon_thing.ROWS") is not None
+    assert not any("inherited by a fork" in spot for spot in live.answer().blind_spots)
 
 
 def test_the_system_tells_which_pages_are_ours(tmp_path):
     file = tmp_path / "pagemap"
-    words = array("Q", [0, 1 << 56, 1 << 63, (1 << 56) | 5, 0, 1 << 56])
+    words = array("Q", [0, OURS, IN, OURS | 5, 0, OURS])
     file.write_bytes(words.tobytes() + b"odd")
     with file.open("rb", buffering=0) as pages:
-        assert list(_live_fork._own_pages_between(pages, 1, 5)) == [1, 3]
-        assert list(_live_fork._own_pages_between(pages, 4, 900)) == [5]
+        found = [page for page, _ in _live_fork._pages_between(pages, 1, 5)]
+        assert found == [1, 2, 3]
+        assert list(_live_fork._pages_between(pages, 4, 900)) == [(5, OURS)]
 
 
 def test_what_the_system_does_not_tell_counts_as_inherited(monkeypatch):
-    monkeypatch.setattr(_live_fork, "_own_pages_between", _refuse)
+    monkeypatch.setattr(_live_fork, "_pages_between", _refuse)
     assert id(Inherited.__doc__) in Inherited()
     assert 8 not in Inherited()
     monkeypatch.setattr(_live_fork.Path, "read_text", _refuse)
     assert 8 in Inherited()
+    assert not Inherited().alone
 
 
 def test_a_fork_is_noticed():
