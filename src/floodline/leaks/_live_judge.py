@@ -44,7 +44,7 @@ class Judge:
         self._pending: list[Candidate] = []
         self._growing: list[Candidate] = []
         self._rising: list[Candidate] = []
-        self._names: dict[int, Named | None] = {}
+        self._names: dict[int, Named] = {}
         self._suspects: tuple[Suspect, ...] = ()
         self._verdict = Verdict("undecided", "unknown", 40, "too few seconds to tell")
 

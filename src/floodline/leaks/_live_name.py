@@ -30,12 +30,10 @@ class Named:
     kinds: tuple[tuple[str, float], ...]  # the most frequent types of items, and their shares
 
 
-def name(one: Candidate, places: Places) -> Named | None:
-    """Return the record of a candidate, None if it is not found any more."""
+def name(one: Candidate, places: Places) -> Named:
+    """Return the record of a candidate; what no path leads back to is named by its slot alone."""
     head = one.slot.head() if one.column != "count" else chain_head(one.slot)
     held, heads = places.held(one.slot), places.held(head)
-    if not held and not heads:
-        return None
     close = Close(one, held, heads, most=MOST_ITEMS)
     items = [item for at in close.held[-WEIGHED:] for item in list(close.items_of(at.value))]
     weight = _mean_weight(items[-WEIGHED:]) if one.column != "text" else 0.0

@@ -233,11 +233,13 @@ def test_a_library_container_at_the_same_pace_is_an_echo():
     assert not echoes_of(other, theirs, one, mine)
 
 
-def test_what_is_gone_when_it_is_to_be_named_has_no_name():
+def test_what_no_path_leads_back_to_is_named_by_its_slot():
     slots = Slots()
     slot = slots.child(slots.root("no_such_module"), "no_such_module", ".ROWS")
     places = Places(Outlines(), {})
-    assert name(Candidate(slot, "length", Trend("growing"), 1.0, 5), places) is None
+    named = name(Candidate(slot, "length", Trend("growing", 2.0), 1.0, 5), places).suspect
+    assert (named.owner, named.path, named.len) == ("no_such_module.ROWS", "no_such_module.ROWS", 5)
+    assert (named.type, named.holds, named.file, named.line_source) == ("", "", None, None)
     ticks = Ticks(Tracks(slots), places, Outlines())
     ticks.watch(slot.index)
     for _ in range(LOST):
