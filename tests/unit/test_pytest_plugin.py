@@ -142,6 +142,7 @@ def test_growth_fails_with_the_answer_unless_its_owner_is_allowed(tmp_path):
     assert re.search(r"fed at +\S+test_it.py:8  test_grows", printed)
     assert re.search(r"fed at +\S+test_it.py:17  test_block", printed)
     assert printed.count("Captured soak call") == 4
+    assert printed.count("reached by") == 4  # once a section
 
 
 def test_what_pytest_and_mocks_write_down_is_no_growth(tmp_path):

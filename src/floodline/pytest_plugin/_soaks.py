@@ -123,12 +123,13 @@ class Soaks:
         self._item.add_report_section("call", "soak", text)
         verdict = _verdict(answer, (allow,) if isinstance(allow, str) else tuple(allow))
         chosen = self._item.config.getini("soak_undecided")
+        short = "\n".join(text.splitlines()[:2])  # the section has all of it
         if verdict == "growing" or (verdict == "undecided" and chosen == "fail"):
-            pytest.fail(text, pytrace=False)
+            pytest.fail(short, pytrace=False)
         if verdict == "undecided" and chosen == "skip":
-            pytest.skip(text)
+            pytest.skip(short)
         if verdict == "undecided":
-            self._item.warn(SoakWarning(text))
+            self._item.warn(SoakWarning(short))
         return answer
 
 
