@@ -156,7 +156,8 @@ FOUND = {
 @pytest.mark.parametrize("case", FOUND)
 def test_growth_is_found_through(case, tmp_path):
     code, wanted = FOUND[case]
-    assert reported(tmp_path, code) == [wanted]
+    found = [line.rpartition(" ")[0] for line in reported(tmp_path, code)]
+    assert found == [wanted.rpartition(" ")[0]]  # how sure that is, is another question
 
 
 SILENT = {
