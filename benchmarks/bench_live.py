@@ -124,12 +124,13 @@ def lag(phases):
     }
 
 
-def measure(objects, *, pairs, seconds):
+def measure(objects, *, pairs, seconds, quick):
     child = Child(objects)
     try:
         within = WITHIN.get(objects, 600.0)
         result = {"objects": child.about["objects"], "within": within}
-        result |= child.ask("name", within)
+        # the verdict, and what is in items, may come later
+        result |= child.ask("name", within if quick else max(within, 150.0))
         result["live"] = compare(child, "live", pairs, seconds)
         few = max(3, pairs // 8)
         result["tracemalloc"] = compare(child, "tracemalloc", few, seconds)
@@ -172,14 +173,18 @@ def show_cost(name, one):
     print(f"    full collections {few} → {many}, longest {short:.0f} → {long:.0f} ms")
 
 
-def verdicts(result):
-    """Return what was promised, and whether it was kept."""
+def verdicts(result, *, quick):
+    """Return what was promised, and whether it was kept.
+
+    Few pairs have a wide interval: a quick look only sees a clear miss of the cost.
+    """
     one = result["live"]
+    cost = one["throughput_cost_percent"][1 if quick else 2]
     bare, probed = one["lag_ms"]["bare"], one["lag_ms"]["live"]
     named = result["found"].get("named")
     return {
         f"named within {result['within']:.0f} s": named is not None and named <= result["within"],
-        f"cost at most {MOST_COST:g} %": one["throughput_cost_percent"][2] <= MOST_COST,
+        f"cost at most {MOST_COST:g} %": cost <= MOST_COST,
         f"lag p99 +{MOST_LAG:g} ms at most": probed["p99"] - bare["p99"] <= MOST_LAG,
         f"lag max +{MOST_LAG:g} ms at most": probed["max"] - bare["max"] <= MOST_LAG,
     }
@@ -197,9 +202,10 @@ def main():
         chosen.objects, chosen.pairs = [100_000], 10
     results, kept = [], True
     for objects in chosen.objects:
-        results.append(measure(objects, pairs=chosen.pairs, seconds=chosen.seconds))
-        show(results[-1])
-        for promise, ok in verdicts(results[-1]).items():
+        found = measure(objects, pairs=chosen.pairs, seconds=chosen.seconds, quick=chosen.quick)
+        results.append(found)
+        show(found)
+        for promise, ok in verdicts(found, quick=chosen.quick).items():
             kept = kept and ok
             print(f"  {'ok ' if ok else 'NOT'} {promise}")
     if chosen.json:
