@@ -36,7 +36,7 @@ PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {SCHEMA};
 CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), doc TEXT NOT NULL);
 CREATE TABLE samples (
-    series INTEGER, at REAL, bytes REAL, PRIMARY KEY (series, at)
+    series INTEGER, at REAL, bytes INTEGER, PRIMARY KEY (series, at)
 ) WITHOUT ROWID;
 CREATE TABLE events (
     number INTEGER PRIMARY KEY, at REAL, pid INTEGER, kind TEXT, text TEXT, count INTEGER
