@@ -10,6 +10,7 @@ import sys
 import types
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 from weakref import ref
 
@@ -259,7 +260,7 @@ def look_closer(slots: Slots, found: list[Candidate], *, own: Iterable[Any] = ()
 def merge(close: list[Close]) -> list[tuple[Close, tuple[str, ...]]]:
     """Put what only echoes another one below it: of the same owner, items, or pace in a library."""
     kept: list[tuple[Close, list[str]]] = []
-    for one in close:
+    for one in sorted(close, key=_only_points):
         ids = one.ids()
         for other, echoes in kept:
             if one.owner == other.owner or _echoes(one, ids, other):
@@ -269,6 +270,13 @@ def merge(close: list[Close]) -> list[tuple[Close, tuple[str, ...]]]:
         else:
             kept.append((one, []))
     return [(one, tuple(dict.fromkeys(echoes))) for one, echoes in kept]
+
+
+def _only_points(one: Close) -> bool:
+    """Tell whether it is a registry of the library that holds nothing but weak references."""
+    items = [o for held in one.held for o in islice(one.items_of(held.value), 50)]
+    points = bool(items) and all(derives(type(o), ref) for o in items)
+    return points and is_standard(one.owner)
 
 
 def _pointed_at(obj: Any) -> Any:

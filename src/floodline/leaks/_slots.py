@@ -49,8 +49,8 @@ class Slot:
     def head(self) -> Slot:
         """Return the nearest slot with a name that the program itself wrote, else with any name.
 
-        What lies in an item of a container of the library is not the program's: all loggers hang
-        below each of them.
+        What lies in an item of a container that the library keeps for itself is not the program's:
+        all loggers hang below each of them.
         """
         first: Slot | None = None
         at: Slot | None = self
@@ -59,10 +59,17 @@ class Slot:
                 first = at
             if at.named and not at.standard:
                 return at
-            if first is not None and at.label[0] == "[" and at.parent and at.parent.standard:
+            if first is not None and at.label[0] == "[" and _kept_by_library(at.parent):
                 return first
             at = at.parent
         return first or self
+
+
+def _kept_by_library(slot: Slot | None) -> bool:
+    """Tell whether a container is an attribute of something that is an attribute of the library."""
+    if slot is None or slot.parent is None:
+        return False
+    return all(one.named and one.standard for one in (slot, slot.parent))
 
 
 class Slots:

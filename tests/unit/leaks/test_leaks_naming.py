@@ -7,6 +7,7 @@ import json
 import sys
 import threading
 import types
+import weakref
 
 from floodline.leaks import Candidate, Close, Place, Slots, Trend, look_closer, merge, survey
 from floodline.leaks import _inspect as inspect
@@ -258,3 +259,38 @@ def test_lengths_of_caches_and_of_no_container():
         pass
 
     assert [inspect._length(v) for v in (cached, Rows([1, 2]), None)] == [1, 2, 0]
+
+
+def below(slots, *steps):
+    at = slots.root("app")
+    for anchor, label in steps:
+        at = slots.child(at, anchor, label)
+    return at
+
+
+def test_a_registry_of_the_library_does_not_belong_to_who_leads_to_it():
+    logger = ("app", ".LOG"), ("logging.Logger", ".manager"), ("logging.Manager", ".loggerDict")
+    slot = below(Slots(), *logger, ("", "[*]"), ("logging.Logger", ".handlers"))
+    assert slot.head().owner == "logging.Logger.handlers"
+
+
+def test_a_container_of_the_library_that_the_program_holds_is_the_programs():
+    slots = Slots()
+    held = ("app", ".QUEUES"), ("weakref.WeakValueDictionary", ".data")
+    slot = below(slots, *held, ("", "[*]"), ("queue.Queue", ".queue"))
+    assert slot.head().owner == "app.QUEUES"
+    assert below(slots, ("app", ".ROWS"), ("", "[*]")).head().owner == "app.ROWS"
+    assert slots.child(slots.root("gc"), "", "[*]").head().label == "gc"
+
+
+def test_a_registry_of_weak_references_echoes_what_holds_the_same():
+    slots, kept = Slots(), [Hooked(), Hooked()]
+
+    def close(label, values):
+        slot = slots.child(slots.root("logging"), "logging", label)
+        return Close(Candidate(slot, "length", Trend("growing", 1.0), 0.0, 2), values, [])
+
+    weak = close("._handlerList", [Held(None, [weakref.ref(one) for one in kept])])
+    strong = close(".handlers", [Held(None, kept)])
+    ((first, echoes),) = merge([weak, strong])
+    assert (first, echoes) == (strong, ("logging._handlerList",))
