@@ -7,6 +7,7 @@ from statistics import median
 MOST = 600
 FEWER = 150  # of one process among many
 WINDOW = 120.0  # seconds that the present rate is taken from
+START = 10.0  # seconds in which a program loads itself, and our probe: no trend
 FEWEST = 10  # points, and seconds, below which there is no rate
 LEAST_RATE = 1024.0  # bytes a second; below it nothing is forecast
 
@@ -52,11 +53,12 @@ class Points:
         return self.all[-1][1] if self.all else 0.0
 
     def rate(self) -> float:
-        """Return bytes a second over the last two minutes; a moment's peak does not move it."""
+        """Return bytes a second over the last two minutes; neither a start nor a peak counts."""
         if not self.all:
             return 0.0
         newest = self.all[-1][0]
-        recent = [point for point in self.all if point[0] >= newest - WINDOW]
+        since = max(newest - WINDOW, self.all[0][0] + START)
+        recent = [point for point in self.all if point[0] >= since]
         if len(recent) < FEWEST or newest - recent[0][0] < FEWEST:
             return 0.0
         third = len(recent) // 3

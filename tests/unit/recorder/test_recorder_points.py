@@ -69,6 +69,15 @@ def test_one_peak_is_no_rate():
     assert filled(100, lambda n: 10**9 if n > 90 else 0).rate() == 0
 
 
+def test_a_start_is_no_rate():
+    points = Points(1)
+    for n in range(20):
+        points.add(n / 4, n * 2**20)
+    for n in range(5, 60):
+        points.add(float(n), 20 * 2**20)
+        assert points.rate() == 0
+
+
 def test_few_points_have_no_rate():
     assert filled(0).rate() == 0
     assert filled(5).rate() == 0
