@@ -38,6 +38,7 @@ def command(source: str | None, once: bool, speed: float) -> int:
         return 0
     console = Console()
     states, status = _states(source, speed)
+    last = "ended"
     with Live(console=console, screen=True, auto_refresh=False) as display:
         state = None
         try:
@@ -45,9 +46,9 @@ def command(source: str | None, once: bool, speed: float) -> int:
                 drawn = screen(state, status=status, width=console.width)
                 display.update(drawn, refresh=True)
         except KeyboardInterrupt:
-            pass
+            last = "not looked at any more"  # the program goes on
     if state is not None:  # the screen is gone: leave its last word
-        console.print(screen(state, status="ended", width=console.width))
+        console.print(screen(state, status=last, width=console.width))
     return 0
 
 
