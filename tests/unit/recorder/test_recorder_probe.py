@@ -233,10 +233,10 @@ def test_the_engine_is_that_of_the_package():
 
 def test_what_costs_more_is_read_seldom():
     reading = Readings()
-    first = reading.read(0)
+    assert reading.read(0)["fds"] > 0
     reading._seldom["fds"] = -5
     assert reading.read(1)["fds"] == -5
-    assert reading.read(5)["fds"] == first["fds"]
+    assert reading.read(5)["fds"] > 0
 
 
 def test_sessions_and_containers_are_told_by_name():
