@@ -25,11 +25,11 @@ from floodline.leaks._slots import Slots
 SLICE = 0.001  # seconds of processor time a step
 TICK = 1.0  # seconds between two readings of the watched slots, at least
 REST = 5.0  # seconds between two walks, at least
-STARVED = 1.5  # times its processor time, which a step is charged at most
+STARVED = 2.5  # times its processor time, which a step is charged at most
 LATE = 0.006  # seconds, in which the interpreter passes from thread to thread
 LIMIT_EVERY = 1.0
 MARGIN = 0.1  # of the memory limit, which the watch does not touch
-LONGEST = 1.0  # seconds until the next step, at most
+SHORTEST, LONGEST = 0.01, 1.0  # seconds until the next step; each one takes turns with others
 SETTLING = 2  # walks
 PRICE = 4e-6  # seconds to walk one object, until it is known
 LEAST_MET = 5_000
@@ -100,7 +100,7 @@ class Live:
         late = max(0.0, since - self._wanted - LATE)
         end = self._clock()
         held = min(end - since + late, STARVED * spent)
-        wait = max(idle, max(spent, held) / self._budget - spent)
+        wait = max(idle, SHORTEST, max(spent, held) / self._budget - spent)
         self._wanted = end + wait
         return wait
 
