@@ -163,7 +163,8 @@ class Probe:
     def close(self) -> None:
         """Send the last sample and say goodbye, with little patience."""
         self._unsubscribe()
-        self._link.send(self._sample())
+        holders = self._holders.last()
+        self._link.send({**self._sample(), **holders})
         self._link.send({"kind": "bye", "at": time.time()})
         self._link.close()
 

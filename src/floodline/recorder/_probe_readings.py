@@ -84,6 +84,19 @@ class Holders:
         self._told = {"sessions": _largest(sessions), "containers": _largest(containers)}
         return self._told
 
+    def last(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the same at the exit, with what was there a tick ago and is closed by now."""
+        before, now = self._told, self.read(0)
+        gone = {
+            kind: [one for one in before[kind] if one["name"] not in _names(now[kind])]
+            for kind in now
+        }
+        return {kind: [*now[kind], *gone[kind]] for kind in now}
+
+
+def _names(records: list[dict[str, Any]]) -> set[str]:
+    return {one["name"] for one in records}
+
 
 def _record(holder: Any) -> dict[str, Any] | None:
     try:

@@ -254,6 +254,20 @@ def test_sessions_and_containers_are_told_by_name():
     assert "alice" not in str(told)
 
 
+def test_sessions_that_are_closed_at_the_exit_are_in_the_last_words(probe, line):
+    sessions, other = Sessions(dict, name="chats"), BoundedMap(5, name="kept")
+    with sessions.use("a"):
+        pass
+    probe.tick()
+    sessions.shutdown()
+    probe.close()
+    last = ticks(line)[-1]
+    assert [(one["name"], one["opened"]) for one in last["sessions"] if one["name"] == "chats"] == [
+        ("chats", 1)
+    ]
+    assert [one["name"] for one in last["containers"]].count(other.name) == 1
+
+
 class Odd:
     """A holder that is not ours."""
 
