@@ -87,6 +87,7 @@ class Program:
             self.pid = os.posix_spawn(
                 words[0], words, dict(environ), setsigmask=mask,
                 setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores them here
+                file_actions=[(os.POSIX_SPAWN_CLOSE, number) for number in _closed()],
             )  # fmt: skip
         except OSError as error:
             raise ConfigError(f"{words[0]} cannot be run: {error}") from error
@@ -128,6 +129,12 @@ class Program:
         return True
 
 
+def _closed() -> list[int]:
+    """Return the standard streams that we were started without; SQLite fills their numbers."""
+    streams = (sys.__stdin__, sys.__stdout__, sys.__stderr__)
+    return [number for number, stream in enumerate(streams) if stream is None]
+
+
 def next_signal() -> tuple[int, bool]:
     """Wait for a signal; return it, and whether the terminal has sent it.
 
@@ -145,8 +152,9 @@ def end_as(code: int, *, kill: Callable[[int, int], object] = os.kill) -> int:
     if code >= 0:
         return code
     number = -code
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)
     _no_core()

@@ -151,6 +151,22 @@ def test_as_process_1_everybody_is_reaped(monkeypatch):
     assert program.code == 1
 
 
+def test_a_stream_that_we_were_started_without_is_closed_for_the_program_too(start, monkeypatch):
+    monkeypatch.setattr(sys, "__stdout__", None)
+    program = start("import sys; raise SystemExit(7 if sys.stdout is None else 8)")
+    assert program.wait(PATIENCE)
+    assert program.code == 7
+
+
+def test_we_end_by_a_signal_also_without_streams(monkeypatch):
+    killed = []
+    monkeypatch.setattr(_launch, "_no_core", lambda: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", None)
+        assert end_as(-signal.SIGKILL, kill=lambda *call: killed.append(call)) == 128 + 9
+    assert killed == [(os.getpid(), signal.SIGKILL)]
+
+
 def test_we_end_as_the_program_did(monkeypatch):
     done = []
     monkeypatch.setattr(_launch.signal, "signal", lambda *call: done.append(call))
