@@ -176,9 +176,9 @@ class Recorder:
                 self._fleet.seen(found, now)
 
     def _draw_line(self, now: float) -> None:
-        if self._line is None:
+        if self._line is None or not self._fleet.running:  # an end clears no line
             return
-        used = self._total.last if self._fleet.running else 0.0
+        used = self._total.last
         if used >= self._line:
             if not self._above:
                 over = f"{format_size(used)} is above the line of {format_size(self._line)}"

@@ -205,6 +205,17 @@ def test_crossing_the_line_warns_once_and_asks_the_probes_to_shed(clock, monkeyp
     recorder.close()
 
 
+def test_a_program_that_ends_above_the_line_has_not_come_back_below_it(clock, monkeypatch):
+    recorder = Recorder("app.py", clock=clock, line=100 * MIB, kills=lambda: None)
+    recorder.program(os.getpid())
+    monkeypatch.setattr(_outside, "resident", lambda pid: 120 * MIB)
+    recorder.tick()
+    recorder.ended(-9)
+    recorder.close()
+    kinds = [event["kind"] for event in recorder.state()["events"]]
+    assert kinds == ["program_started", "line_crossed", "program_ended"]
+
+
 def test_the_forecast_is_for_the_line(clock, monkeypatch):
     recorder = Recorder("app.py", clock=clock, line=1000 * MIB, kills=lambda: None)
     recorder.program(os.getpid())
