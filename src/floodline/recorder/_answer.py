@@ -25,8 +25,16 @@ def text(state: Record) -> str:
     if (ended := state["exit"]) and ended["status"] != 0:
         signal = f"{ended['signal']}: " if ended["signal"] else ""
         lines.append(f"  the program: {signal}{ended['cause']}")
+    lines += _lost(state["events"])
     lines += [f"  not covered: {one}" for one in state["not_covered"][:SHOWN]]
     return "\n".join(lines)
+
+
+def _lost(events: list[Record]) -> list[str]:
+    lost = sum(event.get("count", 1) for event in events if event["kind"] == "process_lost")
+    why = [event["text"] for event in events if event["kind"] == "oom_kill"][-1:]
+    told = f"  lost {lost} of its processes, killed or crashed"
+    return [": ".join([told, *why])] if lost else []
 
 
 def _headline(state: Record) -> str:

@@ -61,7 +61,7 @@ class Recorder:
         self._children: dict[int, float] = {}
         self._looked = 0.0
         self._ticks = 0
-        self._kills_before = kills()
+        self._kills_before = self._kills_told = kills()
         self._limit = _cgroup_limit()
         self._boot = boot_id()
         self._writer = None if file is None else Writer(file)
@@ -152,11 +152,21 @@ class Recorder:
         running = list(self._fleet.running)
         for pid in running:
             self._fleet.measured(pid, _outside.resident(pid) if _outside.alive(pid) else None, now)
+        if len(self._fleet.running) < len(running):
+            self._tell_kills(now)
         if self._fleet.running:
             self._total.add(now, self._fleet.resident())
         if now - self._looked >= LOOK_EVERY and self._fleet.main in self._fleet.running:
             self._looked = now
             self._look_for_children(now)
+
+    def _tell_kills(self, now: float) -> None:
+        """Say that the kernel has killed: of a worker, only its master learns the signal."""
+        kills = self._kills()
+        if kills is not None and self._kills_told is not None and kills > self._kills_told:
+            more, self._kills_told = kills - self._kills_told, kills
+            text = f"the kernel has killed in this cgroup for lack of memory, {more} times"
+            self._journal.add(now, None, "oom_kill", text)
 
     def _look_for_children(self, now: float) -> None:
         main = self._fleet.main

@@ -10,6 +10,9 @@ from floodline.web import _words as words
 from floodline.web._advice import steps
 from floodline.web._plot import in_words
 
+USUAL = ("process_started", "process_ended")
+MOST_EVENTS = 30  # the last; the page has all
+
 _ACTIVE = re.compile(r"([\\`*_{}\[\]<>|#~])")
 
 
@@ -36,6 +39,7 @@ def markdown(state: words.State, suspects: list[dict[str, Any]]) -> str:
         *_part("Bounded containers", _table(_CONTAINERS, state["containers"])),
         *_part("Processes", _table(_PROCESSES, state["processes"])),
         *_part("Not covered", [f"- {plain(text)}" for text in state["not_covered"]]),
+        *_part("Events", _events(state["events"])),
         f"{plain(state['tool'])}, Python {plain(state['python'])}. Times are UTC.",
     ]
     return "\n".join(lines) + "\n"
@@ -93,6 +97,15 @@ def _steps(state: words.State) -> list[str]:
         if step.code:
             lines += ["", "   ```", f"   {step.code}", "   ```", ""]
     return lines
+
+
+def _events(events: list[dict[str, Any]]) -> list[str]:
+    told = [each for each in events if each["kind"] not in USUAL][-MOST_EVENTS:]
+    return [
+        f"- {words.clock(each['at'])} {plain(each['kind'].replace('_', ' '))}: "
+        f"{plain(each['text'])}{words.times(each)}"
+        for each in told
+    ]
 
 
 def _table(columns: dict[str, Any], items: list[dict[str, Any]]) -> list[str]:

@@ -234,12 +234,8 @@ def _event(event: dict[str, Any]) -> Markup:
         "li",
         tag("time", words.clock(event["at"])),
         tag("span", event["kind"].replace("_", " "), class_="kind"),
-        tag("span", event["text"], _times(event), class_="text"),
+        tag("span", event["text"], words.times(event), class_="text"),
     )
-
-
-def _times(event: dict[str, Any]) -> str:
-    return f" ({event['count']:,} times)" if event.get("count", 1) > 1 else ""
 
 
 def _none(text: str) -> Markup:

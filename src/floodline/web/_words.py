@@ -177,6 +177,11 @@ def moment(wall: float) -> str:
     return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def times(event: dict[str, Any]) -> str:
+    """Say how often an event came with the same words."""
+    return f" ({event['count']:,} times)" if event.get("count", 1) > 1 else ""
+
+
 def clock(wall: float) -> str:
     """Write the time of day in UTC."""
     return datetime.fromtimestamp(wall, UTC).strftime("%H:%M:%S")

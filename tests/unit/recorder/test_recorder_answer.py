@@ -12,6 +12,7 @@ def state(verdict="growing", *suspects, **changes):
     return {
         "verdict": verdict, "where": "python", "needed": None, "suspects": list(suspects),
         "started": 0.0, "now": 90.0, "memory": {"rate": 2048.0}, "exit": None, "not_covered": [],
+        "events": [],
         **changes,
     }  # fmt: skip
 
@@ -64,6 +65,15 @@ def test_an_end_that_was_none_of_its_own_is_told_and_what_is_not_covered():
     assert "  the program: failed with status 3" in text(state("bounded", exit=failed))
     well = {"status": 0, "signal": None, "oom": False, "cause": "ended by itself"}
     assert "the program" not in text(state("bounded", exit=well))
+
+
+def test_workers_that_were_killed_are_told():
+    lost = {"kind": "process_lost", "text": "app.py", "pid": 5, "at": 1.0}
+    assert "  lost 2 of its processes, killed or crashed" in text(
+        state("bounded", events=[lost, {**lost, "pid": 6}])
+    )
+    killed = {"kind": "oom_kill", "text": "the kernel has killed", "pid": None, "at": 2.0}
+    assert "crashed: the kernel has killed" in text(state("bounded", events=[lost, killed]))
 
 
 def test_only_the_worst_are_listed():

@@ -143,6 +143,23 @@ def test_a_kill_that_the_kernel_counted_is_an_oom():
     assert recorder.state()["exit"]["oom"] is True
 
 
+def test_a_worker_that_the_kernel_killed_is_told_although_the_program_goes_on(clock, monkeypatch):
+    kills = [3]
+    recorder = Recorder("app.py", clock=clock, kills=lambda: kills[0])
+    recorder.program(os.getpid())
+    recorder.heard(2**22 + 1, {"kind": "hello", "command": "worker", "parent": os.getpid()})
+    kills[0] = 5
+    clock.now += 1
+    recorder.tick()
+    recorder.tick()
+    told = [(one["kind"], one["text"]) for one in recorder.state()["events"][-2:]]
+    assert told == [
+        ("process_lost", "worker"),
+        ("oom_kill", "the kernel has killed in this cgroup for lack of memory, 2 times"),
+    ]
+    recorder.close()
+
+
 def test_the_last_words_of_a_program_are_heard_before_its_end_is_told(recorder):
     recorder.program(os.getpid())
     link = link_to(recorder)

@@ -358,3 +358,11 @@ def test_markup_is_kept_and_text_is_escaped():
 def test_names_with_backticks_are_no_code():
     assert code("a|b") == "`a¦b`"
     assert code("a`b") == plain("a`b") == "a\\`b"
+
+
+def test_markdown_has_the_events_that_are_not_usual():
+    state = leaking()
+    lost = {"at": 5.0, "pid": 7, "kind": "process_lost", "text": "app.py", "count": 2}
+    state["events"] = [{**lost, "kind": "process_started"}, lost]
+    part = render_report(state, "markdown").partition("## Events\n\n")[2]
+    assert part.startswith("- 00:00:05 process lost: app.py (2 times)\n\n")
