@@ -33,8 +33,8 @@ def text(state: Record) -> str:
 def _lost(events: list[Record]) -> list[str]:
     lost = sum(event.get("count", 1) for event in events if event["kind"] == "process_lost")
     why = [event["text"] for event in events if event["kind"] == "oom_kill"][-1:]
-    told = f"  lost {lost} of its processes, killed or crashed"
-    return [": ".join([told, *why])] if lost else []
+    told = f"  lost {lost} of its processes: killed, crashed, or left by os._exit"
+    return ["; ".join([told, *why])] if lost else []
 
 
 def _headline(state: Record) -> str:

@@ -69,11 +69,11 @@ def test_an_end_that_was_none_of_its_own_is_told_and_what_is_not_covered():
 
 def test_workers_that_were_killed_are_told():
     lost = {"kind": "process_lost", "text": "app.py", "pid": 5, "at": 1.0}
-    assert "  lost 2 of its processes, killed or crashed" in text(
+    assert "  lost 2 of its processes: killed, crashed, or left by os._exit" in text(
         state("bounded", events=[lost, {**lost, "pid": 6}])
     )
     killed = {"kind": "oom_kill", "text": "the kernel has killed", "pid": None, "at": 2.0}
-    assert "crashed: the kernel has killed" in text(state("bounded", events=[lost, killed]))
+    assert "os._exit; the kernel has killed" in text(state("bounded", events=[lost, killed]))
 
 
 def test_only_the_worst_are_listed():
