@@ -11,6 +11,7 @@ from floodline.scan._names import Names
 from floodline.scan._targets import Targets
 
 Reached = tuple[tuple[str, int], ...]
+Given = tuple[int | str, str]  # the place of an argument, and the reference
 SIGNS = {"ttl", "flip", "waits"}
 
 
@@ -72,12 +73,14 @@ class Program:
         self.clocks: set[str] = set()  # functions that compare something with the time
         self._parameters: dict[tuple[str, str], list[tuple[FileFacts, Change]]] = defaultdict(list)
         self._given: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self._handed: dict[str, list[tuple[Call, list[Given]]]] = {}
         for step in (
             self._add_containers, self._add_aliases, self._add_calls, self._follow_arguments,
             self._add_changes, self._follow_arguments,
         ):  # fmt: skip
             for file in files:
                 step(file)
+        self._handed.clear()
 
     def owner(self, file: FileFacts, function: str) -> str:
         """Return the class whose method a function is."""
@@ -256,25 +259,31 @@ class Program:
                 self.held[key].escapes = True
 
     def _follow_arguments(self, file: FileFacts) -> None:
-        for call in file.calls:
-            if not call.line:
-                continue
-            given: list[tuple[int | str, str]] = [
-                (n, text) for n, text in enumerate(call.arguments) if text[:2] == "r:"
-            ]
-            given += [
-                (k.partition("=")[0], k.partition("=")[2]) for k in call.keywords if "=r:" in k
-            ]
-            if not given:
-                continue
-            into = call.callee.rpartition("|")[2].rpartition(":")[2]
-            if into in HARMLESS:
-                continue
-            for place, text in given:
-                key = self.key(file, call.function, text[2:].partition("=")[0])
+        for call, given in self._handed.get(file.path) or self._handing(file):
+            for place, ref in given:
+                key = self.key(file, call.function, ref)
                 if key in self.held:
                     target = self._targets.find(file.module, call.function, call.callee)
                     self._hand_on(key, place, target.functions)
+
+    def _handing(self, file: FileFacts) -> list[tuple[Call, list[Given]]]:
+        """Return the calls that hand on something which may be a container; asked for twice."""
+        found = self._handed[file.path] = []
+        for call in file.calls:
+            if not call.line or not (call.arguments or call.keywords):
+                continue
+            given: list[Given] = [
+                (n, text[2:].partition("=")[0])
+                for n, text in enumerate(call.arguments)
+                if text[:2] == "r:"
+            ]
+            for text in call.keywords:
+                name, _, value = text.partition("=")
+                if value[:2] == "r:":
+                    given.append((name, value[2:].partition("=")[0]))
+            if given and call.callee.rpartition("|")[2].rpartition(":")[2] not in HARMLESS:
+                found.append((call, given))
+        return found
 
     def _hand_on(self, key: str, place: int | str, callees: Reached) -> None:
         if not callees:
