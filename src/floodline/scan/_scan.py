@@ -82,6 +82,12 @@ class Scan:
         for code in (*chosen, *left_out):
             if not any(known.startswith(code) for known in RULES):
                 raise ConfigError(f"there is no rule {code!r}; `floodline explain` lists the rules")
+        with _uncollected():
+            return self._known_or_new(chosen, left_out, preview=preview)
+
+    def _known_or_new(
+        self, chosen: tuple[str, ...], left_out: tuple[str, ...], *, preview: bool
+    ) -> Report:
         if self._cache is None:
             return self._report(chosen, left_out, preview=preview)
         asked = f"{chosen} {left_out} {preview} {self._library}".encode()

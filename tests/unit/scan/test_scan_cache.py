@@ -260,3 +260,21 @@ def test_each_platform_has_its_folder_for_caches():
     assert default_folder({"HOME": "/h"}, "win32") == Path("/h/AppData/Local/floodline")
     assert default_folder({"HOME": "/h", "LOCALAPPDATA": "/l"}, "win32") == Path("/l/floodline")
     assert default_folder().name == "floodline"
+
+
+def test_a_file_that_cannot_be_read_has_a_digest_too(project, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    (project / "gone.py").symlink_to("nowhere")
+    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    reasons = {entry.path: entry.why for entry in scanned(project).skipped}
+    assert reasons["app.py"] == "Permission denied"
+    assert reasons["gone.py"] == "there is no such file or folder"
+    monkeypatch.undo()
+    monkeypatch.chdir(project)
+    assert [entry.path for entry in scanned(project).skipped] == ["gone.py"]
+
+
+def test_without_a_cache_there_is_no_digest(project):
+    assert _reading.Reading([project]).digest() == b""
