@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from floodline.scan._certain import is_certain
 from floodline.scan._expressions import LOCKS
 from floodline.scan._finding import HIGH, LOW, MEDIUM, Finding, make
 from floodline.scan._holders import Holders
@@ -30,6 +30,7 @@ from floodline.scan._removal import (
 Grown = tuple[FileFacts, Change, Proof, Proof]
 STATES = [PROVED, ASSUMED, UNKNOWN, REFUTED]
 BOUNDS = {"cap", "ttl"}
+GUESTS = re.compile(r"(session|user|chat|conversation|request|message|run|job|customer)(_id)?\b")
 BY_VALUE = {"task": "FLD401", "future": "FLD402", "lock": "FLD106", "weakref": "FLD111"}
 
 
@@ -95,7 +96,7 @@ class Judge:
             confidence = confidence_of(proofs, removal)
             if confidence:
                 rule = self._rule(held, change, removal, kinds)
-                if confidence == HIGH and not is_certain(rule, change, key, removal):
+                if confidence == HIGH and _is_doubtful(rule, removal, key):
                     confidence = MEDIUM
                 proofs = (*proofs[:3], _told(held, rule, removal.proof))
                 beside = self._beside(held, growing) if rule == "FLD101" else None
@@ -237,6 +238,16 @@ class Judge:
         if any(limit.acts for _, limit in held.limits):
             return False
         return self.removals.elsewhere(held, pair.depth, pair.function) not in (RUNS, PUBLIC)
+
+
+def _is_doubtful(rule: str, removal: Removal, key: Proof) -> bool:
+    """Whether more is known than four proofs say: it may live shortly, or be emptied in time."""
+    if rule == "FLD108":  # how long the function lives that has it is seldom seen
+        return True
+    if "start-up" in removal.proof.claim:
+        return True
+    # emptied now and then; sessions and users come without an end all the same
+    return rule == "FLD102" and not GUESTS.search(key.claim)
 
 
 def _told(held: Held, rule: str, proof: Proof) -> Proof:

@@ -544,25 +544,3 @@ def test_a_command_line_runs_once(tmp_path):
     (tmp_path / "cli" / "tool.py").write_text(dedent(code), encoding="utf-8")
     levels = {f.symbol: f.confidence for f in Scan([tmp_path]).report().findings}
     assert levels == {"cli.tool.seen": "medium", "cli.tool.FAILED": "medium"}
-
-
-def test_what_is_done_for_each_guest_is_certain_and_the_rest_is_not(tmp_path):
-    code = """
-        things = []
-        parts = []
-        sizes = {}
-
-        def handle(thing):
-            things.append(thing)
-
-        def arrange(part):
-            parts.append(part)
-
-        def measure(width):
-            sizes[width] = 1
-    """
-    assert reported(tmp_path, code) == [
-        "FLD101 app.things high",
-        "FLD101 app.parts medium",
-        "FLD101 app.sizes medium",
-    ]
