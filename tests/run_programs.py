@@ -15,7 +15,7 @@ from typing import Any
 PATIENCE = 60.0  # a safety net, not a measure
 
 # A host that forgets a session on its `deleted` event, which does not always come.
-LEAKING = '''
+LEAKING = """
 import asyncio
 import os
 
@@ -58,10 +58,10 @@ async def main():
 
 
 asyncio.run(main())
-'''
+"""
 
 # The same host on sessions that are bounded, whatever events come.
-BOUNDED = '''
+BOUNDED = """
 import asyncio
 import os
 
@@ -95,7 +95,7 @@ async def main():
 
 
 asyncio.run(main())
-'''
+"""
 
 LINE = LEAKING.split("\n").index("            self.sessions[name] = session") + 1
 
