@@ -25,6 +25,12 @@ def clock():
 
 
 @pytest.fixture
+def alone(monkeypatch):
+    """Children that other tests have left to this process are none of the program's."""
+    monkeypatch.setattr(_outside, "descendants", lambda pid: [])
+
+
+@pytest.fixture
 def recorder(clock):
     recorder = Recorder("app.py", clock=clock, kills=lambda: 3)
     yield recorder
@@ -198,7 +204,7 @@ def test_a_goodbye_is_noticed(recorder):
     assert recorder.said_goodbye()
 
 
-def test_crossing_the_line_warns_once_and_asks_the_probes_to_shed(clock, monkeypatch):
+def test_crossing_the_line_warns_once_and_asks_the_probes_to_shed(clock, monkeypatch, alone):
     recorder = Recorder("app.py", clock=clock, line=100 * MIB, kills=lambda: None)
     recorder.program(os.getpid())
     link = link_to(recorder)
@@ -222,7 +228,7 @@ def test_crossing_the_line_warns_once_and_asks_the_probes_to_shed(clock, monkeyp
     recorder.close()
 
 
-def test_a_program_that_ends_above_the_line_has_not_come_back_below_it(clock, monkeypatch):
+def test_a_program_that_ends_above_the_line_has_not_come_back_below_it(clock, monkeypatch, alone):
     recorder = Recorder("app.py", clock=clock, line=100 * MIB, kills=lambda: None)
     recorder.program(os.getpid())
     monkeypatch.setattr(_outside, "resident", lambda pid: 120 * MIB)
@@ -233,7 +239,7 @@ def test_a_program_that_ends_above_the_line_has_not_come_back_below_it(clock, mo
     assert kinds == ["program_started", "line_crossed", "program_ended"]
 
 
-def test_the_forecast_is_for_the_line(clock, monkeypatch):
+def test_the_forecast_is_for_the_line(clock, monkeypatch, alone):
     recorder = Recorder("app.py", clock=clock, line=1000 * MIB, kills=lambda: None)
     recorder.program(os.getpid())
     for n in range(60):
