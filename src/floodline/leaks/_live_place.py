@@ -195,11 +195,16 @@ def cached(cache: Any) -> list[Any]:
     return [*(value for d in inner for value in gc.get_referents(d)), *held]
 
 
+def is_function(anything: Any) -> bool:
+    """Tell whether it is a plain function, exactly."""
+    return type(anything) is types.FunctionType
+
+
 def own_dicts(function: Any) -> list[dict[str, Any]]:
     """Return the dicts that a function has to itself: its attributes, its named defaults."""
-    if type(function) is not types.FunctionType:
+    if not is_function(function):
         return []
-    shared = id(function.__globals__), id(function.__builtins__)  # type: ignore[attr-defined]  # every function has it
+    shared = id(function.__globals__), id(function.__builtins__)
     held = gc.get_referents(function)
     return [d for d in held if type(d) is dict and id(d) not in shared]
 
