@@ -43,6 +43,11 @@ def acquire(
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
+def is_leased(entry: Entry) -> bool:
+    """Tell whether a lease is surely held: a write of which nothing was heard may have ended it."""
+    return bool(entry.fence) and entry.write_id is None
+
+
 def give_lease_back(core: Core, entry: Entry) -> Flow[None]:
     """Release a lease without writing; where the store cannot do so now, it runs out by itself."""
     fence = entry.fence

@@ -21,7 +21,7 @@ from floodline.errors import (
 )
 from floodline.sessions._core import Await, Core, Flow, SeeOut, StoreCall, UserCall, who
 from floodline.sessions._entry import HELD, LEAVE, OPEN, OPENING, WAIT, Entry, Hold
-from floodline.sessions._leases import acquire, give_lease_back, own_write
+from floodline.sessions._leases import acquire, give_lease_back, is_leased, own_write
 from floodline.sessions._leaving import (
     close_state,
     give_open_up,
@@ -72,7 +72,7 @@ def needs_bringing_in(core: Core, hold: Hold, step: int) -> bool:
     """Tell whether `bring_in` has anything to do."""
     if step == OPEN:
         return True
-    return core.policy.stored and not hold.shared and not (hold.entry and hold.entry.fence)
+    return core.policy.stored and not hold.shared and not (hold.entry and is_leased(hold.entry))
 
 
 def _wait(core: Core, hold: Hold, until: float) -> Flow[None]:
@@ -204,7 +204,7 @@ def take_lease(core: Core, hold: Hold, until: float) -> Flow[None]:
     """Make sure that a held session is ours in the store too, and is the version stored there."""
     entry = hold.entry
     assert entry is not None
-    if not core.policy.stored or hold.shared or entry.fence:
+    if not core.policy.stored or hold.shared or is_leased(entry):
         return
     try:
         grant = yield from acquire(core, entry, known=entry.version, until=until, hold=hold)
