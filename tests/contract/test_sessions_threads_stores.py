@@ -19,6 +19,7 @@ from floodline.errors import (
     SessionBusy,
     SessionConflict,
     SessionNotFound,
+    StoreUnavailable,
     UnreadableRecord,
 )
 from floodline.stores import MemoryStore, SQLiteStore, new_owner
@@ -505,3 +506,44 @@ def test_the_daemon_retries_what_the_store_refused() -> None:
         store.entering = lambda method: method == "save" and saved.set()
         assert saved.wait(PATIENCE)
         until(lambda: sessions.stats().unsaved == 0)
+
+
+def test_t1_after_a_save_of_which_nothing_was_heard_the_lease_is_asked_for_again() -> None:
+    inner = MemoryStore()
+
+    class Lossy(MemoryStore):
+        """Does all it is asked on the inner store, and loses two answers."""
+
+        lost = 0
+
+        def acquire(self, *args: Any, **kwargs: Any) -> Any:
+            return inner.acquire(*args, **kwargs)
+
+        def save(self, *args: Any, **kwargs: Any) -> int:
+            version = inner.save(*args, **kwargs)
+            if self.lost == 0:
+                self.lost = 1
+                raise StoreUnavailable("the answer was lost")
+            return version
+
+        def written(self, *args: Any, **kwargs: Any) -> int | None:
+            if self.lost == 1:
+                self.lost = 2
+                raise StoreUnavailable("the answer was lost")
+            return inner.written(*args, **kwargs)
+
+        def release(self, *args: Any, **kwargs: Any) -> None:
+            inner.release(*args, **kwargs)
+
+    ours = Sessions(dict, store=Lossy(), sweep_every=3600)
+    with Sessions(dict, store=inner) as theirs:
+        with pytest.raises(SaveFailed), ours.use("a") as state:
+            state["n"] = 1
+        with theirs.use("a") as state:
+            assert state == {"n": 1}
+            state["n"] = 2
+            with pytest.raises(SessionBusy), ours.use("a", wait=0):
+                pass
+        with ours.use("a") as state:
+            assert state == {"n": 2}
+        ours.shutdown()
