@@ -26,8 +26,9 @@ def clock():
 
 @pytest.fixture
 def alone(monkeypatch):
-    """Children that other tests have left to this process are none of the program's."""
+    """Neither the children nor the size of the process that runs the tests are the program's."""
     monkeypatch.setattr(_outside, "descendants", lambda pid: [])
+    monkeypatch.setattr(_outside, "resident", lambda pid: 50 * MIB)
 
 
 @pytest.fixture
