@@ -54,6 +54,7 @@ def running_frames() -> list[types.FrameType]:
             if not is_ours(frame):
                 found.append(frame)
             frame = frame.f_back
+        del top  # a frame that holds itself would keep what it has alive
     return found
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from floodline.leaks._anatomy import Anatomy, derives, is_standard, label_of, names_of_module
-from floodline.leaks._frames import code_label, is_ours, read_locals
+from floodline.leaks._frames import code_label, is_ours, read_locals, running_frames
 from floodline.leaks._roots import HELD_BY_C
 from floodline.leaks._route import MAX_LOOKED_AT, Route, frame_of
 
@@ -256,23 +256,11 @@ def _module_names() -> dict[int, str]:
 def _running_locals(obj: Any, caller: types.FrameType | None) -> dict[int, str]:
     """Return names for what the locals of running functions hold; not the caller's for `obj`."""
     found: dict[int, str] = {}
-    for frame in _running_frames():
+    for frame in running_frames():
         label = code_label(frame.f_code, frame.f_globals)
         for name, value in read_locals(frame).items():
             if value is not obj or frame is not caller:
                 found.setdefault(id(value), f"{label}(){name}")
-    return found
-
-
-def _running_frames() -> list[types.FrameType]:
-    found = []
-    for top in sys._current_frames().values():
-        frame: types.FrameType | None = top
-        while frame is not None:
-            if not is_ours(frame):
-                found.append(frame)
-            frame = frame.f_back
-        del top  # a frame that holds itself would keep the object alive
     return found
 
 
