@@ -399,6 +399,7 @@ def test_s11_a_linger_ends_by_its_own_timer_though_others_complete_all_the_time(
                 await sessions.complete("a" if number == 0 else "b")
                 await asyncio.sleep(0.005)
             await until(lambda: "a" not in sessions)
+            assert "a" not in sessions
 
     run_clean(main)
 

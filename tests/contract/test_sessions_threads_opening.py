@@ -165,6 +165,8 @@ def test_s2_a_hold_saves_in_the_middle_of_its_body() -> None:
 def test_s2_saving_without_a_store_does_nothing() -> None:
     with Sessions(dict) as sessions, (hold := sessions.use("a")):
         hold.save()
+        assert "a" in sessions
+    assert sessions.stats().saved == 0
 
 
 def test_s2_a_hold_discards_what_its_body_did() -> None:

@@ -193,6 +193,7 @@ def test_t1_the_lease_of_a_dead_owner_is_taken_over_at_once(store: Any) -> None:
     store.acquire("sessions", "a", dead, lease=3600.0)
     with Sessions(dict, store=store, busy_wait=0) as sessions:
         use_once(sessions, "a", n=1)
+        assert sessions.stats().saved == 1
 
 
 def test_t1_leases_are_renewed_during_long_bodies(store: Any, wall: Wall) -> None:

@@ -218,7 +218,7 @@ def test_a_lease_from_before_a_reboot_does_not_hold(store: Any, clock: Clock) ->
     clock.now = 1_000_000.0
     take(store)
     clock.now = 10.0  # the clock of leases starts again at boot
-    take(store, owner="you")
+    assert take(store, owner="you").fence == 2
 
 
 def test_a_dead_owner_is_replaced_at_once(store: Any, dead_owner: str) -> None:
@@ -273,7 +273,7 @@ def test_releasing_what_is_lost_is_harmless(store: Any) -> None:
 
 def test_saving_with_release_frees_the_lease(store: Any) -> None:
     put(store, b"one")
-    take(store, owner="you")
+    assert take(store, owner="you").version == 1
 
 
 def test_saving_without_release_keeps_the_lease(store: Any) -> None:
@@ -346,7 +346,7 @@ def test_a_repeated_write_still_ends_its_lease(store: Any) -> None:
     grant = take(store)
     write(store, b"one", grant, write_id="w")
     write(store, b"one", grant, write_id="w", release=True)
-    take(store, owner="you")
+    assert take(store, owner="you").version == 1
 
 
 def test_a_write_can_be_looked_up_while_it_is_the_last(store: Any) -> None:

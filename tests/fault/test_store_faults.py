@@ -409,6 +409,7 @@ def test_an_empty_file_becomes_a_store(path: Path) -> None:
     path.touch()
     store = SQLiteStore(path)
     put(store, "a", b"x")
+    assert store.count("chat") == 1
     store.close()
 
 

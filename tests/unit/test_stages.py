@@ -109,7 +109,7 @@ def test_an_async_stage_above_the_hard_limit_is_cancelled_and_cleans_up(memory):
     async def load(_):
         try:
             memory.grow(3 * MIB)
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         finally:
             await asyncio.sleep(0)
             cleaned.append(True)
@@ -154,7 +154,7 @@ def test_a_stage_that_is_cancelled_from_outside_is_cancelled(memory):
 
     async def load(_):
         try:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         except asyncio.CancelledError:
             inside.append("cancelled")
             raise

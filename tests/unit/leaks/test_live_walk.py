@@ -226,7 +226,7 @@ def test_the_variables_of_what_waits_are_named(tmp_path, monkeypatch):
             def inner():
                 return cell
 
-            await asyncio.sleep(100)
+            await asyncio.Event().wait()
             return rows, inner, first, second
 
         task = asyncio.create_task(work([1], second=[1, 2]), name="waiting")

@@ -193,7 +193,7 @@ def test_a_coroutine_that_is_cancelled_runs_its_clean_up_and_counts_as_failed(tr
     @track_memory(tracker=tracker, name="c")
     async def work():
         try:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         finally:
             await asyncio.sleep(0)
             memory.grow(5)
@@ -214,7 +214,7 @@ def test_a_coroutine_may_swallow_what_is_thrown_into_it(tracker):
     async def work():
         try:
             async with asyncio.timeout(0):
-                await asyncio.sleep(60)
+                await asyncio.Event().wait()
         except TimeoutError:
             await asyncio.sleep(0)
             return "late"
