@@ -178,8 +178,8 @@ class Search:
         return is_ours(frame) or (at == 0 and id(frame) == self._caller)
 
     def _link(self, holder: int, at: int) -> None:
-        """Note a second way down; only towards the object, so that there are no circles."""
-        if at < holder and len(self._held[holder]) < MAX_PATHS:
+        """Note a second way down: what is met first depends on the collector, so any may be."""
+        if len(self._held[holder]) < MAX_PATHS:
             self._held[holder].append(at)
 
     def _without_root(self) -> str:
@@ -219,15 +219,17 @@ class Search:
         return tuple(Retainer(*one, found[one]) for one in order[:MAX_PATHS])
 
     def _ways(self, root: int) -> list[list[int]]:
-        """Return some ways from a root down to the object."""
+        """Return some ways from a root down to the object, shortest first, without detours."""
         ways: list[list[int]] = []
         open_ends = [[root]]
         while open_ends and len(ways) < MAX_PATHS:
             way = open_ends.pop(0)
+            if any(set(way).issuperset(short) for short in ways):
+                continue
             if way[-1] == 0:
                 ways.append(way)
             elif len(open_ends) < MAX_OPEN:
-                open_ends += [[*way, at] for at in self._held[way[-1]]]
+                open_ends += [[*way, at] for at in self._held[way[-1]] if at not in way]
         return ways
 
     def _notes(self, done: bool) -> tuple[str, ...]:

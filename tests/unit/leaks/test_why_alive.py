@@ -110,10 +110,14 @@ def test_a_key_a_slot_and_a_class_attribute_are_named():
     assert paths(why_alive(shared)) == [f"{HERE}.Service.shared"]
 
 
-def test_a_closure_and_defaults_are_named_by_their_function():
+@pytest.mark.parametrize("generation", [None, 0, 1, 2])
+def test_a_closure_and_defaults_are_named_by_their_function(generation):
     thing = Thing()
 
     def make(captured):
+        if generation is not None:
+            gc.collect(generation)  # the cell is older now, and met after the other holders
+
         def hook(a, b=captured, *, c=captured):
             return captured, a, b, c
 
