@@ -44,13 +44,19 @@ class Serving:
         self._thread.join(timeout)
 
 
-def serve(app: Starlette, host: str = "127.0.0.1", port: int | None = None) -> Serving:
+def serve(
+    app: Starlette,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    *,
+    sock: socket.socket | None = None,
+) -> Serving:
     """Serve an app on a daemon thread, from now on.
 
     Port 0 is any free one, None the usual one or the next that is free. A port that was asked for
-    and is taken raises `ServeFailed`.
+    and is taken raises `ServeFailed`. `sock` is what `listen(host, port)` returned before.
     """
-    sock = _listen(host, port)
+    sock = sock or listen(host, port)
     number: int = sock.getsockname()[1]
     config = uvicorn.Config(
         app,
@@ -76,7 +82,8 @@ def _run(server: uvicorn.Server, sock: socket.socket) -> None:
         server.run(sockets=[sock])
 
 
-def _listen(host: str, port: int | None) -> socket.socket:
+def listen(host: str, port: int | None) -> socket.socket:
+    """Take a port as `serve` does, and let callers wait until there is an app to answer them."""
     if port is not None:
         return _bind(host, port)
     for number in range(PORT, PORT + TRIES):
@@ -93,7 +100,11 @@ def _bind(host: str, port: int) -> socket.socket:
         raise ServeFailed(f"port {port} is not from 0 to 65535; give another --port")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        sock = socket.create_server((host, port), family=family)
+        # inherited by connections, where asyncio does not set it; without it, each answer that is
+        # written in two parts waits for an acknowledgement, 40 ms
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return sock
     except OSError as error:
         if _taken(error):
             why = "is taken; give another --port, or 0 for any that is free"

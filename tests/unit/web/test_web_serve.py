@@ -76,6 +76,27 @@ def test_a_place_that_cannot_be_listened_on_is_an_error(host, port, why):
         serve(make_app(Shown(leaking()), token=None), host, port)
 
 
+def test_no_answer_waits_for_the_acknowledgement_of_its_first_part():
+    """Asyncio sets this only for sockets that name their protocol, which ours do not."""
+    with (
+        _serve.listen("127.0.0.1", 0) as door,
+        socket.create_connection(door.getsockname(), timeout=30),
+    ):
+        caller, _ = door.accept()
+        with caller:
+            assert caller.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_port_can_be_taken_before_there_is_something_to_serve():
+    door = _serve.listen("127.0.0.1", 0)
+    serving = serve(make_app(Shown(leaking()), token=None), sock=door)
+    try:
+        assert serving.port == door.getsockname()[1]
+        assert Remote(serving.url).state()["verdict"] == "growing"
+    finally:
+        serving.close()
+
+
 def test_without_a_port_the_next_free_one_is_taken(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
@@ -99,7 +120,7 @@ def test_the_usual_port_is_taken_if_it_is_free(monkeypatch):
     monkeypatch.setattr(_serve, "PORT", free)
     monkeypatch.setattr(_serve, "_bind", lambda host, port: bound.append(port) or "socket")
     bound = []
-    assert _serve._listen("127.0.0.1", None) == "socket"
+    assert _serve.listen("127.0.0.1", None) == "socket"
     assert bound == [free]
 
 
