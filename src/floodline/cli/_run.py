@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
 FIRST_TICKS, QUICK, TICK = 20, 0.25, 1.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 KEPT = 20  # recordings that were given no name
+
+
+class Door(NamedTuple):
+    """Where the dashboard will answer: a port that is ours already."""
+
+    host: str
+    sock: socket.socket
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
@@ -89,24 +97,25 @@ def command(
     if report is not None and not report.resolve().parent.is_dir():
         raise ConfigError(f"--report {report}: there is no folder {report.parent}; make it first")
     name = " ".join(["-m", *program] if module else [Path(program[0]).name, *program[1:]])[:200]
+    door = None if no_dashboard else _door(host, port)
     mask = hold_signals()
     try:
         recorder = _recorder(name, program[0], record, bytes_of_line)
         try:
-            code = _run(recorder, words, mask, None if no_dashboard else (host, port))
+            code = _run(recorder, words, mask, door)
         finally:
             recorder.close()
         _finish(recorder, report)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if door is not None:
+            door.sock.close()
     return end_as(code)
 
 
-def _run(
-    recorder: Recorder, words: list[str], mask: set[int], address: tuple[str, int | None] | None
-) -> int:
+def _run(recorder: Recorder, words: list[str], mask: set[int], door: Door | None) -> int:
     announcement = Announcement()
-    serving = None if address is None else _serve(recorder, *address, announcement)
+    serving = None if door is None else _serve(recorder, door, announcement)
     try:
         child = Program(words, watched_environment(recorder.address), mask)
         recorder.program(child.pid)
@@ -154,17 +163,21 @@ def _forget_old(folder: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def _serve(
-    recorder: Recorder, host: str, port: int | None, announcement: Announcement
-) -> Serving | None:
-    """Start the dashboard, or say in one line what it lacks."""
+def _door(host: str, port: int | None) -> Door | None:
+    """Take the port of the dashboard before anything is moved or started; or say what it lacks."""
     try:
-        from floodline.web import make_app, serve
+        from floodline.web._serve import listen
     except ImportError:
         _say("no dashboard: it needs the extra web, pip install 'floodline[web]'")
         return None
-    token = None if host in LOOPBACK else secrets.token_urlsafe(16)
-    serving = serve(make_app(recorder, token=token), host, port)
+    return Door(host, listen(host, port))
+
+
+def _serve(recorder: Recorder, door: Door, announcement: Announcement) -> Serving:
+    from floodline.web import make_app, serve
+
+    token = None if door.host in LOOPBACK else secrets.token_urlsafe(16)
+    serving = serve(make_app(recorder, token=token), door.host, sock=door.sock)
     announcement.publish(url=serving.url, token=token)
     _say(f"dashboard at {serving.address(token)}")
     return serving

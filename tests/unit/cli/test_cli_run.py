@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -100,8 +101,33 @@ def test_off_loopback_the_dashboard_asks_for_a_token(app, capfd):
     assert "?token=" in capfd.readouterr().err
 
 
+def test_a_taken_port_moves_no_recording_and_starts_nothing(app, tmp_path, capfd):
+    record, older = tmp_path / "run.rec", tmp_path / "run.rec.1"
+    assert main(["run", "--no-dashboard", f"--record={record}", app("")]) == 0
+    before = record.read_bytes()
+    capfd.readouterr()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        options = [f"--port={port}", f"--record={record}"]
+        assert main(["run", *options, app("print('started')")]) == 2
+    out, errors = capfd.readouterr()
+    assert f"port {port} of 127.0.0.1 is taken" in errors
+    assert "started" not in out
+    assert record.read_bytes() == before
+    assert not older.exists()
+
+
+def test_a_recording_that_is_refused_leaves_no_port_taken(app, tmp_path, monkeypatch):
+    doors = []
+    door = _run._door
+    monkeypatch.setattr(_run, "_door", lambda *at: doors.append(door(*at)) or doors[-1])
+    (tmp_path / "thesis.txt").write_text("mine")
+    assert main(["run", "--port=0", f"--record={tmp_path / 'thesis.txt'}", app("")]) == 2
+    assert doors[0].sock.fileno() == -1
+
+
 def test_without_the_extra_it_says_in_one_line_what_is_missing(app, capfd, monkeypatch):
-    monkeypatch.setitem(sys.modules, "floodline.web", None)
+    monkeypatch.setitem(sys.modules, "floodline.web._serve", None)
     assert main(["run", app("")]) == 0
     assert "pip install 'floodline[web]'" in capfd.readouterr().err
 
