@@ -167,6 +167,7 @@ class Live:
             elif not self._begin_next(walk):
                 self._compare(walk, due, now)
                 break
+        walk.let_go()  # what a root has just begun with
         while walk.containers:
             self._ticks.watch(walk.containers.pop())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from array import array
 from collections.abc import Callable
 from typing import Any
 
@@ -13,81 +14,125 @@ from floodline.leaks._outline import Outlines
 from floodline.leaks._slots import Slot
 
 MAX_STEPS = 512
+NONE = -1
 GONE: Any = type("Gone", (), {})()
 
 
-class Entry:
-    """One object that waits: its place below another one, and how far it was looked into.
+class Entries:
+    """What waits: of each object its place below another one, and how far it was looked into.
 
-    It is found again from what holds it: by name, by position, or among the referents by its
+    One is found again from what holds it: by name, by position, or among the referents by its
     identity; far from a root by a weak reference. The object itself is kept within a slice only.
+    An entry is a number in flat columns, for objects of our own would call the collector in.
     """
 
-    __slots__ = ("cursor", "depth", "edge", "ident", "obj", "parent", "ref", "slot", "step")
+    def __init__(self) -> None:
+        self.obj: list[Any] = []
+        self.slot: list[Slot] = []
+        self.ref: dict[int, Callable[[], Any]] = {}
+        self.ident, self.step, self.depth = array("Q"), array("q"), array("l")
+        self.cursor = array("q")
+        self.edge = array("l")  # items from either end of it that are looked at; 0 is all
+        self.parent = array("l")
+        self._users = array("l")  # it waits or is looked into, and those below it
+        self._free: list[int] = []
 
-    def __init__(self, obj: Any, slot: Slot, parent: Entry | None, step: int) -> None:
-        self.obj, self.slot, self.parent, self.step = obj, slot, parent, step
-        self.ident = id(obj)
-        self.depth: int = parent.depth + 1 if parent else 0
-        self.cursor = 0
-        self.edge = 0  # items from either end of it that are looked at; 0 is all
-        self.ref: Callable[[], Any] | None = None
+    def add(self, obj: Any, slot: Slot, parent: int, step: int) -> int:
+        """Return a new entry; `parent` is that of what holds the object, or NONE."""
+        depth = 0
+        if parent != NONE:
+            self._users[parent] += 1
+            depth = self.depth[parent] + 1
+        if not self._free:
+            self._grow(slot)
+        entry = self._free.pop()
+        self.obj[entry], self.slot[entry], self.ident[entry] = obj, slot, id(obj)
+        self.step[entry], self.depth[entry], self.parent[entry] = step, depth, parent
+        self.cursor[entry] = self.edge[entry] = 0
+        self._users[entry] = 1
+        return entry
 
-    def rebase(self) -> bool:
+    def _grow(self, slot: Slot) -> None:
+        self._free.append(len(self.obj))
+        self.obj.append(None)
+        self.slot.append(slot)
+        for column in (self.ident, self.step, self.depth, self.cursor, self.edge, self.parent):
+            column.append(0)
+        self._users.append(0)
+
+    def keep(self, entry: int) -> int:
+        """Count one more that needs an entry."""
+        self._users[entry] += 1
+        return entry
+
+    def drop(self, entry: int) -> None:
+        """Count one less; an entry that nobody needs is free for another object."""
+        while entry != NONE:
+            self._users[entry] -= 1
+            if self._users[entry]:
+                return
+            self.obj[entry] = None
+            self.ref.pop(entry, None)
+            self._free.append(entry)
+            entry = self.parent[entry]
+
+    def rebase(self, entry: int) -> bool:
         """Cut the way back to the root short; False if it is too long and cannot be cut."""
         try:
-            self.ref = weakref.ref(self.obj)
+            self.ref[entry] = weakref.ref(self.obj[entry])
         except TypeError:  # a dict, a list, a tuple
-            return self.depth < MAX_STEPS
-        self.parent, self.depth = None, 0
+            return self.depth[entry] < MAX_STEPS
+        parent, self.parent[entry], self.depth[entry] = self.parent[entry], NONE, 0
+        self.drop(parent)
         return True
 
 
 class Finder:
     """Opens entries: their objects are at hand until all are closed again."""
 
-    def __init__(self, places: Places, outlines: Outlines) -> None:
-        self._places, self._outlines = places, outlines
-        self.opened: list[Entry] = []
+    def __init__(self, entries: Entries, places: Places, outlines: Outlines) -> None:
+        self._entries, self._places, self._outlines = entries, places, outlines
+        self.opened: list[int] = []
 
     def close(self) -> None:
         """Let go of all objects."""
         for entry in self.opened:
-            entry.obj = None
+            self._entries.obj[entry] = None
         self.opened.clear()
 
-    def open(self, entry: Entry) -> Any:
+    def open(self, entry: int) -> Any:
         """Return the object of an entry, `GONE` if it is not in its place any more."""
-        way: list[Entry] = []
-        at: Entry | None = entry
-        while at is not None and at.obj is None:
+        entries, way, at = self._entries, [], entry
+        while at != NONE and entries.obj[at] is None:
             way.append(at)
-            at = at.parent if at.ref is None else None
+            at = NONE if at in entries.ref else entries.parent[at]
         for one in reversed(way):
             obj = self._again(one)
-            if obj is GONE or id(obj) != one.ident:
+            if obj is GONE or id(obj) != entries.ident[one]:
                 return GONE
-            one.obj = obj
+            entries.obj[one] = obj
             self.opened.append(one)
-        return entry.obj
+        return entries.obj[entry]
 
-    def _again(self, entry: Entry) -> Any:
-        if entry.ref is not None:
-            obj = entry.ref()
+    def _again(self, entry: int) -> Any:
+        entries = self._entries
+        if entry in entries.ref:
+            obj = entries.ref[entry]()
             return GONE if obj is None else obj
-        parent = entry.parent
-        if parent is None:
-            found = [held.value for held in self._places.held(entry.slot)]
-        elif entry.step >= 0:
-            found = self._at_position(parent, entry.step)
-        elif entry.slot is parent.slot or entry.slot.parent is None:
-            found = gc.get_referents(parent.obj)
+        parent, slot, step = entries.parent[entry], entries.slot[entry], entries.step[entry]
+        if parent == NONE:
+            found = [held.value for held in self._places.held(slot)]
+        elif step >= 0:
+            found = self._at_position(entries.obj[parent], entries.edge[parent], step)
+        elif slot is entries.slot[parent] or slot.parent is None:
+            found = gc.get_referents(entries.obj[parent])
         else:
-            found = self._places.take(parent.obj, entry.slot.label)
-        return next((obj for obj in found if id(obj) == entry.ident), GONE)
+            found = self._places.take(entries.obj[parent], slot.label)
+        ident = entries.ident[entry]
+        return next((obj for obj in found if id(obj) == ident), GONE)
 
-    def _at_position(self, parent: Entry, step: int) -> list[Any]:
-        base = self._outlines.of(type(parent.obj)).base
-        if parent.edge:
-            return edges(parent.obj, base, parent.edge)[step : step + 1]
-        return part(parent.obj, base, step, step + 1)
+    def _at_position(self, obj: Any, edge: int, step: int) -> list[Any]:
+        base = self._outlines.of(type(obj)).base
+        if edge:
+            return edges(obj, base, edge)[step : step + 1]
+        return part(obj, base, step, step + 1)

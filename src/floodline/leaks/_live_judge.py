@@ -107,7 +107,7 @@ class Judge:
     def _is_steady(self, one: Candidate) -> bool:
         """Tell whether it grows on as it began: what fills up slows down."""
         track = self._track(one)
-        times, values = track.times, track.columns[COLUMNS.index(one.column)]
+        times, values = track.times, track.column(COLUMNS.index(one.column))
         middle = bisect_left(times, (times[0] + times[-1]) / 2)
         before = (values[middle] - values[0]) / max(times[middle] - times[0], 1e-9)
         after = (values[-1] - values[middle]) / max(times[-1] - times[middle], 1e-9)
@@ -209,7 +209,7 @@ def _rising(tracks: Tracks) -> list[int]:
     """Return the slots that have more at the end than at the beginning, most bytes first."""
     found = []
     for index, track in tracks.by_index.items():
-        gains = [column[-1] - column[0] for column in track.columns]
+        gains = track.gains
         if max(gains[:3]) > 0:
             found.append((gains[3], index))
     return [index for _, index in sorted(found, reverse=True)[:MAX_JUDGED]]

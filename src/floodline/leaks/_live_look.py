@@ -66,14 +66,14 @@ class LookingWalk(Walk):
         named = plan.attributes(obj)
         for key, value in named:
             if type(value) is not types.FunctionType or not is_dull(value):
-                child = slot.kids.get(key) or self.slots.child(slot, *key)
+                child = slot.kids.get(key)
+                if child is None:
+                    child = self.slots.child(slot, plan.label, key.removeprefix(plan.label))
                 self.push(value, child)
         if plan.base is None and (plan.hidden or plan.complete < KNOWN):
             self._unnamed(obj, slot, plan, named)
 
-    def _unnamed(
-        self, obj: Any, slot: Slot, plan: Outline, named: list[tuple[tuple[str, str], Any]]
-    ) -> None:
+    def _unnamed(self, obj: Any, slot: Slot, plan: Outline, named: list[tuple[str, Any]]) -> None:
         names, rest = plan.rest(obj, named)
         plan.complete = 0 if rest or names else plan.complete + 1
         if names is not None:

@@ -115,6 +115,5 @@ class Ticks:
 def _is_idle(track: Track) -> bool:
     if track.quiet >= QUIET or (track.quiet >= NEVER - 1 and not track.changes):
         return True
-    _, length, text, _ = track.columns
-    rose = length[-1] > length[0] or text[-1] > text[0]
-    return len(track.times) >= FALLEN and not rose
+    _, length, text, _ = track.gains
+    return len(track) >= FALLEN and length <= 0 and text <= 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
+from struct import Struct
+from typing import Any
 
 from floodline.leaks._series import COLUMNS, PROCESS
 from floodline.leaks._slots import Slots
@@ -11,58 +12,79 @@ MAX_POINTS = 48
 MAX_SPACING = 64.0  # seconds between two points; after that the oldest half is forgotten
 MAX_TRACKS = 2_000
 Row = tuple[int, int, int, int]
+_RECORDS = {width: Struct("d" + "q" * width) for width in (len(COLUMNS), len(PROCESS))}
 
 
 class Track:
-    """Points of one slot: their times and the columns of a walk.
+    """Points of one slot: their times and the columns of a walk, one record of bytes each.
 
     When it is full, every second point is dropped and the next come half as often.
     """
 
-    __slots__ = ("_spacing", "columns", "latest", "moved", "quiet", "times")
+    __slots__ = ("_points", "_record", "_spacing", "latest", "moved", "quiet")
 
     def __init__(self, width: int = len(COLUMNS)) -> None:
-        self.times = array("d")
-        self.columns = [array("q") for _ in range(width)]
+        self._record = _RECORDS[width]
+        self._points = b""
         self.latest: tuple[int, ...] = (0,) * width
         self.quiet = 0
         self.moved = False
         self._spacing = 0.0
 
+    def __len__(self) -> int:
+        return len(self._points) // self._record.size
+
     def add(self, at: float, row: tuple[int, ...]) -> None:
         """Take a point, unless the last one is too near."""
-        same = not self.times or row == self.latest
-        self.quiet = self.quiet + 1 if self.times and same else 0
+        first = not self._points
+        same = first or row == self.latest
+        self.quiet = 0 if first or not same else self.quiet + 1
         self.moved = self.moved or not same
         self.latest = row
-        if self.times and at - self.times[-1] < self._spacing * 0.9:
+        if not first and at - self._at(-1)[0] < self._spacing * 0.9:
             return
-        self.times.append(at)
-        for column, value in zip(self.columns, row, strict=True):
-            column.append(value)
-        if len(self.times) >= MAX_POINTS:
+        self._points += self._record.pack(at, *row)
+        if len(self) >= MAX_POINTS:
             self._thin()
 
-    def _thin(self) -> None:
-        if self._spacing >= MAX_SPACING:
-            self._keep(slice(MAX_POINTS // 2, None))
-            return
-        self._keep(slice((len(self.times) + 1) % 2, None, 2))  # the newest stays
-        self._spacing = (self.times[-1] - self.times[0]) / (len(self.times) - 1)
+    def _at(self, index: int) -> tuple[Any, ...]:
+        return self._record.unpack_from(self._points, index % len(self) * self._record.size)
 
-    def _keep(self, which: slice) -> None:
-        self.times = self.times[which]
-        self.columns = [column[which] for column in self.columns]
+    def _thin(self) -> None:
+        size, count = self._record.size, len(self)
+        if self._spacing >= MAX_SPACING:
+            self._points = self._points[MAX_POINTS // 2 * size :]
+            return
+        kept = range((count + 1) % 2, count, 2)  # the newest stays
+        self._points = b"".join(self._points[at * size : (at + 1) * size] for at in kept)
+        self._spacing = self.span / (len(self) - 1)
+
+    @property
+    def times(self) -> list[float]:
+        """The times of the points."""
+        return [point[0] for point in self._record.iter_unpack(self._points)]
+
+    def column(self, number: int) -> list[int]:
+        """Return one figure at these times."""
+        return [point[1 + number] for point in self._record.iter_unpack(self._points)]
+
+    @property
+    def gains(self) -> tuple[int, ...]:
+        """By how much each figure is more at the last point than at the first."""
+        return tuple(new - old for old, new in zip(self._at(0)[1:], self._at(-1)[1:], strict=True))
 
     @property
     def span(self) -> float:
         """The seconds from the first point to the last."""
-        return self.times[-1] - self.times[0] if self.times else 0.0
+        return float(self._at(-1)[0] - self._at(0)[0]) if self._points else 0.0
 
     @property
     def changes(self) -> bool:
         """Whether the figures were not always the same."""
-        return any(min(column) != max(column) for column in self.columns if column)
+        if not self.moved or not self._points:
+            return False
+        _, *first = self._at(0)
+        return any(row != first for _, *row in self._record.iter_unpack(self._points))
 
 
 class Tracks:
@@ -93,11 +115,11 @@ class Tracks:
 
     def at(self, index: int) -> list[float]:
         """Return the times of the points of a slot."""
-        return self.by_index[index].times.tolist()
+        return self.by_index[index].times
 
     def column(self, index: int, column: str) -> list[int]:
         """Return one figure of a slot at these times."""
-        return self.by_index[index].columns[COLUMNS.index(column)].tolist()
+        return self.by_index[index].column(COLUMNS.index(column))
 
     def last(self, index: int, column: str) -> int:
         """Return the newest figure of a slot."""
@@ -115,16 +137,16 @@ class Process:
         self._track = Track(len(PROCESS))
 
     def __len__(self) -> int:
-        return len(self._track.times)
+        return len(self._track)
 
     @property
     def rounds(self) -> list[float]:
         """The seconds at which each sample was taken."""
-        return self._track.times.tolist()
+        return self._track.times
 
     def process(self, name: str) -> list[int]:
         """Return a figure of the whole process, one a sample."""
-        return self._track.columns[PROCESS.index(name)].tolist()
+        return self._track.column(PROCESS.index(name))
 
     def restart(self) -> None:
         """Forget the samples so far."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container
 from typing import Any
 
 from floodline.leaks._anatomy import INERT, LruWrapper, is_standard
-from floodline.leaks._live_entry import GONE, Entry, Finder
+from floodline.leaks._live_entry import GONE, NONE, Entries, Finder
 from floodline.leaks._live_items import edges, part
 from floodline.leaks._live_look import Anchors, LookingWalk
 from floodline.leaks._live_place import Places
@@ -47,11 +47,12 @@ class SlicedWalk(LookingWalk):
         self._inherited = inherited
         self.containers: list[int] = []
         self.cut = 0
-        self._finder = Finder(Places(outlines, anchors), outlines)
-        self._names: deque[Entry] = deque()
-        self._stack: list[Entry] = []
-        self._deep: list[Entry] = []
-        self._path: list[Entry | tuple[Any, Slot, int]] = []
+        self._entries = Entries()
+        self._finder = Finder(self._entries, Places(outlines, anchors), outlines)
+        self._names: deque[int] = deque()
+        self._stack: list[int] = []
+        self._deep: list[int] = []
+        self._path: list[int | tuple[Any, Slot, int]] = []  # entries, made when they are needed
         self._step = -1
         self._allowed = 0
         self._diving: list[tuple[Any, Slot]] | None = None
@@ -63,7 +64,6 @@ class SlicedWalk(LookingWalk):
 
     def root(self, obj: Any, label: str) -> None:
         """Begin at an object that has a name of its own; a module is found again by it."""
-        self._path.clear()
         self.push(obj, self.slots.root(label))
 
     def advance(self, due: Callable[[], bool]) -> None:
@@ -72,9 +72,12 @@ class SlicedWalk(LookingWalk):
             while not self.done and not due():
                 self._look(self._next())
         finally:
-            self._finder.close()
-            self._path.clear()
-            self._holder = None
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Hold no object of the program any more."""
+        self._finder.close()
+        self._holder = None
 
     def row(self, index: int) -> Row:
         """Return the figures of a slot, zeros if it was not met."""
@@ -87,25 +90,33 @@ class SlicedWalk(LookingWalk):
         self.seen = Seen()
         self._variables.clear()
 
-    def _next(self) -> Entry:
+    def _next(self) -> int:
         if self._names:
             return self._names.popleft()
         if not self._stack:
             # taken from the end: the program's own containers first, so that their names win
-            self._deep.sort(key=lambda entry: not is_standard(entry.slot.path))
+            slots = self._entries.slot
+            self._deep.sort(key=lambda entry: not is_standard(slots[entry].path))
             self._stack, self._deep = self._deep, []
         return self._stack.pop()
 
-    def _look(self, entry: Entry) -> None:
+    def _look(self, entry: int) -> None:
+        self._path.append(entry)
         obj = self._finder.open(entry)
         if obj is not GONE:
-            self._path[:] = [entry]
             self._step, self._allowed = -1, self.objects + AT_ONCE
-            plan = self._outlines.of(type(obj))
+            plan, slot = self._outlines.of(type(obj)), self._entries.slot[entry]
             try:
-                self._expand[plan.kind](obj, entry.slot, plan)  # type: ignore[arg-type]  # an outline answers like an anatomy
+                self._expand[plan.kind](obj, slot, plan)  # type: ignore[arg-type]  # an outline answers like an anatomy
             except RuntimeError:  # a dict that another thread or a finalizer changed meanwhile
                 self.cut += 1
+        while self._path:
+            self._leave()
+
+    def _leave(self) -> None:
+        last = self._path.pop()
+        if type(last) is int:
+            self._entries.drop(last)
 
     def push(self, obj: Any, slot: Slot) -> None:
         """Count an object in a slot, once in the walk, and look into it now or later."""
@@ -164,13 +175,14 @@ class SlicedWalk(LookingWalk):
             self._numbered(part(obj, plan.base, 0, SMALL), slot, 0)
             if plan.base is dict:
                 self._keys(part(obj, dict, 0, SMALL, keys=True), slot)
-        self._path.pop()
+        self._leave()
         self._step = step
 
     def _in_items(self) -> bool:
         """Tell whether this is below an item already: names come first."""
         first = self._path[0]
-        return type(first) is not Entry or first.slot.starred or bool(first.cursor)
+        assert type(first) is int
+        return self._entries.slot[first].starred or self._entries.cursor[first] > 0
 
     def _later(self, obj: Any, slot: Slot, plan: Outline | None = None) -> None:
         if self._diving is not None:
@@ -180,11 +192,12 @@ class SlicedWalk(LookingWalk):
         if len(self._stack) + len(self._names) + len(self._deep) >= MAX_WAITING:
             self.cut += 1
             return
-        parent = self._parent()
-        entry = Entry(obj, slot, parent, self._step)
-        unnamed = parent is None and plan.kind != "module"
-        far = entry.depth >= REBASE or unnamed or plan.kind in _ANCHORED
-        if far and not entry.rebase():
+        parent, entries = self._parent(), self._entries
+        entry = entries.add(obj, slot, parent, self._step)
+        unnamed = parent == NONE and plan.kind != "module"
+        far = entries.depth[entry] >= REBASE or unnamed or plan.kind in _ANCHORED
+        if far and not entries.rebase(entry):
+            entries.drop(entry)
             self._dive(obj, slot)
             return
         self._finder.opened.append(entry)
@@ -200,56 +213,54 @@ class SlicedWalk(LookingWalk):
         path, self._path = self._path, []
         todo = self._diving = [(obj, slot)]
         until = self.objects + DIVE
-        while todo and self.objects < until:
-            obj, slot = todo.pop()
-            plan = self._outlines.of(type(obj))
-            if plan.kind == "container":
-                self._numbered(part(obj, plan.base, 0, SMALL), slot, 0)
-            else:
-                self._expand[plan.kind](obj, slot, plan)  # type: ignore[arg-type]  # as above
-        self.cut += len(todo)
-        self._path, self._diving = path, None
+        try:
+            while todo and self.objects < until:
+                obj, slot = todo.pop()
+                plan = self._outlines.of(type(obj))
+                if plan.kind == "container":
+                    self._numbered(part(obj, plan.base, 0, SMALL), slot, 0)
+                else:
+                    self._expand[plan.kind](obj, slot, plan)  # type: ignore[arg-type]  # as above
+        finally:
+            self.cut += len(todo)
+            self._path, self._diving = path, None
 
-    def _parent(self) -> Entry | None:
+    def _parent(self) -> int:
         """Return the entry of what is looked into now; those on the way to it get theirs too."""
-        parent: Entry | None = None
+        parent = NONE
         for at, step in enumerate(self._path):
             if type(step) is tuple:
                 obj, slot, position = step
-                step = Entry(obj, slot, parent, position)
+                step = self._entries.add(obj, slot, parent, position)
                 self._finder.opened.append(step)
                 self._path[at] = step
             parent = step  # type: ignore[assignment]  # it is an entry now
         return parent
 
     def _container(self, obj: Any, slot: Slot, plan: Any) -> None:
-        entry, size = self._entry(), plan.length(obj)
-        begin = entry.cursor
+        (entry, *_), entries, size = self._path, self._entries, plan.length(obj)
+        assert type(entry) is int
+        begin = entries.cursor[entry]
         if not begin:
-            entry.edge = self._edge(slot, size)
+            entries.edge[entry] = self._edge(slot, size)
             if plan.dict_of or plan.slots:
                 self._attributes(obj, slot, plan)
-        if entry.edge:
-            items, size = edges(obj, plan.base, entry.edge)[begin : begin + CHUNK], 2 * entry.edge
+        if edge := entries.edge[entry]:
+            items, size = edges(obj, plan.base, edge)[begin : begin + CHUNK], 2 * edge
         else:
             items = part(obj, plan.base, begin, begin + CHUNK)
             if plan.base is dict:
                 self._keys(part(obj, dict, begin, begin + CHUNK, keys=True), slot)
-        entry.cursor = begin + CHUNK
-        if entry.cursor < size:
-            self._stack.append(entry)
+        entries.cursor[entry] = begin + CHUNK
+        if begin + CHUNK < size:
+            self._stack.append(entries.keep(entry))
         self._numbered(items, slot, begin)
-
-    def _entry(self) -> Entry:
-        entry = self._path[0]
-        assert type(entry) is Entry
-        return entry
 
     def _numbered(self, items: list[Any], slot: Slot, begin: int) -> None:
         kinds = {id(type(item)) for item in items}
         if kinds <= INERT:
             return
-        child = slot.kids.get(_ITEMS) or self.slots.child(slot, *_ITEMS)
+        child = slot.kids.get("[*]") or self.slots.child(slot, "", "[*]")
         if kinds <= PLAIN:
             self._texts(items, child)
             return
@@ -257,9 +268,6 @@ class SlicedWalk(LookingWalk):
             self._step = step
             self.push(item, child)
         self._step = -1
-
-
-_ITEMS = ("", "[*]")
 
 
 def _is_watched(slot: Slot) -> bool:

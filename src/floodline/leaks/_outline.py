@@ -53,7 +53,7 @@ class Outline:
             for name in ("__getattr__", "__getattribute__")
         )
         stored = _stored_names(mro) if self.dict_of and plan.kind != "module" else ()
-        self.names = tuple((name, (self.label, "." + name)) for name in stored)
+        self.names = tuple((name, f"{self.label}.{name}") for name in stored)
 
     def attribute(self, obj: Any, name: str) -> Any:
         """Return an attribute in the object itself; its `__dict__` is not made by asking."""
@@ -74,15 +74,15 @@ class Outline:
         except AttributeError:
             return MISSING
 
-    def attributes(self, obj: Any) -> list[tuple[tuple[str, str], Any]]:
-        """Return the attributes that hold something, by anchor and label of their slot."""
-        found: list[tuple[tuple[str, str], Any]] = []
+    def attributes(self, obj: Any) -> list[tuple[str, Any]]:
+        """Return the attributes that hold something, by the label of the type and their own."""
+        found: list[tuple[str, Any]] = []
         if self.slots:
             mro = mro_of(type(obj))
             for index, name in self.slots:
                 value = _slot(mro, index, name, obj)
                 if id(type(value)) not in INERT and value is not MISSING:
-                    found.append(((self.label, "." + name), value))
+                    found.append((f"{self.label}.{name}", value))
         if self.generic:
             for name, key in self.names:
                 value = getattr(obj, name, MISSING)
@@ -95,7 +95,7 @@ class Outline:
                     found.append((key, value))
         return found
 
-    def rest(self, obj: Any, named: list[tuple[tuple[str, str], Any]]) -> tuple[Any, list[Any]]:
+    def rest(self, obj: Any, named: list[tuple[str, Any]]) -> tuple[Any, list[Any]]:
         """Return the `__dict__` if there is one already, and what has no known name."""
         known = {id(value) for _, value in named}
         names, rest = None, []

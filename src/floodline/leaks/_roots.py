@@ -55,7 +55,6 @@ def _leave_out_slots(slots: Slots, walk: Walk) -> None:
     walk.seen.update(map(id, (slots, slots.__dict__, slots.all, slots._by_key, *slots.all)))
     for slot in slots.all:
         walk.seen.add(id(slot.kids))
-        walk.seen.update(map(id, slot.kids))
 
 
 def _leave_out(obj: Any, walk: Walk) -> None:

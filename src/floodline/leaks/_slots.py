@@ -6,6 +6,8 @@ many places of one kind are one slot (`Chat.events` of all chats), and so are th
 
 from __future__ import annotations
 
+from typing import Final
+
 from floodline.leaks._anatomy import is_standard
 
 MAX_DEPTH = 14
@@ -28,7 +30,7 @@ class Slot:
         self.anchor, self.label, self.starred = anchor, label, starred
         self.depth: int = parent.depth + 1 if parent else 0
         self.path: str = (parent.path if parent else "") + label
-        self.kids: dict[tuple[str, str], Slot] = {}
+        self.kids = NO_KIDS
         self.entered: Slot | None = None  # where the function or generator of a cell, a local is
 
     @property
@@ -72,6 +74,9 @@ def _kept_by_library(slot: Slot | None) -> bool:
     return all(one.named and one.standard for one in (slot, slot.parent))
 
 
+NO_KIDS: Final[dict[str, Slot]] = {}  # most slots have none
+
+
 class Slots:
     """All slots of a process, the same objects from one walk to the next."""
 
@@ -90,10 +95,12 @@ class Slots:
 
     def child(self, parent: Slot, anchor: str, label: str) -> Slot:
         """Return the slot of `label` below `parent`; `anchor` is the class or function it is of."""
-        known = parent.kids.get((anchor, label))
+        known = parent.kids.get(anchor + label)
         if known is None:
             known = self._place(parent, anchor, label)
-            parent.kids[anchor, label] = known
+            if parent.kids is NO_KIDS:
+                parent.kids = {}
+            parent.kids[anchor + label] = known
         return known
 
     def _place(self, parent: Slot, anchor: str, label: str) -> Slot:

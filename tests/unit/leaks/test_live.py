@@ -231,7 +231,7 @@ def test_the_room_of_the_watch_does_not_grow(watched, monkeypatch):
     watch.run(110, made.round, rate=0.5)
     live = watch.live
     tracks = [*live._tracks.by_index.values(), *live._walked.by_index.values()]
-    assert max(len(track.times) for track in tracks) < MAX_POINTS
+    assert max(len(track) for track in tracks) < MAX_POINTS
     assert len(live._sampler.process) < MAX_POINTS
     before = len(live._slots.all), len(live._anchors)
     watch.run(30, made.round, rate=0.5)

@@ -122,11 +122,11 @@ def test_a_track_that_is_full_keeps_every_second_point_and_then_the_newest_half(
     track = Track()
     for second in range(400):
         track.add(float(second), (1, second, 0, 0))
-    assert len(track.times) < MAX_POINTS
+    assert len(track) < MAX_POINTS
     assert track.times[-1] > 390
     assert 20 < track.span < 200
     assert track.latest == (1, 399, 0, 0)
-    assert list(track.columns[1]) == [int(at) for at in track.times]
+    assert track.column(1) == [int(at) for at in track.times]
 
 
 def test_full_tracks_make_room_by_forgetting_what_does_not_change(monkeypatch):

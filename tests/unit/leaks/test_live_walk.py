@@ -11,7 +11,7 @@ from itertools import islice
 
 import pytest
 
-from floodline.leaks import Slots, _live_entry, _live_look, _live_walk
+from floodline.leaks import Live, Slots, _live, _live_entry, _live_look, _live_walk
 from floodline.leaks._frames import READS_RUNNING
 from floodline.leaks._live_blind import blind_spots
 from floodline.leaks._live_place import Places, suspended_label, suspended_locals
@@ -193,6 +193,54 @@ def test_what_waits_to_be_looked_into_can_die(tmp_path, monkeypatch):
         sliced.step()
 
 
+def test_what_waits_gives_the_collector_nothing_to_do(tmp_path, monkeypatch):
+    source = "".join(f"SHELF{n} = [[k, [k]] for k in range(9)]\n" for n in range(200))
+    made = module("shelved", source, tmp_path, monkeypatch)
+    first = Sliced(made, every=1)
+    first.all()  # the slots are made here, and stay
+    again = SlicedWalk(first.walk.slots, first.outlines, first.anchors)
+    again.root(made, "shelved")
+    waiting, more = 0, 0
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        while not again.done:
+            asked = iter([False])
+            again.advance(lambda asked=asked: next(asked, True))
+            waiting = max(waiting, len(again._stack) + len(again._deep))
+            more = max(more, len(gc.get_objects()) - before)
+    finally:
+        gc.enable()
+    assert again.objects == first.walk.objects > 3_000
+    assert waiting >= 200
+    assert more < 50
+    assert not [slot for slot in again._entries._users if slot]
+
+
+def test_a_root_is_let_go_when_its_slice_ends(monkeypatch):
+    live, kept = Live(), [Thing()]
+    ref = weakref.ref(kept[0])
+    monkeypatch.setattr(_live, "roots", lambda _: iter([lambda walk: walk.root(kept[0], "app")]))
+    asked = iter([False])
+    live._advance(lambda: next(asked, True), 0.0)
+    assert live._walk.objects == 1
+    kept.clear()
+    assert ref() is None
+
+
+def test_a_dive_that_fails_ends_like_any_other(tmp_path, monkeypatch):
+    made = module("diving", "ROWS = [[]]\n", tmp_path, monkeypatch)
+    walk = Sliced(made).walk
+
+    def changed(*_):
+        raise RuntimeError("dictionary changed size during iteration")
+
+    monkeypatch.setattr(walk, "_numbered", changed)
+    with pytest.raises(RuntimeError):
+        walk._dive(made.ROWS, walk.slots.root("diving"))
+    assert walk._diving is None
+
+
 def test_a_variable_that_a_coroutine_drops_dies_at_once():
     async def work(gate):
         big = Thing()
@@ -301,7 +349,7 @@ def test_a_class_that_is_dropped_dies():
             self.rows = [1]
 
     plan = outlines.of(Short)
-    assert plan.attributes(Short()) == [((plan.label, ".rows"), [1])]
+    assert plan.attributes(Short()) == [(f"{plan.label}.rows", [1])]
     key, ref = id(Short), weakref.ref(Short)
     del Short
     gc.collect()
