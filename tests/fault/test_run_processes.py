@@ -247,3 +247,63 @@ def test_a_program_goes_on_when_its_recorder_is_killed(start):
     assert run.stdout.readline() == "still here\n"
     state = read_recording(run.record).state()
     assert state["closed"] is False
+
+
+DAEMON = """
+import os, sys
+
+if os.fork():
+    sys.exit(0)
+os.setsid()
+if os.fork():
+    os._exit(0)
+print(os.getpid(), flush=True)
+input()
+"""
+
+
+@pytest.fixture
+def daemon(start):
+    """A program that becomes a daemon, when its probe has said that it runs."""
+    run = start(DAEMON)
+    run.daemon = int(run.stdout.readline())
+
+    def left(state):
+        first = state["processes"][0]["state"] == "exited"
+        return first and any(one["pid"] == run.daemon for one in watched(state))
+
+    state = state_when(run, left)
+    assert state["exit"] is None
+    yield run
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(run.daemon, signal.SIGKILL)  # it has left the process group
+
+
+def test_a_daemon_is_recorded_until_it_ends(daemon):
+    _, errors = daemon.communicate("\n", timeout=PATIENCE)
+    assert daemon.returncode == 0
+    assert f"left process {daemon.daemon} running" in errors
+    cause = f"went on in the background as process {daemon.daemon}: ended by itself"
+    assert cause in errors
+    state = read_recording(daemon.record).state()
+    assert (state["closed"], state["exit"]["cause"]) == (True, cause)
+
+
+def test_a_signal_that_is_sent_to_us_reaches_the_daemon(daemon):
+    daemon.terminate()
+    _, errors = daemon.communicate(timeout=PATIENCE)
+    assert daemon.returncode == 0
+    assert "ended after SIGTERM, which was passed on to it" in errors
+    state = read_recording(daemon.record).state()
+    assert {one["state"] for one in state["processes"]} == {"exited"}
+
+
+def test_a_program_that_ends_by_a_signal_which_was_passed_on_is_not_lost(start):
+    run = start("input()")
+    state_when(run, watched)
+    run.terminate()
+    run.communicate(timeout=PATIENCE)
+    assert run.returncode == -signal.SIGTERM
+    (program,) = read_recording(run.record).state()["processes"]
+    assert program["state"] == "exited"
+    assert program["exit"]["cause"] == "ended by SIGTERM, which was passed on to it"

@@ -19,6 +19,7 @@ from floodline._units import format_size, parse_size
 from floodline.errors import ConfigError
 from floodline.recorder import Recorder
 from floodline.recorder import _answer as answer
+from floodline.recorder._death import processes
 from floodline.recorder._launch import (
     Program,
     end_as,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from floodline.web import Serving
 
 FIRST_TICKS, QUICK, TICK = 20, 0.25, 1.0
+LATE = 2.0  # seconds that processes get to end after Ctrl-C
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 KEPT = 20  # recordings that were given no name
 
@@ -118,8 +120,11 @@ def _run(recorder: Recorder, words: list[str], mask: set[int], door: Door | None
     serving = None if door is None else _serve(recorder, door, announcement)
     try:
         child = Program(words, watched_environment(recorder.address), mask)
-        recorder.program(child.pid)
-        _watch(recorder, child)
+        try:
+            recorder.program(child.pid)
+            _watch(recorder, child)
+        finally:
+            child.finish()
     finally:
         announcement.withdraw()
         if serving is not None:
@@ -184,21 +189,57 @@ def _serve(recorder: Recorder, door: Door, announcement: Announcement) -> Servin
 
 
 def _watch(recorder: Recorder, child: Program) -> None:
-    ticks = 0
-    above = lacking = False
-    while not child.wait(QUICK if ticks < FIRST_TICKS else TICK):
+    ticking = _Ticking(recorder)
+    while not child.wait(ticking.pause()):
+        ticking.tick()
+    if child.code == 0 and not child.stopped.is_set() and (left := recorder.outlived(0)):
+        child.leave_to(recorder.pass_on)
+        _say(f"the program has ended and left {processes(left)} running: recording goes on until "
+             "that ends, or until Ctrl-C")  # fmt: skip
+        while recorder.remaining() and not child.stopped.wait(ticking.pause()):
+            ticking.tick()
+        _let_end(recorder, ticking)
+    recorder.ended(child.code, asked=child.asked)
+
+
+def _let_end(recorder: Recorder, ticking: _Ticking) -> None:
+    """Wait a little for those that Ctrl-C has reached as well."""
+    until = time.monotonic() + LATE
+    while time.monotonic() < until and any(map(_in_our_group, recorder.remaining())):
+        time.sleep(QUICK)
+        ticking.tick()
+
+
+def _in_our_group(pid: int) -> bool:
+    with suppress(ProcessLookupError):
+        return os.getpgid(pid) == os.getpgrp()
+    return False
+
+
+class _Ticking:
+    """Ticks, quickly at first, and says aloud what must not wait for the end."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._ticks = 0
+        self._above = self._lacking = False
+
+    def pause(self) -> float:
+        return QUICK if self._ticks < FIRST_TICKS else TICK
+
+    def tick(self) -> None:
+        recorder = self._recorder
         recorder.tick()
-        ticks += 1
-        if recorder.unwritten and not lacking:
+        self._ticks += 1
+        if recorder.unwritten and not self._lacking:
             _say(f"{recorder.unwritten}; the program goes on, and each tick is tried again")
-        lacking = recorder.unwritten is not None
+        self._lacking = recorder.unwritten is not None
         state = recorder.state()
         line, used = state["line"], state["memory"]["now"]
-        if line and (used >= line) != above:
-            above = not above
-            if above:
+        if line and (used >= line) != self._above:
+            self._above = not self._above
+            if self._above:
                 _say(f"{format_size(used)} is above the line of {format_size(line)}")
-    recorder.ended(child.code, asked=child.asked)
 
 
 def _finish(recorder: Recorder, report: Path | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from floodline._units import format_duration, format_size
+from floodline.recorder._death import WENT_ON
 
 SHOWN = 5
 
@@ -22,7 +23,7 @@ def text(state: Record) -> str:
         lines += suspect_lines(suspect)
     if len(shown) > SHOWN:
         lines.append(f"  and {len(shown) - SHOWN} more in the report")
-    if (ended := state["exit"]) and ended["status"] != 0:
+    if (ended := state["exit"]) and (ended["status"] != 0 or WENT_ON in ended["cause"]):
         signal = f"{ended['signal']}: " if ended["signal"] else ""
         lines.append(f"  the program: {signal}{ended['cause']}")
     lines += _lost(state["events"])

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from floodline._units import format_size
 from floodline.memory import _cgroup
 
+WENT_ON = "went on in the background as"
+SHOWN = 5
 NEAR = 0.95  # of the limit
+REQUESTS = ("SIGTERM", "SIGINT", "SIGHUP")  # whoever sends one wants an end, and gets it
 CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS"})
 
 
@@ -43,13 +47,11 @@ def exit_record(
 def _cause(
     code: int | None, name: str | None, oom: bool, last: float, limit: float | None, asked: bool
 ) -> str:
-    held = f"{format_size(last)} resident"
     if oom:
-        of = f" of a limit of {format_size(limit)}" if limit else ""
-        return f"killed by the kernel for lack of memory, with {held}{of}"
+        return _killed(last, limit)
     if name == "SIGKILL":
         if limit and last >= NEAR * limit:
-            near = f"{held} of a limit of {format_size(limit)}"
+            near = f"{format_size(last)} resident of a limit of {format_size(limit)}"
             return f"killed, probably for lack of memory: {near}"
         return "killed, cause unknown"
     if name in CRASHES:
@@ -59,6 +61,45 @@ def _cause(
     if code is None:
         return "gone, cause unknown"
     return "ended by itself" if code == 0 else f"failed with status {code}"
+
+
+def _killed(last: float, limit: float | None) -> str:
+    of = f" of a limit of {format_size(limit)}" if limit else ""
+    return f"killed by the kernel for lack of memory, with {format_size(last)} resident{of}"
+
+
+def background_record(
+    those: Sequence[tuple[int, str]],
+    *,
+    oom: bool,
+    last: float,
+    limit: float | None,
+    asked: str | None = None,
+) -> dict[str, Any]:
+    """Return how a program ended that went on as a daemon: `those` are pids and states.
+
+    They were no children of ours, so there is no status; only whether they said goodbye is known,
+    and whether we passed a signal on (`asked`).
+    """
+    states = {state for _, state in those}
+    lost = "lost" in states
+    if "running" in states:
+        end = "still running"
+    elif lost:
+        end = _killed(last, limit) if oom else "gone, cause unknown: no goodbye was heard"
+    elif asked:
+        end = f"ended after {asked}, which was passed on to it"
+    else:
+        end = "ended by itself"
+    cause = f"{WENT_ON} {processes([pid for pid, _ in those])}: {end}"
+    return {"status": None if lost else 0, "signal": None, "oom": lost and oom, "cause": cause}
+
+
+def processes(pids: Sequence[int]) -> str:
+    """Write the numbers of processes, the first few of many."""
+    shown = ", ".join(map(str, pids[:SHOWN]))
+    more = f" and {len(pids) - SHOWN} more" if len(pids) > SHOWN else ""
+    return f"process{'es' if len(pids) > 1 else ''} {shown}{more}"
 
 
 def signal_name(number: int) -> str:

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from floodline.recorder._death import REQUESTS
 from floodline.recorder._journal import Journal
 from floodline.recorder._outside import Seen
 from floodline.recorder._points import FEWER, Points
 
 MOST_ENDED = 50
+GOING_DOWN = 10.0  # seconds that a program and its workers take to end
 TOTAL = 0  # the series of all processes together
 
 Record = dict[str, Any]
@@ -18,7 +20,10 @@ Record = dict[str, Any]
 
 @dataclass(slots=True)
 class Watched:
-    """One process; `sample` is the last message of its probe, empty without one."""
+    """One process; `sample` is the last message of its probe, empty without one.
+
+    A `quiet` one carries a probe that has not said anything yet.
+    """
 
     pid: int
     parent: int | None
@@ -31,6 +36,7 @@ class Watched:
     exit: Record | None = None
     sample: Record = field(default_factory=dict)
     blind: str | None = None
+    quiet: bool = False
     said_goodbye: bool = False
     connected: bool = False
     recycled: int = 0
@@ -89,6 +95,8 @@ class Fleet:
         self._journal = journal
         self._series = count(TOTAL + 1)
         self.main: int | None = None
+        self.went_on = False  # the program has ended, but not all of its processes
+        self.asked: str | None = None  # the signal that those were then sent
         self.running: dict[int, Watched] = {}
         self.ended: list[Watched] = []
         self.not_covered: dict[str, int | None] = {}  # the words, and of which process
@@ -122,7 +130,7 @@ class Fleet:
         elif pid != self.main:
             one.command = command
         one.parent, one.python = parent, message.get("python")
-        one.connected, one.blind = True, None
+        one.connected, one.blind, one.quiet = True, None, False
         # it was only slow: what was said of it is not so
         self.not_covered = {text: of for text, of in self.not_covered.items() if of != pid}
 
@@ -178,7 +186,7 @@ class Fleet:
                 found.pid, found.parent, found.command, at, Points(next(self._series), FEWER)
             )
             self.running[found.pid] = one
-        one.blind = f"no probe: {found.why}"
+        one.blind, one.quiet = f"no probe: {found.why}", found.key == "quiet"
         if found.key not in ("quiet", "other"):
             self.uncover(f"`{found.command}` (process {found.pid}): {found.why}", found.pid, at)
 
@@ -198,16 +206,17 @@ class Fleet:
         elif pid != self.main:  # how the program itself ended is told by its status
             self.end(pid, None, at)
 
-    def end(self, pid: int, exit: Record | None, at: float) -> None:
-        """Move a process to those that have ended: in order, or lost."""
+    def end(self, pid: int, exit: Record | None, at: float, *, asked: bool = False) -> None:
+        """Move a process to those that have ended: in order, or as `asked`, or lost."""
         one = self.running.pop(pid, None)
         if one is None:
             return
         # after the program its children go too, by whatever signal; without a probe none can tell
         alone = self.main is None or self.main in self.running or pid == self.main
-        orderly = one.said_goodbye or not alone or bool(one.blind)
+        alone = alone or self.went_on
+        orderly = one.said_goodbye or not alone or bool(one.blind or self.asked)
         if exit is not None:
-            orderly = exit["signal"] is None
+            orderly = asked or exit["signal"] in (None, *REQUESTS)
         one.state = "exited" if orderly else "lost"
         one.ended, one.exit, one.connected = at, exit, False
         self.ended.append(one)
@@ -234,6 +243,21 @@ class Fleet:
         """Return the program first, then those that run, then those that have ended."""
         every = [*self.running.values(), *self.ended]
         return sorted(every, key=lambda one: (one.pid != self.main, one.state != "running"))
+
+    def after(self, at: float) -> list[tuple[int, str]]:
+        """Return number and state of those with a probe that ran after this moment."""
+        return [
+            (one.pid, one.state)
+            for one in self.all()
+            if (one.ended is None or one.ended > at or one.state == "running")
+            and one.pid != self.main and (one.python or one.quiet)
+        ]  # fmt: skip
+
+    def began_to_end(self) -> float:
+        """Return when the first of those ended that went down together, with the last."""
+        ends = [one.ended for one in self.ended if one.ended is not None]
+        last = max(ends, default=0.0)
+        return min((at for at in ends if last - at <= GOING_DOWN), default=last)
 
     def resident(self) -> float:
         """Return the resident bytes of all that run."""

@@ -13,7 +13,7 @@ MATTERS = frozenset({
     "program_started", "program_ended", "process_lost", "growing", "line_crossed", "line_cleared",
     "line_shed", "retained", "stuck_hold", "stuck_leaving", "save_failed", "unreadable_record",
     "memory_pressure", "memory_exhausted", "memory_critical", "probe_error", "not_covered",
-    "recording_error", "oom_kill",
+    "recording_error", "oom_kill", "left_running",
 })  # fmt: skip
 
 

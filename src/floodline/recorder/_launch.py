@@ -11,13 +11,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from floodline.errors import ConfigError
-from floodline.recorder._recorder import SITE
+from floodline.recorder._family import SITE
 
 VARIABLE = "FLOODLINE_PROBE"
 FROM_KEYS = frozenset(
     getattr(signal, name, 0) for name in ("SIGINT", "SIGQUIT", "SIGWINCH", "SIGTTIN", "SIGTTOU")
 )
+STOPS = frozenset({signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGQUIT", signal.SIGTERM)})
 FROM_KERNEL = 1  # si_code: at and above it, not sent by a process; the terminal sends so
+PATIENCE = 5.0
 # what a service manager, a container or a person may send; the others act on us alone
 PASSED_ON = frozenset(
     getattr(signal, name)
@@ -81,7 +83,9 @@ class Program:
 
     def __init__(self, words: list[str], environ: Mapping[str, str], mask: set[int]) -> None:
         self._asked: set[int] = set()
-        self._ended = threading.Event()
+        self._ended, self._over = threading.Event(), threading.Event()
+        self._heirs: Callable[[int], list[int]] | None = None
+        self.stopped = threading.Event()  # somebody wants an end, of the program or of us
         self.code: int | None = None
         try:
             self.pid = os.posix_spawn(
@@ -106,27 +110,56 @@ class Program:
         """Wait for the end; tell whether it has come."""
         return self._ended.wait(timeout)
 
+    def leave_to(self, heirs: Callable[[int], list[int]]) -> None:
+        """After the end: pass a signal on to the processes that `heirs(number)` returns."""
+        self._heirs = heirs
+
+    def finish(self) -> None:
+        """Pass nothing on any more."""
+        self._over.set()
+        if self._signals.is_alive():
+            signal.pthread_kill(self._signals.ident or 0, signal.SIGUSR1)  # it waits for one
+            self._signals.join(PATIENCE)
+
     def _wait(self) -> None:
         everybody = os.getpid() == 1  # in a container orphans become ours, and want to be reaped
-        while True:
-            pid, status = os.waitpid(-1 if everybody else self.pid, 0)
+        while everybody or not self._ended.is_set():
+            try:
+                pid, status = os.waitpid(-1 if everybody else self.pid, 0)
+            except ChildProcessError:  # the last of them
+                return
             if pid == self.pid:
                 self.code = os.waitstatus_to_exitcode(status)
                 self._ended.set()
-                signal.pthread_kill(self._signals.ident or 0, signal.SIGUSR1)  # it waits for one
-                return
 
     def _pass_on(self) -> None:
-        while not self._ended.is_set():
+        while not self._over.is_set():
             self.pass_on(*next_signal())
 
     def pass_on(self, number: int, from_terminal: bool) -> bool:
-        """Send a signal on, unless the terminal has sent it to the program as well."""
-        if from_terminal or self._ended.is_set():
+        """Send a signal on, unless the terminal has sent it to the program as well.
+
+        After the end of the program its heirs get it; a terminal that they have left stops us.
+        """
+        if self._over.is_set():
             return False
+        if number in STOPS and (self._heirs is None or from_terminal):
+            self.stopped.set()
+        if from_terminal:
+            return False
+        if self._ended.is_set():
+            heirs = [] if self._heirs is None else self._heirs(number)
+            return bool([pid for pid in heirs if _sent(pid, number)])
         self._asked.add(number)
-        os.kill(self.pid, number)
-        return True
+        return _sent(self.pid, number)
+
+
+def _sent(pid: int, number: int) -> bool:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:  # it was quicker
+        return False
+    return True
 
 
 def _closed() -> list[int]:

@@ -102,6 +102,35 @@ def _psutil_descendants(pid: int) -> list[int]:
         return []
 
 
+def carriers(address: str, proc: Path = PROC) -> list[int]:
+    """Return the processes that were started with a probe for this address, wherever they went.
+
+    A daemon leaves the tree of its program, but not the environment that it was started with.
+    """
+    if not proc.is_dir():
+        return _psutil_carriers(address)
+    pids = [int(folder.name) for folder in proc.iterdir() if folder.name.isdecimal()]
+    return [pid for pid in pids if carries(pid, address, proc) and alive(pid, proc)]
+
+
+def carries(pid: int, address: str, proc: Path = PROC) -> bool:
+    """Tell whether a process was started with a probe for this address."""
+    try:
+        environment = (proc / str(pid) / "environ").read_bytes()
+    except OSError:  # it is gone, or belongs to somebody else
+        return not proc.is_dir() and pid in _psutil_carriers(address)
+    return f"FLOODLINE_PROBE={address}".encode() in environment.split(b"\0")
+
+
+def _psutil_carriers(address: str) -> list[int]:
+    import psutil
+
+    every = psutil.process_iter(["environ"])
+    return [
+        one.pid for one in every if (one.info["environ"] or {}).get("FLOODLINE_PROBE") == address
+    ]
+
+
 def look(pid: int, parent: int, site: str, proc: Path = PROC) -> Seen | None:
     """Return what a process is and why it may have no probe; None if it is gone."""
     folder = proc / str(pid)

@@ -52,6 +52,11 @@ class Points:
         """The newest value, 0 if there is none."""
         return self.all[-1][1] if self.all else 0.0
 
+    def before(self, at: float) -> float:
+        """Return the newest value that is older, the newest of all if none is."""
+        older = [value for when, value in self.all if when < at]
+        return older[-1] if older else self.last
+
     def rate(self) -> float:
         """Return bytes a second over the last two minutes; neither a start nor a peak counts."""
         if not self.all:

@@ -14,7 +14,15 @@ from typing import Any
 from floodline import __version__, memory
 from floodline._units import format_size
 from floodline.recorder import _outside
-from floodline.recorder._death import exit_record, oom_kills
+from floodline.recorder._death import (
+    WENT_ON,
+    background_record,
+    exit_record,
+    oom_kills,
+    processes,
+    signal_name,
+)
+from floodline.recorder._family import Family
 from floodline.recorder._fleet import TOTAL, Fleet
 from floodline.recorder._intake import Intake
 from floodline.recorder._journal import Journal
@@ -24,11 +32,9 @@ from floodline.recorder._recording import Writer
 from floodline.recorder._replay import boot_id
 from floodline.telemetry import describe
 
-SITE = str(Path(__file__).parent / "_site")
-LOOK_EVERY = 1.0  # seconds between two looks for child processes
-CHILD_AGE = 3.0  # seconds after which a child without a probe is told
 CLEARED = 0.95  # of the line: below it, a crossing is over
 TIDY_EVERY = 60  # ticks
+MOMENT = 0.1  # seconds between two looks at what may be about to end
 
 Record = dict[str, Any]
 
@@ -57,15 +63,15 @@ class Recorder:
         self._total = Points(TOTAL)
         self._above = False
         self._exit: Record | None = None
+        self._left_at: float | None = None  # when the program ended before its other processes
         self._errors: list[str] = []
-        self._children: dict[int, float] = {}
-        self._looked = 0.0
         self._ticks = 0
         self._kills_before = self._kills_told = kills()
         self._limit = _cgroup_limit()
         self._boot = boot_id()
         self._writer = None if file is None else Writer(file)
         self._intake = Intake(self, os.urandom(16).hex())
+        self._family = Family(self._fleet, self._intake.address)
         self.version = 0
         self.unwritten: str | None = None  # why the newest tick is not on disk
         self._state = self._snapshot(closed=False)
@@ -103,22 +109,66 @@ class Recorder:
             self._fleet.start(pid, self._command, self._clock(), main=True)
             self._journal.add(self._clock(), pid, "program_started", self._command)
 
+    def outlived(self, code: int, *, patience: float = 1.0) -> list[int]:
+        """Note the end of a program whose processes go on, as those of a daemon do; return them.
+
+        If none does, nothing is noted. Some only need a moment longer: workers and helpers.
+        """
+        self._hear_out(patience)
+        until = time.monotonic() + patience
+        while self._outlives() and time.monotonic() < until:
+            self.wait_for_news(MOMENT)
+        with self._changed:
+            now, main = self._clock(), self._fleet.main
+            self._look(now)  # the first of two forks is gone by now
+            left = self._family.remaining() if self._fleet.went_on else []
+            if left and main is not None:
+                self._left_at = now
+                record = exit_record(code, oom=False, last=self._total.last, limit=None)
+                self._fleet.end(main, record, now)
+                text = f"{_ending(record)}, and {WENT_ON} {processes(left)}"
+                self._journal.add(now, main, "program_ended", text)
+            return left
+
+    def _outlives(self) -> bool:
+        with self._changed:
+            return self._family.outlives(self._clock())
+
+    def remaining(self) -> list[int]:
+        """Return the processes of an ended program that still run."""
+        with self._changed:
+            return self._family.remaining()
+
+    def pass_on(self, number: int) -> list[int]:
+        """Note that a signal is passed on to what remains; return the processes that it is for."""
+        with self._changed:
+            heads = self._family.heads()
+            name = signal_name(number)
+            if heads and name in ("SIGTERM", "SIGINT"):  # at SIGHUP daemons read their settings
+                self._fleet.asked = name
+            return heads
+
     def ended(self, code: int | None, *, asked: bool = False, patience: float = 1.0) -> None:
         """Note how the program ended: an exit status, or a signal as a negative number."""
         self._hear_out(patience)
         kills = self._kills()
         oom = None not in (kills, self._kills_before) and (kills or 0) > (self._kills_before or 0)
-        now = self._clock()
         with self._changed:
-            main = self._fleet.running.get(self._fleet.main or -1)
-            last = main.points.last if main else self._total.last
+            now, main = self._clock(), self._fleet.running.get(self._fleet.main or -1)
+            last = max(main.points.last if main else 0.0, self._total.last)
             limit = self._fleet.limit() or self._limit
-            self._exit = exit_record(
-                code, oom=oom, last=max(last, self._total.last), limit=limit, asked=asked
-            )
+            if self._left_at is None:
+                self._exit = exit_record(code, oom=oom, last=last, limit=limit, asked=asked)
+            else:
+                those = self._fleet.after(self._left_at)
+                self._exit = background_record(
+                    those, oom=oom, last=last, limit=limit, asked=self._fleet.asked
+                )
             self._journal.add(now, self._fleet.main, "program_ended", _ending(self._exit))
-            if self._fleet.main is not None:
-                self._fleet.end(self._fleet.main, self._exit, now)
+            if main is not None:
+                self._fleet.end(main.pid, self._exit, now, asked=asked)
+            for one in self._fleet.running.values():
+                self._journal.add(now, one.pid, "left_running", one.command)
 
     def _hear_out(self, patience: float) -> None:
         """Wait until what the program's probe has sent is read: its connection then ends."""
@@ -156,9 +206,7 @@ class Recorder:
             self._tell_kills(now)
         if self._fleet.running:
             self._total.add(now, self._fleet.resident())
-        if now - self._looked >= LOOK_EVERY and self._fleet.main in self._fleet.running:
-            self._looked = now
-            self._look_for_children(now)
+        self._family.look(now)
 
     def _tell_kills(self, now: float) -> None:
         """Say that the kernel has killed: of a worker, only its master learns the signal."""
@@ -167,23 +215,6 @@ class Recorder:
             more, self._kills_told = kills - self._kills_told, kills
             text = f"the kernel has killed in this cgroup for lack of memory, {more} times"
             self._journal.add(now, None, "oom_kill", text)
-
-    def _look_for_children(self, now: float) -> None:
-        main = self._fleet.main
-        assert main is not None
-        present = _outside.descendants(main)
-        self._children = {pid: self._children.get(pid, now) for pid in present}
-        for pid, since in self._children.items():
-            known = self._fleet.running.get(pid)
-            if now - since >= CHILD_AGE and (known is None or (known.blind and not known.sample)):
-                found = _outside.look(pid, main, SITE)
-                if found is not None:
-                    self._fleet.seen(found, now)
-        alone = self._fleet.running[main]
-        if now - alone.started >= CHILD_AGE and alone.python is None:
-            found = _outside.look(main, os.getpid(), SITE)
-            if found is not None:
-                self._fleet.seen(found, now)
 
     def _draw_line(self, now: float) -> None:
         if self._line is None or not self._fleet.running:  # an end clears no line
@@ -281,7 +312,7 @@ class Recorder:
             "suspects": merge_suspects(merging),
             "memory": {
                 "points": [list(point) for point in self._total.all],
-                "now": self._total.last,
+                "now": self._used(),
                 "peak": self._total.peak,
                 "limit": limit,
                 "rate": rate,
@@ -295,6 +326,12 @@ class Recorder:
             "not_covered": list(fleet.not_covered),
             "recorder": self._own_record(),
         }
+
+    def _used(self) -> float:
+        """Return the newest figure; of a program that has ended, the last with all its workers."""
+        if self._exit is None:
+            return self._total.last
+        return self._total.before(self._fleet.began_to_end())
 
     def _own_record(self) -> Record:
         return {

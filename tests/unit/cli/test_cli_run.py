@@ -265,6 +265,51 @@ def test_where_the_home_cannot_be_written_the_next_folder_is_used(
     assert "recorded to no file" in errors
 
 
+FORKING = """
+import os, time
+if os.fork():
+    os._exit(0)
+while not os.path.exists({go!r}):
+    time.sleep(0.01)
+"""
+
+
+@pytest.fixture
+def forking(app, tmp_path, monkeypatch):
+    """Run a program that leaves a process behind, which ends when that has been said."""
+    said, programs = [], []
+    start = _run.Program
+
+    def run(on_word):
+        def say(words):
+            said.append(words)
+            if "running" in words:
+                on_word(programs[0])
+                (tmp_path / "go").touch()
+
+        monkeypatch.setattr(_run, "Program", lambda *a: programs.append(start(*a)) or programs[-1])
+        monkeypatch.setattr(_run, "_say", say)
+        code = FORKING.format(go=str(tmp_path / "go"))
+        status = main(["run", "--no-dashboard", f"--record={tmp_path / 'a.rec'}", app(code)])
+        assert status == 0
+        return said
+
+    return run
+
+
+def test_processes_that_a_program_leaves_behind_are_waited_for(forking, tmp_path):
+    said = forking(lambda program: None)
+    assert said[0].startswith("the program has ended and left process")
+    assert "in the background" in read_recording(tmp_path / "a.rec").state()["exit"]["cause"]
+
+
+def test_ctrl_c_ends_the_recording_of_what_a_program_left_behind(forking, tmp_path):
+    forking(lambda program: program.pass_on(signal.SIGINT, True))
+    state = read_recording(tmp_path / "a.rec").state()
+    assert state["closed"]
+    assert not _run._in_our_group(2**22 + 9)
+
+
 # ---- attach
 
 SLEEPING = """

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from floodline.recorder import Recorder, _dormant
+from floodline.recorder._family import SITE
 from floodline.recorder._launch import watched_environment
-from floodline.recorder._recorder import SITE
 from floodline.recorder._site import _floodline_arm as arming
 from floodline.recorder._site._floodline_arm import Arm
 

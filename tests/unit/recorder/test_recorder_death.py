@@ -6,7 +6,14 @@ import signal
 
 import pytest
 
-from floodline.recorder._death import exit_record, oom_kills, signal_name, unclosed_cause
+from floodline.recorder._death import (
+    background_record,
+    exit_record,
+    oom_kills,
+    processes,
+    signal_name,
+    unclosed_cause,
+)
 
 MIB = 1 << 20
 
@@ -51,6 +58,38 @@ def test_crashes_and_requests_are_told_apart():
     assert record(-signal.SIGSEGV)["cause"] == "crashed with SIGSEGV"
     assert record(-signal.SIGTERM)["cause"] == "ended by SIGTERM"
     assert "passed on" in record(-signal.SIGTERM, asked=True)["cause"]
+
+
+def background(*states, **facts):
+    facts = {"oom": False, "last": 90 * MIB, "limit": None, **facts}
+    return background_record(list(enumerate(states, 5)), **facts)
+
+
+def test_a_program_that_went_on_in_the_background_ended_as_its_last_process_did():
+    went_on = "went on in the background as"
+    ended = background("exited")
+    assert ended == {
+        "status": 0,
+        "signal": None,
+        "oom": False,
+        "cause": f"{went_on} process 5: ended by itself",
+    }
+    assert background("exited", "running")["cause"] == f"{went_on} processes 5, 6: still running"
+    assert "after SIGTERM, which was" in background("exited", asked="SIGTERM")["cause"]
+
+
+def test_of_a_lost_daemon_no_status_is_known():
+    lost = background("exited", "lost")
+    assert lost["status"] is None
+    assert "gone, cause unknown" in lost["cause"]
+    killed = background("lost", oom=True, limit=100 * MIB)
+    assert killed["oom"] is True
+    assert "lack of memory, with 90 MiB resident of a limit of 100 MiB" in killed["cause"]
+    assert background("exited", oom=True)["oom"] is False
+
+
+def test_of_many_processes_the_first_are_named():
+    assert processes(range(1, 9)) == "processes 1, 2, 3, 4, 5 and 3 more"
 
 
 def test_a_signal_without_a_name_has_a_number():

@@ -11,6 +11,7 @@ import pytest
 
 from floodline.errors import ConfigError
 from floodline.recorder import _launch
+from floodline.recorder._family import SITE
 from floodline.recorder._launch import (
     Program,
     end_as,
@@ -20,7 +21,6 @@ from floodline.recorder._launch import (
     program_words,
     watched_environment,
 )
-from floodline.recorder._recorder import SITE
 
 PATIENCE = 60.0
 
@@ -43,7 +43,8 @@ def start(mask):
     yield start
     for program in programs:
         assert program.wait(PATIENCE)
-        program._signals.join(PATIENCE)
+        program.finish()
+        program.finish()  # twice is harmless
 
 
 def test_the_site_comes_first_on_the_path_once():
@@ -135,20 +136,58 @@ def test_a_system_without_such_signals_is_told(monkeypatch):
         hold_signals()
 
 
+def test_after_the_end_a_signal_goes_to_those_who_remain(start, monkeypatch):
+    program = start("")
+    assert program.wait(PATIENCE)
+    sent = []
+
+    def kill(pid, number):
+        if pid == 7:
+            raise ProcessLookupError
+        sent.append((pid, number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_launch.os, "kill", kill)
+        program.leave_to(lambda number: [7, 8, number])
+        assert program.pass_on(signal.SIGTERM, False) is True
+        program.leave_to(lambda number: [7])
+        assert program.pass_on(signal.SIGHUP, False) is False
+        assert not program.stopped.is_set()
+        assert program.pass_on(signal.SIGINT, True) is False
+    assert sent == [(8, signal.SIGTERM), (15, signal.SIGTERM)]
+    assert program.stopped.is_set()
+    assert not program.asked
+
+
+def test_a_wish_for_the_end_is_kept_until_it_is_known_whether_somebody_remains(start):
+    program = start("")
+    assert program.wait(PATIENCE)
+    assert program.pass_on(signal.SIGHUP, False) is False
+    assert not program.stopped.is_set()
+    assert program.pass_on(signal.SIGTERM, False) is False
+    assert program.stopped.is_set()
+
+
 def test_as_process_1_everybody_is_reaped(monkeypatch):
     """Orphans of a container end too; they are taken note of by nobody but the kernel."""
-    ends = iter([(99, 0), (5, 256)])
+    ends = iter([(99, 0), (5, 256), (98, 0)])
     asked = []
+
+    def waitpid(pid, _):
+        asked.append(pid)
+        if (end := next(ends, None)) is None:
+            raise ChildProcessError
+        return end
+
     monkeypatch.setattr(_launch.os, "getpid", lambda: 1)
-    monkeypatch.setattr(_launch.os, "waitpid", lambda pid, _: (asked.append(pid), next(ends))[1])
-    monkeypatch.setattr(_launch.signal, "pthread_kill", lambda *call: None)
+    monkeypatch.setattr(_launch.os, "waitpid", waitpid)
     program = Program.__new__(Program)
     program.pid, program.code = 5, None
     program._ended = _launch.threading.Event()
-    program._signals = _launch.threading.current_thread()
     program._wait()
-    assert asked == [-1, -1]
+    assert asked == [-1, -1, -1, -1]
     assert program.code == 1
+    assert program._ended.is_set()
 
 
 def test_a_stream_that_we_were_started_without_is_closed_for_the_program_too(start, monkeypatch):

@@ -12,6 +12,8 @@ from floodline.recorder import _outside
 from floodline.recorder._outside import (
     PAGE,
     alive,
+    carriers,
+    carries,
     command_of,
     descendants,
     environment_of,
@@ -121,3 +123,35 @@ def test_this_process_is_alive():
     assert alive(os.getpid())
     assert resident(os.getpid()) > 1 << 20
     assert _outside.PROC.is_dir() is (sys.platform == "linux")
+
+
+def test_those_that_carry_the_address_of_a_run_are_found_wherever_they_went(proc):
+    proc(7, "python", environ=GOOD)
+    proc(8, "python", environ={"FLOODLINE_PROBE": "h:1:te"})
+    proc(9, "python", environ={"X": "FLOODLINE_PROBE=h:1:t"})
+    proc(10, "python", environ=GOOD, state="Z")
+    proc(11, "python")
+    (proc.root / "cpuinfo").touch()
+    assert carriers("h:1:t", proc.root) == [7]
+    assert carries(10, "h:1:t", proc.root)
+    assert not carries(11, "h:1:t", proc.root)
+
+
+def test_they_are_found_without_proc_too(tmp_path):
+    address = "127.0.0.1:1:somebody"
+    environ = {**os.environ, "FLOODLINE_PROBE": address, "PYTHONPATH": ""}
+    code = "print(1, flush=True); input()"
+    child = subprocess.Popen(
+        [sys.executable, "-S", "-c", code],
+        env=environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert child.stdout.readline()
+        for proc in (_outside.PROC, tmp_path / "none"):
+            assert carriers(address, proc) == [child.pid]
+            assert carries(child.pid, address, proc)
+    finally:
+        child.communicate(b"\n")
+    assert not carries(child.pid, address, tmp_path / "none")
