@@ -28,7 +28,7 @@ CRITICAL = tuple(f"{OURS}/{part}" for part in ("sessions", "_guard", "stores/_me
 
 @pytest.fixture(autouse=True)
 def no_hang() -> Iterator[None]:
-    faulthandler.dump_traceback_later(110, exit=True)
+    faulthandler.dump_traceback_later(280, exit=True)
     yield
     faulthandler.cancel_dump_traceback_later()
 
@@ -87,12 +87,11 @@ def make_garbage(sessions: Sessions[Any], number: int) -> list[Any]:
     return in_cycle(generator)
 
 
-class CollectAtEveryLine:
-    """A trace function that collects at each line of our critical sections."""
+class StrikeAtEveryLine:
+    """A trace function that strikes at each line of our critical sections."""
 
-    def __init__(self, sessions: Sessions[Any]) -> None:
-        self.sessions, self.number, self.inside = sessions, 0, False
-        self.garbage: list[Any] = []
+    def __init__(self) -> None:
+        self.number, self.inside = 0, False
         self.struck: Counter[tuple[str, int]] = Counter()
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
@@ -106,15 +105,33 @@ class CollectAtEveryLine:
             self.inside = True
             try:
                 self.number += 1
-                if len(self.garbage) < 5 and not self.sessions._core.guard.is_guest():
-                    self.garbage.append(make_garbage(self.sessions, self.number))
-                Meddler(self.sessions, self.number)
-                if self.garbage:
-                    self.garbage.pop(0)
-                gc.collect()
+                self.strike()
             finally:
                 self.inside = False
         return self.line
+
+    def strike(self) -> None:
+        raise NotImplementedError
+
+
+class CollectAtEveryLine(StrikeAtEveryLine):
+    def __init__(self, sessions: Sessions[Any]) -> None:
+        super().__init__()
+        self.sessions = sessions
+        self.garbage: list[Any] = []
+
+    def strike(self) -> None:
+        if len(self.garbage) < 5 and not self.sessions._core.guard.is_guest():
+            self.garbage.append(make_garbage(self.sessions, self.number))
+        Meddler(self.sessions, self.number)
+        if self.garbage:
+            self.garbage.pop(0)
+        gc.collect()
+
+
+class SignalAtEveryLine(StrikeAtEveryLine):
+    def strike(self) -> None:
+        signal.raise_signal(signal.SIGUSR1)
 
 
 def work(sessions: Sessions[Any], rounds: int) -> None:
@@ -210,30 +227,29 @@ def test_a_collected_generator_lets_go_and_saves() -> None:
         assert store.count("sessions") == 1
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no such signals here")
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="there are no such signals here")
 @pytest.mark.parametrize("kind", ["none", "memory", "sqlite"])
 def test_signal_handlers_may_close_and_park_at_any_moment(kind: str, tmp_path: Path) -> None:
     store = stores(tmp_path)[kind]
     sessions = Sessions(dict, store=store, max_sessions=3)
-    struck = [0]
+    struck: Counter[bool] = Counter()
 
     def handler(*_: Any) -> None:
-        struck[0] += 1
-        one = f"id{struck[0] % 3}"
-        (sessions.close, sessions.park, sessions.complete, sessions.touch)[struck[0] % 4](one)
-        rearm()
+        struck[sessions._core.guard.is_guest()] += 1
+        number = struck.total()
+        one = f"id{number % 3}"
+        (sessions.close, sessions.park, sessions.complete, sessions.touch)[number % 4](one)
 
-    def rearm() -> None:  # by hand, and in time spent working: a slow machine gets on all the same
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0003)
-
-    was = signal.signal(signal.SIGVTALRM, handler)
-    rearm()
+    was, tracer = sys.gettrace(), SignalAtEveryLine()
+    was_handled = signal.signal(signal.SIGUSR1, handler)
+    sys.settrace(tracer)
     try:
-        while struck[0] < 100:
-            work(sessions, 10)
+        work(sessions, 20)
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, was)
+        sys.settrace(was)
+        signal.signal(signal.SIGUSR1, was_handled)
+    assert struck[True] > 100
+    assert struck[False] > 100
     check_end(sessions)
     if store is not None:
         store.close()
