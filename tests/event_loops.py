@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from floodline import AsyncSessions, telemetry
 
 T = TypeVar("T")
-PATIENCE = 20.0
+PATIENCE = 100.0  # a safety net, not a measure
 
 
 class StillClock:

@@ -13,7 +13,7 @@ from event_loops import events_of as events_of
 from floodline import Sessions
 from floodline.stores import MemoryStore
 
-PATIENCE = 20.0
+PATIENCE = 100.0  # a safety net, not a measure
 
 
 class Worker:

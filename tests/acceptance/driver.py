@@ -29,7 +29,7 @@ from floodline.recorder import read_recording
 from floodline.stores import MemoryStore
 
 SERVER = Path(__file__).parents[2] / "examples" / "agent_server.py"
-PATIENCE = 30.0  # a safety net, not a measure
+PATIENCE = 100.0  # a safety net, not a measure
 
 
 class Clock:

@@ -234,7 +234,7 @@ def test_hooks_run_outside_the_lock(case):
     def hook(item, reason):
         thread = threading.Thread(target=lambda: seen.append(len(container)))
         thread.start()
-        thread.join(5)
+        thread.join(100)
         assert not thread.is_alive()
 
     seen = []
@@ -303,7 +303,7 @@ def test_a_value_whose_finalizer_uses_the_container_finds_the_lock_free(case):
         def __del__(self):
             thread = threading.Thread(target=lambda: lengths.append(len(container)))
             thread.start()
-            thread.join(5)
+            thread.join(100)
             case.put(container, "from the finalizer")
 
     lengths = []
@@ -421,7 +421,7 @@ def test_threads_may_hammer_it(case):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(100)
     assert errors == []
     if case.kind == "batch":
         container.close()

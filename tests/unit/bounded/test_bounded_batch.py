@@ -11,7 +11,7 @@ from floodline import telemetry
 from floodline.bounded import Batch, _batch
 from floodline.errors import BatchClosed, BatchFull, ConfigError, TooLarge
 
-WAIT = 10
+WAIT = 100  # a safety net, not a measure
 
 
 class Sink:

@@ -10,7 +10,7 @@ from floodline._factory import takes_key
 from floodline.bounded import BoundedMap
 from floodline.errors import CreationCycle, TooLarge
 
-WAIT = 10
+WAIT = 100  # a safety net, not a measure
 
 
 def in_threads(number, work):

@@ -479,16 +479,16 @@ def test_a_pin_released_by_a_collected_generator_does_not_wait_for_the_lock():
     class Key:
         def __hash__(self):
             inside.set()
-            leave.wait(10)
+            leave.wait(100)
             return 1
 
     thread = threading.Thread(target=m.__setitem__, args=(Key(), 1))
     # the hash is first asked for inside the lock, where the other thread then stays
     thread.start()
-    assert inside.wait(10)
+    assert inside.wait(100)
     del generator
     leave.set()
-    thread.join(10)
+    thread.join(100)
     m["b"] = 1
     assert m.stats().pinned == 0
 

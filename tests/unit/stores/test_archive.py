@@ -236,7 +236,7 @@ def test_threads_share_one_archive(archive):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(100)
     assert archive.stats().items == 200
     assert all(len(archive.page(f"t{n}")) == 50 for n in range(4))
 

@@ -34,7 +34,7 @@ def files() -> list[str]:
     return found
 
 
-def wait_until(true: Any, patience: float = 20.0) -> None:
+def wait_until(true: Any, patience: float = 100.0) -> None:
     end = time.monotonic() + patience
     while not true():
         assert time.monotonic() < end, "waited too long"
@@ -71,7 +71,7 @@ def test_what_waits_is_one_batch(store: SQLiteStore, monkeypatch: pytest.MonkeyP
             thread.start()
         wait_until(lambda: store._writer._queue.qsize() == 8)
     for thread in threads:
-        thread.join(20)
+        thread.join(100)
     assert [len(batch) for batch in batches] == [1, 8]
     assert sorted(grant.fence for grant in results) == list(range(1, 10))
 
@@ -187,7 +187,7 @@ def test_the_twin_serves_several_loops(store: SQLiteStore) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(100)
     assert counts == [20] * 4
     assert store.stats().leases == 80
 
@@ -225,7 +225,7 @@ def test_another_thread_is_not_the_writer_while_one_works(tmp_path: Path) -> Non
     def clock() -> float:
         thread = threading.Thread(target=lambda: answers.append(memory.is_writer_thread()))
         thread.start()
-        thread.join(20)
+        thread.join(100)
         return 1.0
 
     memory = MemoryStore(clock=clock)
@@ -302,7 +302,7 @@ def test_closing_finishes_what_was_asked_before(store: SQLiteStore) -> None:
             closing.start()
             wait_until(lambda: store._writer._closed)
         grants = await asyncio.gather(*tasks)
-        closing.join(20)
+        closing.join(100)
         return grants
 
     assert [grant.fence for grant in asyncio.run(main())] == [1, 2, 3, 4, 5]
@@ -437,7 +437,7 @@ def test_a_child_starts_anew(store: SQLiteStore) -> None:
     for one in (queue, store._writer._queue):  # a real child has no such thread to end
         one.put(None)
     assert parents_thread is not None
-    parents_thread.join(20)
+    parents_thread.join(100)
     assert not parents_thread.is_alive()
 
 
