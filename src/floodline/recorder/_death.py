@@ -44,6 +44,11 @@ def exit_record(
     }
 
 
+def end_state(exit: dict[str, Any], *, asked: bool = False) -> str:
+    """Return in one word how a process ended: in order, or as somebody wanted, or lost."""
+    return "exited" if asked or exit["signal"] in (None, *REQUESTS) else "lost"
+
+
 def _cause(
     code: int | None, name: str | None, oom: bool, last: float, limit: float | None, asked: bool
 ) -> str:

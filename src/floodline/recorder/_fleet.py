@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from floodline.recorder._death import REQUESTS
+from floodline.recorder._death import end_state
 from floodline.recorder._journal import Journal
 from floodline.recorder._outside import Seen
 from floodline.recorder._points import FEWER, Points
@@ -215,9 +215,9 @@ class Fleet:
         alone = self.main is None or self.main in self.running or pid == self.main
         alone = alone or self.went_on
         orderly = one.said_goodbye or not alone or bool(one.blind or self.asked)
-        if exit is not None:
-            orderly = asked or exit["signal"] in (None, *REQUESTS)
         one.state = "exited" if orderly else "lost"
+        if exit is not None:
+            one.state = end_state(exit, asked=asked)
         one.ended, one.exit, one.connected = at, exit, False
         self.ended.append(one)
         if pid != self.main:

@@ -25,10 +25,10 @@ from floodline.recorder._death import (
 from floodline.recorder._family import Family
 from floodline.recorder._fleet import TOTAL, Fleet
 from floodline.recorder._intake import Intake
-from floodline.recorder._journal import Journal
+from floodline.recorder._journal import TEXT, Journal
 from floodline.recorder._merge import merge_suspects, merge_verdicts
 from floodline.recorder._points import Points, crosses_in
-from floodline.recorder._recording import Writer
+from floodline.recorder._recording import IN_USE, Writer
 from floodline.recorder._replay import boot_id
 from floodline.telemetry import describe
 
@@ -74,6 +74,7 @@ class Recorder:
         self._family = Family(self._fleet, self._intake.address)
         self.version = 0
         self.unwritten: str | None = None  # why the newest tick is not on disk
+        self._cut_at: float | None = None  # since when
         self._state = self._snapshot(closed=False)
 
     @property
@@ -240,13 +241,23 @@ class Recorder:
             if self._ticks % TIDY_EVERY == 0:
                 self._writer.keep_events(self._journal.kept())
                 self._writer.keep_series({points.series for points in series})
-            self.unwritten = None
+            self.unwritten = self._cut_at = None
         except sqlite3.Error as error:  # a full disk: the program goes on, and so do we
             for points in series:
                 points.rewrite()
             self._journal.rewrite()
             self.unwritten = f"{self._writer.file} could not be written: {error}"
             self._fail(self.unwritten)
+            self._note(self._writer, error)
+
+    def _note(self, writer: Writer, error: sqlite3.Error) -> None:
+        """Leave word in the recording of why it has no end, if that is not over soon."""
+        if getattr(error, "sqlite_errorcode", None) in IN_USE:
+            return
+        if self._cut_at is None:
+            self._cut_at = self._clock()
+        facts = {"at": self._cut_at, "why": str(error)[:TEXT], "exit": self._exit}
+        writer.note({**facts, "closed": self._state["closed"]})
 
     def _fail(self, why: str) -> None:
         self._journal.add(self._clock(), None, "recording_error", why)

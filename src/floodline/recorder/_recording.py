@@ -30,6 +30,8 @@ FRAME_EVERY = 5.0
 MOST_BYTES = 64 << 20
 MOST_AGE = 7 * 86400.0
 KEPT_BEFORE = 3
+NOTE = 2000  # bytes that are there beforehand, for what is to be said when the disk is full
+IN_USE = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED: somebody reads, and the next tick may pass
 
 TABLES = f"""
 PRAGMA application_id = {APPLICATION};
@@ -42,6 +44,8 @@ CREATE TABLE events (
     number INTEGER PRIMARY KEY, at REAL, pid INTEGER, kind TEXT, text TEXT, count INTEGER
 );
 CREATE TABLE frames (at REAL PRIMARY KEY, doc BLOB NOT NULL);
+CREATE TABLE trouble (one INTEGER PRIMARY KEY CHECK (one = 1), doc TEXT NOT NULL);
+INSERT INTO trouble VALUES (1, '{" " * NOTE}');
 """
 
 Record = dict[str, Any]
@@ -121,6 +125,7 @@ class Writer:
                 "to --record, in a container a volume"
             ) from error
         self._last_frame = 0.0
+        self._noted = ""
 
     def write(self, state: Record, series: Iterable[Points], events: Iterable[Entry]) -> None:
         """Put a tick on disk, all of it or nothing."""
@@ -136,11 +141,30 @@ class Writer:
             )
             if state["now"] - self._last_frame >= FRAME_EVERY or state["closed"]:
                 self._write_frame(state["now"], doc)
+            if self._noted:
+                self._db.execute("UPDATE trouble SET doc = ?", (" " * NOTE,))
             self._db.execute("COMMIT")  # fails too, while somebody reads
+            self._noted = ""
         except BaseException:
             if self._db.in_transaction:  # a full disk may have ended it
                 self._db.execute("ROLLBACK")
             raise
+
+    def note(self, trouble: Record) -> None:
+        """Say why there is no more, in bytes that were put aside: a full disk has no others.
+
+        The journal, which would need room, is kept in memory for this one page.
+        """
+        doc = json.dumps(trouble)
+        if doc == self._noted or len(doc) > NOTE:
+            return
+        with suppress(sqlite3.Error):
+            self._db.execute("PRAGMA journal_mode = MEMORY")
+            try:
+                self._db.execute("UPDATE trouble SET doc = ?", (doc.ljust(NOTE),))
+                self._noted = doc
+            finally:
+                self._db.execute("PRAGMA journal_mode = DELETE")
 
     def _write_points(self, points: Points) -> None:
         replace, new = points.unwritten()

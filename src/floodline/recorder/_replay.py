@@ -14,7 +14,7 @@ from typing import Any
 
 from floodline._units import Duration, parse_duration
 from floodline.errors import ConfigError
-from floodline.recorder._death import unclosed_cause
+from floodline.recorder._death import end_state, unclosed_cause
 from floodline.recorder._outside import alive
 from floodline.recorder._recording import SCHEMA, is_recording
 
@@ -29,9 +29,9 @@ class Recording:
 
     def __init__(
         self, file: Path, state: Record, samples: dict[int, list[list[float]]],
-        events: list[Record], frames: list[tuple[float, bytes]],
+        events: list[Record], frames: list[tuple[float, bytes]], trouble: Record | None = None,
     ) -> None:  # fmt: skip
-        self.file = file
+        self.file, self._trouble = file, trouble
         self._state, self._samples, self._events, self._frames = state, samples, events, frames
 
     @property
@@ -43,25 +43,25 @@ class Recording:
     def running(self) -> bool:
         """Whether its recorder is still at work on this machine."""
         recorder = self._state["recorder"]
-        return not self.closed and recorder["boot"] == boot_id() and alive(recorder["pid"])
+        ended = self.closed or bool(self._trouble and self._trouble["closed"])
+        return not ended and recorder["boot"] == boot_id() and alive(recorder["pid"])
 
     def state(self) -> Record:
         """Return the last snapshot, in the shape of `Recorder.state()`.
 
-        In a recording that nobody closed, and whose recorder is gone, `exit` says so.
+        In a recording that nobody closed, and whose recorder is gone, `exit` says so. In one that
+        could not be written to its end, `cut` says since when and why.
         """
         state = self._filled(self._state)
-        if not self.closed and not self.running and state["exit"] is None:
-            memory = state["memory"]
-            state["exit"] = {
-                "status": None,
-                "signal": None,
-                "oom": False,
-                "cause": unclosed_cause(memory["now"], memory["limit"]),
-            }
-            for process in state["processes"]:
-                if process["state"] == "running":
-                    process["state"] = "lost"
+        if self.closed:
+            return state
+        trouble = self._trouble
+        if trouble is not None:
+            state["cut"] = {"at": trouble["at"], "why": trouble["why"]}
+            state["errors"] = [*state["errors"], f"it could not be written: {trouble['why']}"]
+            state["closed"], state["exit"] = trouble["closed"], trouble["exit"]
+        if not self.running:
+            _end(state)
         return state
 
     def frames(self, step: Duration = 1.0) -> Iterator[Record]:
@@ -90,6 +90,20 @@ class Recording:
 
     def _points(self, series: int, until: float) -> list[list[float]]:
         return [list(point) for point in self._samples.get(series, ()) if point[0] <= until]
+
+
+def _end(state: Record) -> None:
+    """Say of a recording without an end what can be said of it."""
+    known, memory = state["exit"], state["memory"]
+    if known is None:
+        cause = unclosed_cause(memory["now"], memory["limit"])
+        state["exit"] = {"status": None, "signal": None, "oom": False, "cause": cause}
+    for number, process in enumerate(state["processes"]):
+        if process["state"] != "running":
+            continue
+        process["state"] = "lost"
+        if number == 0 and known is not None:  # the program itself comes first
+            process["state"], process["exit"] = end_state(known), known
 
 
 def read_recording(path: Path | str) -> Recording:
@@ -139,9 +153,18 @@ def _read(opened: Path, file: Path, mode: str = "ro") -> Recording:
             samples.setdefault(series, []).append([at, value])
         events = [_event(*event) for event in db.execute("SELECT * FROM events ORDER BY number")]
         frames = db.execute("SELECT at, doc FROM frames ORDER BY at").fetchall()
-    recording = Recording(file, json.loads(row[0]), samples, events, frames)
+        trouble = _trouble(db)
+    recording = Recording(file, json.loads(row[0]), samples, events, frames, trouble)
     recording.state()  # what is damaged is told now
     return recording
+
+
+def _trouble(db: sqlite3.Connection) -> Record | None:
+    """Return what the recorder said when it could not write; older recordings have no place."""
+    known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'trouble'").fetchone()
+    row = db.execute("SELECT doc FROM trouble").fetchone() if known else None
+    said: Record | None = json.loads(row[0]) if row and row[0].strip() else None
+    return said
 
 
 def _event(_: int, at: float, pid: int | None, kind: str, text: str, count: int) -> Record:

@@ -15,6 +15,7 @@ ELSEWHERE = {
     "fragmentation": "The allocator keeps what Python has freed: fragmentation, not a container.",
 }
 RUNNING = "This recording is still being written. All up to {at} is here."
+CUT = "From {since} on nothing could be written ({why}). All up to the last tick, {at}, is here."
 UNCLOSED = "{cause}. All up to the last tick, {at}, is here."
 
 
@@ -74,7 +75,9 @@ def failed(state: State) -> bool:
 
 
 def unclosed(state: State) -> str:
-    """Say that a recording has no end, or nothing."""
+    """Say that a recording has no end, or not all of it, or nothing."""
+    if cut := state.get("cut"):
+        return CUT.format(at=moment(state["now"]), since=moment(cut["at"]), why=cut["why"])
     if state["closed"]:
         return ""
     at = moment(state["now"])

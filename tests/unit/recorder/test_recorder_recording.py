@@ -219,7 +219,78 @@ def test_a_tick_that_fails_in_the_middle_leaves_the_one_before(recorder, file, c
 
     monkeypatch.setattr(Writer, "_write_points", broken)
     tick(recorder, clock)
-    assert read_recording(file).state() == before
+    after = read_recording(file).state()
+    assert after.pop("cut")["why"] == "no"
+    assert {**after, "errors": []} == before
+
+
+@pytest.fixture
+def full(recorder, clock):
+    """A recorder whose disk has become full in the middle of a run: there are no more pages."""
+    grow(recorder)
+    tick(recorder, clock)
+    (pages,) = recorder._writer._db.execute("PRAGMA page_count").fetchone()
+    recorder._writer._db.execute(f"PRAGMA max_page_count = {pages}")
+    for number in range(500):
+        recorder.note("filling", f"{number} {'x' * 400}")
+    tick(recorder, clock, 2)
+    assert "disk is full" in recorder.unwritten
+    return recorder
+
+
+def test_a_recording_that_a_full_disk_cut_off_says_so_and_how_the_program_ended(full, file, clock):
+    full.ended(3)
+    full.close()
+    assert "disk is full" in full.unwritten
+    recording = read_recording(file)
+    assert not recording.closed
+    state = recording.state()
+    assert state["cut"] == {"at": 1002.0, "why": "database or disk is full"}
+    assert state["errors"] == ["it could not be written: database or disk is full"]
+    assert (state["closed"], state["now"]) == (True, 1001.0)
+    assert state["exit"]["cause"] == "failed with status 3"
+    (program,) = state["processes"]
+    assert (program["state"], program["exit"]) == ("exited", state["exit"])
+    with sqlite3.connect(file) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    db.close()
+
+
+def test_while_the_disk_is_full_the_recording_says_that_its_end_is_not_here(
+    full, file, monkeypatch
+):
+    state = read_recording(file).state()
+    assert state["cut"]["why"] == "database or disk is full"
+    assert (state["closed"], state["exit"]) == (False, None)
+    monkeypatch.setattr(_replay, "alive", lambda pid: False)
+    state = read_recording(file).state()
+    assert "nobody closed this recording" in state["exit"]["cause"]
+    assert state["processes"][0]["state"] == "lost"
+
+
+def test_when_there_is_room_again_nothing_is_cut_off(full, file, clock):
+    full._writer._db.execute("PRAGMA max_page_count = 100000")
+    tick(full, clock)
+    state = read_recording(file).state()
+    assert "cut" not in state
+    assert state == full.state()
+    assert len(state["events"]) > 300
+
+
+def test_where_not_even_that_can_be_said_the_program_goes_on(full, clock):
+    full._writer._db.execute("PRAGMA query_only = 1")
+    full.ended(0)
+    tick(full, clock)
+    assert full.state()["exit"]["status"] == 0
+    full._writer.note({"why": "x" * 5000})
+    full._writer._db.execute("PRAGMA query_only = 0")
+
+
+def test_a_recording_of_before_has_no_place_for_troubles(recorder, file, clock):
+    grow(recorder)
+    tick(recorder, clock)
+    recorder._writer._db.execute("DROP TABLE trouble")
+    assert "cut" not in read_recording(file).state()
 
 
 def test_only_those_that_ran_are_lost_with_their_recorder(recorder, file, clock, monkeypatch):

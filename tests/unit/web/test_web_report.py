@@ -13,7 +13,8 @@ from floodline.web import FORMATS, render_report, report_document, write_report
 from floodline.web._html import Markup, tag
 from floodline.web._markdown import code, plain
 from floodline.web._plot import in_words, plot
-from web_states import MIB, SUSPECT, beginning, killed, leaking, steady
+from floodline.web._words import moment
+from web_states import MIB, STARTED, SUSPECT, beginning, killed, leaking, steady
 
 NASTY = '<script>alert("x")</script>`|*'
 APP = """
@@ -81,6 +82,15 @@ def test_the_verdict_comes_first_and_then_in_order_what_a_reader_asks():
     for part in parts:
         at = text.index(part, at)
     assert "SIGKILL" in text
+
+
+def test_a_recording_that_was_cut_off_says_since_when_and_why():
+    state = {**killed(), "cut": {"at": STARTED + 90, "why": "database or disk is full"}}
+    at = moment(STARTED + 90)
+    for form in ("html", "markdown"):
+        text = render_report(state, form)
+        assert f"From {at} on nothing could be written (database or disk is full)" in text
+        assert "Nobody closed" not in text
 
 
 def test_a_recording_that_nobody_closed_says_so():
