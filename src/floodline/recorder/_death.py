@@ -18,16 +18,17 @@ CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS
 
 
 def oom_kills(root: Path = _cgroup.ROOT) -> int | None:
-    """Return how often the kernel killed in our cgroup for lack of memory; None if unknown."""
+    """Return how often the kernel killed in our cgroup for lack of memory; None if unknown.
+
+    Of the cgroups above ours none is asked: they count the kills of strangers too.
+    """
     names, folders = _cgroup._ancestry(root)
     file = "memory.events" if names.version == 2 else "memory.oom_control"
-    counts = []
-    for folder in folders:
-        for line in _cgroup._lines(folder / file):
-            word, _, number = line.partition(" ")
-            if word == "oom_kill" and number.strip().isdecimal():
-                counts.append(int(number))
-    return max(counts) if counts else None
+    for line in _cgroup._lines(folders[0] / file):
+        word, _, number = line.partition(" ")
+        if word == "oom_kill" and number.strip().isdecimal():
+            return int(number)
+    return None
 
 
 def exit_record(

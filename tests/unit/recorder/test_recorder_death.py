@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from floodline.recorder import Recorder
 from floodline.recorder._death import (
     background_record,
     exit_record,
@@ -16,6 +17,7 @@ from floodline.recorder._death import (
 )
 
 MIB = 1 << 20
+NOBODY = 2**22 + 9
 
 
 def record(code, **facts):
@@ -102,17 +104,78 @@ def test_an_unclosed_recording_says_so():
     assert "probably for lack of memory" in unclosed_cause(99 * MIB, 100 * MIB)
 
 
-@pytest.mark.parametrize(
-    ("cgroup", "file", "folder"),
-    [
-        ("0::/app\n", "memory.events", "sys/fs/cgroup/app"),
-        ("4:memory:/app\n", "memory.oom_control", "sys/fs/cgroup/memory/app"),
-    ],
-)
-def test_the_kernels_count_is_read_of_either_version(tmp_path, cgroup, file, folder):
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text(cgroup)
-    (tmp_path / folder).mkdir(parents=True)
-    assert oom_kills(tmp_path) is None
-    (tmp_path / folder / file).write_text("oom 1\nunder_oom 0\noom_kill 2\n")
-    assert oom_kills(tmp_path) == 2
+EVENTS = "low 0\nhigh 3\nmax 40\noom 1\noom_kill {kills}\noom_group_kill 0\n"
+CONTROL = "oom_kill_disable 0\nunder_oom 0\noom_kill {kills}\n"
+
+
+class Kernel:
+    """A made-up cgroup that the kernel kills in."""
+
+    def __init__(self, root, cgroup, folder, file, text):
+        self.root, self._text = root, text
+        (root / "proc/self").mkdir(parents=True)
+        (root / "proc/self/cgroup").write_text(cgroup)
+        self.own = root / "sys/fs/cgroup" / folder
+        self.own.mkdir(parents=True)
+        self._name = file
+
+    def killed(self, kills, folder=None):
+        (folder or self.own).joinpath(self._name).write_text(self._text.format(kills=kills))
+
+
+@pytest.fixture(params=["v2", "v2 in a container", "v1", "v1 in a container"])
+def kernel(request, tmp_path):
+    """Either version; in a container the own path is often not mounted."""
+    version, inside = request.param[:2], "container" in request.param
+    cgroup = "0::/app/one\n" if version == "v2" else "3:cpu:/\n4:memory:/app/one\n0::/\n"
+    base = "" if version == "v2" else "memory"
+    folder = base if inside else f"{base}/app/one".lstrip("/")
+    names = ("memory.events", EVENTS) if version == "v2" else ("memory.oom_control", CONTROL)
+    return Kernel(tmp_path, cgroup, folder, *names)
+
+
+def test_the_kernels_count_is_read_of_either_version(kernel):
+    assert oom_kills(kernel.root) is None
+    kernel.killed(2)
+    assert oom_kills(kernel.root) == 2
+
+
+def death(kernel, code, kills=3, folder=None):
+    """Let a recorder see an end, after the kernel has killed so often."""
+    recorder = Recorder("app.py", kills=lambda: oom_kills(kernel.root))
+    recorder.program(NOBODY)
+    kernel.killed(kills, folder)
+    recorder.ended(code)
+    recorder.close()
+    return recorder.state()["exit"]
+
+
+def test_a_program_that_the_kernel_killed_died_for_lack_of_memory(kernel):
+    kernel.killed(2)
+    assert death(kernel, -signal.SIGKILL)["oom"] is True
+
+
+def test_one_that_was_killed_while_the_kernel_killed_nobody_here_did_not(kernel):
+    kernel.killed(3)
+    ended = death(kernel, -signal.SIGKILL)
+    assert (ended["oom"], ended["cause"]) == (False, "killed, cause unknown")
+
+
+def test_one_that_failed_although_the_kernel_killed_a_worker_did_not(kernel):
+    kernel.killed(2)
+    ended = death(kernel, 1)
+    assert (ended["oom"], ended["cause"]) == (False, "failed with status 1")
+
+
+def test_where_the_kernel_does_not_count_nothing_is_made_up(kernel):
+    ended = death(kernel, -signal.SIGKILL)  # the count comes with the first kill
+    assert ended["oom"] is False
+
+
+def test_a_stranger_that_the_kernel_killed_in_the_cgroup_above_was_not_us(tmp_path):
+    kernel = Kernel(tmp_path, "0::/system/app\n", "system/app", "memory.events", EVENTS)
+    kernel.killed(0)
+    kernel.killed(7, kernel.own.parent)
+    assert oom_kills(tmp_path) == 0
+    ended = death(kernel, -signal.SIGKILL, 8, kernel.own.parent)
+    assert (ended["oom"], ended["cause"]) == (False, "killed, cause unknown")
