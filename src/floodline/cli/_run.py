@@ -90,9 +90,10 @@ def command(
 ) -> int:
     """Run a program and record what grows in it.
 
-    floodline run app.py ARGS…, or floodline run -m MODULE ARGS…. The program keeps its standard
-    input, its terminal and its exit status; its Python child processes are watched too. Give our
-    options before the program.
+    floodline run app.py ARGS…, floodline run -m MODULE ARGS…, floodline run gunicorn ARGS…, or with
+    options of Python itself floodline run python -u app.py. The program keeps its standard input,
+    its terminal and its exit status; its Python child processes are watched too. Give our options
+    before the program.
     """
     bytes_of_line = None if line is None else parse_size(line, "--line")
     words = program_words(find_interpreter(python), list(program), module=module)

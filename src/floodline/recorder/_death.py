@@ -32,9 +32,12 @@ def oom_kills(root: Path = _cgroup.ROOT) -> int | None:
 
 
 def exit_record(
-    code: int | None, *, oom: bool, last: float, limit: float | None, asked: bool = False
+    code: int | None, *, oom: bool, last: float, limit: float | None, asked: str | None = None
 ) -> dict[str, Any]:
-    """Return how a process ended; `code` is negative for a signal, `asked` if we passed one on."""
+    """Return how a process ended; `code` is negative for a signal, `asked` one that was passed on.
+
+    What was passed on need not be what it died of: many catch a signal and end in order.
+    """
     name = None if code is None or code >= 0 else signal_name(-code)
     record = {"status": code if code is not None and code >= 0 else None, "signal": name}
     killed = name == "SIGKILL"
@@ -45,14 +48,20 @@ def exit_record(
     }
 
 
-def end_state(exit: dict[str, Any], *, asked: bool = False) -> str:
+def end_state(exit: dict[str, Any], asked: str | None = None) -> str:
     """Return in one word how a process ended: in order, or as somebody wanted, or lost."""
-    return "exited" if asked or exit["signal"] in (None, *REQUESTS) else "lost"
+    return "exited" if exit["signal"] in (None, asked, *REQUESTS) else "lost"
 
 
 def _cause(
-    code: int | None, name: str | None, oom: bool, last: float, limit: float | None, asked: bool
+    code: int | None,
+    name: str | None,
+    oom: bool,
+    last: float,
+    limit: float | None,
+    asked: str | None,
 ) -> str:
+    after = f", after {asked} was passed on to it" if asked else ""
     if oom:
         return _killed(last, limit)
     if name == "SIGKILL":
@@ -63,10 +72,10 @@ def _cause(
     if name in CRASHES:
         return f"crashed with {name}"
     if name:
-        return f"ended by {name}" + (", which was passed on to it" if asked else "")
+        return f"ended by {name}" + (", which was passed on to it" if asked == name else after)
     if code is None:
         return "gone, cause unknown"
-    return "ended by itself" if code == 0 else f"failed with status {code}"
+    return ("ended by itself" if code == 0 else f"failed with status {code}") + after
 
 
 def _killed(last: float, limit: float | None) -> str:

@@ -206,8 +206,8 @@ class Fleet:
         elif pid != self.main:  # how the program itself ended is told by its status
             self.end(pid, None, at)
 
-    def end(self, pid: int, exit: Record | None, at: float, *, asked: bool = False) -> None:
-        """Move a process to those that have ended: in order, or as `asked`, or lost."""
+    def end(self, pid: int, exit: Record | None, at: float, *, asked: str | None = None) -> None:
+        """Move a process to those that have ended: in order, or by the signal `asked`, or lost."""
         one = self.running.pop(pid, None)
         if one is None:
             return
@@ -217,7 +217,7 @@ class Fleet:
         orderly = one.said_goodbye or not alone or bool(one.blind or self.asked)
         one.state = "exited" if orderly else "lost"
         if exit is not None:
-            one.state = end_state(exit, asked=asked)
+            one.state = end_state(exit, asked)
         one.ended, one.exit, one.connected = at, exit, False
         self.ended.append(one)
         if pid != self.main:

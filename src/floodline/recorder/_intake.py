@@ -113,6 +113,10 @@ class Intake:
         """Pass a message on; False for one that is none, or that comes without the token."""
         try:
             message = json.loads(line)
+            if b"\\ud" in line:  # half a character, such as a byte in a file's name; or a pair
+                message = json.loads(
+                    json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
+                )
             if caller.pid is None:
                 token = str(message.pop("token", "")).encode()
                 if not hmac.compare_digest(token, self._token.encode()):

@@ -17,6 +17,11 @@ MATTERS = frozenset({
 })  # fmt: skip
 
 
+def legible(text: str) -> str:
+    """Write what is no text, such as bytes in a file's name, as escapes: no file takes it else."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 @dataclass(slots=True)
 class Entry:
     """One event, and how often it came with the same words."""
@@ -51,7 +56,7 @@ class Journal:
 
     def add(self, at: float, pid: int | None, kind: str, text: str) -> None:
         """Note an event; the same words of the same process are counted, not repeated."""
-        text = text[:TEXT]
+        text = legible(text[:TEXT])
         same = self._find(pid, kind, text)
         if same is not None:
             same.count += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -11,9 +12,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from floodline.errors import ConfigError
+from floodline.recorder._death import signal_name
 from floodline.recorder._family import SITE
 
 VARIABLE = "FLOODLINE_PROBE"
+PYTHON = re.compile(r"python(3(\.\d+)?)?t?")
+BINARY = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 FROM_KEYS = frozenset(
     getattr(signal, name, 0) for name in ("SIGINT", "SIGQUIT", "SIGWINCH", "SIGTTIN", "SIGTTOU")
 )
@@ -49,13 +53,39 @@ def find_interpreter(python: str) -> str:
 
 
 def program_words(python: str, words: list[str], *, module: bool) -> list[str]:
-    """Return the command line of `app.py args…` or, with `module`, of `-m module args…`."""
+    """Return the command line of `app.py args…` or, with `module`, of `-m module args…`.
+
+    `python -u app.py` is taken as it is, and so is a program that is not Python but starts it, such
+    as the shell script of a container: its Python children carry the probe.
+    """
     if module:
         return [python, "-m", *words]
-    file = words[0] if Path(words[0]).exists() else _console_script(python, words[0])
-    if file is None:
-        raise ConfigError(f"{words[0]!r} is no file; give a Python file, or -m and a module")
-    return [python, file, *words[1:]]
+    if PYTHON.fullmatch(Path(words[0]).name) and (found := shutil.which(words[0])):
+        return [found, *words[1:]]
+    if Path(words[0]).exists():
+        file = Path(words[0])
+        return [str(file.absolute()), *words[1:]] if _runs_by_itself(file) else [python, *words]
+    script = _console_script(python, words[0])
+    if script is None:
+        raise ConfigError(
+            f"{words[0]!r} is no file; give a Python file, or -m and a module, or python and its "
+            "own options"
+        )
+    return [python, script, *words[1:]]
+
+
+def _runs_by_itself(file: Path) -> bool:
+    """Tell whether it is a program that Python could not read."""
+    if not file.is_file() or not os.access(file, os.X_OK):
+        return False
+    head = _head(file)
+    return head.startswith(BINARY) or (head.startswith(b"#!") and b"python" not in head)
+
+
+def _head(file: Path) -> bytes:
+    """Return the first line of a script, the first bytes of anything else."""
+    with file.open("rb") as opened:
+        return opened.readline(512)
 
 
 def _console_script(python: str, name: str) -> str | None:
@@ -102,9 +132,11 @@ class Program:
         threading.Thread(target=self._wait, name="floodline-wait", daemon=True).start()
 
     @property
-    def asked(self) -> bool:
-        """Whether it died of a signal that we have passed on."""
-        return self.code is not None and -self.code in self._asked
+    def asked(self) -> str | None:
+        """The signal that wanted its end, if we have passed one on; first that which it died of."""
+        if self.code is not None and -self.code in self._asked:
+            return signal_name(-self.code)
+        return next((signal_name(number) for number in STOPS & self._asked), None)
 
     def wait(self, timeout: float) -> bool:
         """Wait for the end; tell whether it has come."""

@@ -25,7 +25,7 @@ from floodline.recorder._death import (
 from floodline.recorder._family import Family
 from floodline.recorder._fleet import TOTAL, Fleet
 from floodline.recorder._intake import Intake
-from floodline.recorder._journal import TEXT, Journal
+from floodline.recorder._journal import TEXT, Journal, legible
 from floodline.recorder._merge import merge_suspects, merge_verdicts
 from floodline.recorder._points import Points, crosses_in
 from floodline.recorder._recording import IN_USE, Writer
@@ -55,7 +55,8 @@ class Recorder:
         clock: Callable[[], float] = time.time,
         kills: Callable[[], int | None] = oom_kills,
     ) -> None:
-        self._command, self._line, self._clock, self._kills = command, line, clock, kills
+        self._command, self._line = legible(command), line
+        self._clock, self._kills = clock, kills
         self._started = clock()
         self._changed = threading.Condition()
         self._journal = Journal()
@@ -149,8 +150,11 @@ class Recorder:
                 self._fleet.asked = name
             return heads
 
-    def ended(self, code: int | None, *, asked: bool = False, patience: float = 1.0) -> None:
-        """Note how the program ended: an exit status, or a signal as a negative number."""
+    def ended(self, code: int | None, *, asked: str | None = None, patience: float = 1.0) -> None:
+        """Note how the program ended: an exit status, or a signal as a negative number.
+
+        `asked` is a signal that was passed on before.
+        """
         self._hear_out(patience)
         kills = self._kills()
         oom = None not in (kills, self._kills_before) and (kills or 0) > (self._kills_before or 0)
@@ -168,7 +172,7 @@ class Recorder:
             self._journal.add(now, self._fleet.main, "program_ended", _ending(self._exit))
             if main is not None:
                 self._fleet.end(main.pid, self._exit, now, asked=asked)
-            for one in self._fleet.running.values():
+            for one in filter(lambda one: _outside.alive(one.pid), self._fleet.running.values()):
                 self._journal.add(now, one.pid, "left_running", one.command)
 
     def _hear_out(self, patience: float) -> None:
@@ -242,21 +246,21 @@ class Recorder:
                 self._writer.keep_events(self._journal.kept())
                 self._writer.keep_series({points.series for points in series})
             self.unwritten = self._cut_at = None
-        except sqlite3.Error as error:  # a full disk: the program goes on, and so do we
+        except Exception as error:  # a full disk: the program goes on, and so do we
             for points in series:
                 points.rewrite()
             self._journal.rewrite()
-            self.unwritten = f"{self._writer.file} could not be written: {error}"
+            self.unwritten = f"{self._writer.file} could not be written: {_reason(error)}"
             self._fail(self.unwritten)
             self._note(self._writer, error)
 
-    def _note(self, writer: Writer, error: sqlite3.Error) -> None:
+    def _note(self, writer: Writer, error: Exception) -> None:
         """Leave word in the recording of why it has no end, if that is not over soon."""
         if getattr(error, "sqlite_errorcode", None) in IN_USE:
             return
         if self._cut_at is None:
             self._cut_at = self._clock()
-        facts = {"at": self._cut_at, "why": str(error)[:TEXT], "exit": self._exit}
+        facts = {"at": self._cut_at, "why": _reason(error), "exit": self._exit}
         writer.note({**facts, "closed": self._state["closed"]})
 
     def _fail(self, why: str) -> None:
@@ -363,8 +367,13 @@ class Recorder:
             self._writer.close()
 
 
+def _reason(error: Exception) -> str:
+    text = str(error) if isinstance(error, sqlite3.Error) else describe(error)
+    return text[:TEXT]
+
+
 def _ending(exit: Record) -> str:
-    if exit["signal"]:
+    if exit["signal"] and exit["signal"] not in exit["cause"]:
         return f"{exit['signal']}: {exit['cause']}"
     return str(exit["cause"])
 

@@ -122,6 +122,8 @@ def read_recording(path: Path | str) -> Recording:
             return _read(file, file)
         except sqlite3.OperationalError:
             return _read_copy(file)
+    except ConfigError:
+        raise
     except (sqlite3.DatabaseError, *DAMAGED) as error:
         raise ConfigError(
             f"{file} cannot be read: {error}; if it was copied in the middle of a write, copy it "

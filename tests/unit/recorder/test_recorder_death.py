@@ -59,7 +59,16 @@ def test_else_the_cause_is_unknown():
 def test_crashes_and_requests_are_told_apart():
     assert record(-signal.SIGSEGV)["cause"] == "crashed with SIGSEGV"
     assert record(-signal.SIGTERM)["cause"] == "ended by SIGTERM"
-    assert "passed on" in record(-signal.SIGTERM, asked=True)["cause"]
+    asked = record(-signal.SIGTERM, asked="SIGTERM")["cause"]
+    assert asked == "ended by SIGTERM, which was passed on to it"
+
+
+def test_what_was_passed_on_is_told_although_the_program_ended_in_order():
+    after = "after SIGTERM was passed on to it"
+    assert record(0, asked="SIGTERM")["cause"] == f"ended by itself, {after}"
+    assert record(3, asked="SIGTERM")["cause"] == f"failed with status 3, {after}"
+    assert record(-signal.SIGHUP, asked="SIGTERM")["cause"] == f"ended by SIGHUP, {after}"
+    assert record(-signal.SIGKILL, asked="SIGTERM")["cause"] == "killed, cause unknown"
 
 
 def background(*states, **facts):

@@ -74,6 +74,45 @@ def test_a_program_may_be_a_command_that_was_installed_beside_the_interpreter(tm
         program_words(python, ["other"], module=False)
 
 
+def test_an_interpreter_may_be_given_as_in_any_shell(tmp_path):
+    words = program_words("/other/python", [sys.executable, "-u", "a.py"], module=False)
+    assert words == [sys.executable, "-u", "a.py"]
+    with pytest.raises(ConfigError, match="'python9' is no file"):
+        program_words("/other/python", ["python9", "a.py"], module=False)
+
+
+def test_a_program_that_is_not_python_runs_by_itself(tmp_path):
+    """Such as the script that starts a container; Python would only find errors in it."""
+    shell, binary, plain, python = (tmp_path / name for name in ("a.sh", "b", "c.py", "d"))
+    shell.write_text("#!/bin/sh\nexec python app.py\n")
+    binary.write_bytes(b"\x7fELF\0")
+    python.write_text("#!/usr/bin/env python3\n")
+    plain.write_text("print()\n")
+    for file in (shell, binary, plain, python):
+        assert program_words("py", [str(file), "x"], module=False) == ["py", str(file), "x"]
+        file.chmod(0o755)
+    for file in (shell, binary):
+        assert program_words("py", [str(file), "x"], module=False) == [str(file), "x"]
+    for file in (plain, python, tmp_path):
+        assert program_words("py", [str(file), "x"], module=False) == ["py", str(file), "x"]
+
+
+def test_a_signal_that_a_program_took_as_a_wish_is_remembered(start, tmp_path):
+    ready = tmp_path / "ready"
+    program = start(
+        "import pathlib, signal, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: exit(3))\n"
+        f"pathlib.Path({str(ready)!r}).touch()\n"
+        "time.sleep(600)\n"
+    )
+    while not ready.exists():
+        assert not program.wait(0.01)
+    assert program.asked is None
+    program.pass_on(signal.SIGTERM, False)
+    assert program.wait(PATIENCE)
+    assert (program.code, program.asked) == (3, "SIGTERM")
+
+
 def test_an_interpreter_that_is_none_is_told():
     assert find_interpreter(sys.executable) == sys.executable
     with pytest.raises(ConfigError, match="no program"):
@@ -112,7 +151,7 @@ def test_a_signal_of_a_process_is_passed_on_and_one_of_the_terminal_is_not(start
     assert program.pass_on(signal.SIGTERM, False) is True
     assert program.wait(PATIENCE)
     assert sent == [(program.pid, signal.SIGTERM)]
-    assert (program.code, program.asked) == (-signal.SIGTERM, True)
+    assert (program.code, program.asked) == (-signal.SIGTERM, "SIGTERM")
     assert program.pass_on(signal.SIGTERM, False) is False
 
 

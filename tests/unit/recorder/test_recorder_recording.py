@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import sys
 
@@ -14,6 +15,8 @@ from floodline.errors import ConfigError
 from floodline.recorder import Recorder, _recording, _replay, read_recording
 from floodline.recorder._recording import Writer
 from recorder_fakes import Clock, answer, sample, suspect
+
+NOBODY = 2**22 + 9
 
 
 @pytest.fixture
@@ -312,7 +315,7 @@ def test_missing_empty_and_newer_files_are_told_apart(tmp_path):
     with pytest.raises(ConfigError, match="no file"):
         read_recording(tmp_path / "none.rec")
     Writer(tmp_path / "empty.rec").close()
-    with pytest.raises(ConfigError, match="before its first tick"):
+    with pytest.raises(ConfigError, match=r"is empty: .* before its first tick$"):
         read_recording(tmp_path / "empty.rec")
     with sqlite3.connect(tmp_path / "empty.rec") as db:
         db.execute("PRAGMA user_version = 99")
@@ -427,3 +430,41 @@ def test_a_reader_that_takes_its_time_costs_a_tick_and_not_the_rest(recorder, fi
     tick(recorder, clock)
     assert recorder.unwritten is None
     assert read_recording(file).state() == recorder.state()
+
+
+def test_bytes_that_are_no_text_are_recorded_as_escapes(file, clock):
+    """A name of a file, or an argument, may hold any bytes; Python keeps them as halves."""
+    recorder = Recorder("app.py \udcff", file=file, clock=clock, kills=lambda: 0)
+    recorder.program(os.getpid())
+    host, port, token = recorder.address.split(":")
+    first = {"token": token, "kind": "hello", "pid": NOBODY, "command": "\udcfe 🌊 é"}
+    first |= {"parent": 1, "python": "3.11.7"}
+    grown = answer("growing", suspects=[suspect("app.\udcfdX")])
+    with socket.create_connection((host, int(port)), timeout=60) as line:
+        for message in (first, sample(answer=grown)):
+            line.sendall(json.dumps(message).encode() + b"\n")
+        while not recorder.state()["suspects"]:
+            recorder.wait_for_news(0.05)
+            tick(recorder, clock)
+    recorder.close()
+    assert recorder.unwritten is None
+    state = read_recording(file).state()
+    assert state["command"] == "app.py \\udcff"
+    assert state["suspects"][0]["owner"] == "app.?X"
+    assert "? 🌊 é" in [one["command"] for one in state["processes"]]
+    assert [one["text"] for one in state["events"]][:3] == [
+        "app.py \\udcff",
+        "? 🌊 é",
+        "app.?X grows, fed at app.py:7",
+    ]
+    assert json.dumps(state, ensure_ascii=False).encode()
+
+
+def test_whatever_goes_wrong_in_writing_the_program_goes_on(recorder, clock, monkeypatch):
+    def broken(*_):
+        raise ValueError("no")
+
+    grow(recorder)
+    monkeypatch.setattr(Writer, "_write_points", broken)
+    tick(recorder, clock)
+    assert recorder.unwritten.endswith("could not be written: ValueError: no")
