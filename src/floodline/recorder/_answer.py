@@ -8,6 +8,7 @@ from floodline._units import format_duration, format_size
 from floodline.recorder._death import WENT_ON
 
 SHOWN = 5
+SHORT = 20.0  # seconds in which memory has no rate yet
 
 Record = dict[str, Any]
 
@@ -24,7 +25,8 @@ def text(state: Record) -> str:
     if len(shown) > SHOWN:
         lines.append(f"  and {len(shown) - SHOWN} more in the report")
     if (ended := state["exit"]) and (ended["status"] != 0 or WENT_ON in ended["cause"]):
-        signal = f"{ended['signal']}: " if ended["signal"] else ""
+        name = ended["signal"]
+        signal = f"{name}: " if name and name not in ended["cause"] else ""
         lines.append(f"  the program: {signal}{ended['cause']}")
     lines += _lost(state["events"])
     lines += [f"  not covered: {one}" for one in state["not_covered"][:SHOWN]]
@@ -48,6 +50,8 @@ def _headline(state: Record) -> str:
         first = growing[0]
         return f"GROWING  {_pace(first)}, {_bytes(first['bytes_per_round'])} {over}{place}"
     rate = state["memory"]["rate"]
+    if not rate and seconds < SHORT:
+        return f"{state['verdict'].upper()}  {over}"
     return f"{state['verdict'].upper()}  {_bytes(rate)} resident {over}{place}"
 
 

@@ -73,7 +73,7 @@ def _hero(state: words.State) -> Markup:
     figures = [
         ("Memory at the end", format_size(memory["now"])),
         ("At most", format_size(memory["peak"])),
-        ("Growth", words.growth(memory["rate"])),
+        ("Growth", words.rise(state)),
         ("The line", words.crossing(state)),
     ]
     failed = state["closed"] and words.failed(state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floodline._units import format_duration, format_size
 from floodline.web._html import Markup, tag
-from floodline.web._words import State, growth
+from floodline.web._words import State, rise
 
 WIDTH, HEIGHT = 920, 300
 LEFT, RIGHT, TOP, BOTTOM = 72, 8, 12, 26
@@ -47,7 +47,7 @@ def in_words(state: State) -> str:
     return (
         f"Resident memory over {format_duration(points[-1][0] - points[0][0])}: from "
         f"{format_size(points[0][1])} to {format_size(memory['now'])}, at most "
-        f"{format_size(memory['peak'])}; growth {growth(memory['rate'])}.{line}"
+        f"{format_size(memory['peak'])}; growth {rise(state)}.{line}"
     )
 
 

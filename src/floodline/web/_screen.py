@@ -52,7 +52,7 @@ def _memory(state: State, width: int) -> RenderableType:
     above = state["line"] is not None and memory["now"] >= state["line"]
     figures = Text.assemble(
         (format_size(memory["now"]), "bold red" if above else "bold"),
-        f"  at most {format_size(memory['peak'])}, growth {words.growth(memory['rate'])}, "
+        f"  at most {format_size(memory['peak'])}, growth {words.rise(state)}, "
         f"{words.crossing(state)}, watched for {format_duration(state['now'] - state['started'])}",
     )
     return Group(figures, Text(_curve(memory["points"], width), "cyan"))
@@ -133,7 +133,7 @@ def _processes(processes: list[dict[str, Any]]) -> RenderableType | None:
         (
             str(each["pid"]),
             Text(each["state"], STYLES.get(each["state"], "")),
-            format_size(each["rss"] or 0),
+            words.held(each),
             *(words.count(each[name]) for name in ("threads", "tasks", "fds")),
             Text(each["verdict"], STYLES.get(each["verdict"], "")),
             each["command"],

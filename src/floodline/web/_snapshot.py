@@ -23,7 +23,7 @@ def _lines(state: State) -> Iterator[str]:
     yield f"program   {state['command']}, watched for {watched}"
     yield (
         f"memory    {format_size(memory['now'])}, at most {format_size(memory['peak'])}, "
-        f"growth {words.growth(memory['rate'])}, {words.crossing(state)}"
+        f"growth {words.rise(state)}, {words.crossing(state)}"
     )
     for suspect in words.shown(state):
         rate = f"{words.pace(suspect)}  {words.growth(suspect['bytes_per_round'])}"
@@ -39,8 +39,7 @@ def _lines(state: State) -> Iterator[str]:
         full = f"{words.fullness(each):.0%}"
         yield f"container {each['name']}  {full}  {words.amount(each)}  left: {words.left(each)}"
     for each in state["processes"]:
-        size = format_size(each["rss"] or 0)
-        what = f"{each['pid']}  {each['state']}  {size}  {each['verdict']}"
+        what = f"{each['pid']}  {each['state']}  {words.held(each)}  {each['verdict']}"
         yield f"process   {what}  {each['command']}"
     for text in state["not_covered"]:
         yield f"not covered: {text}"

@@ -14,6 +14,7 @@ ELSEWHERE = {
     "native": "Memory grows outside of Python objects: in C extensions or their buffers.",
     "fragmentation": "The allocator keeps what Python has freed: fragmentation, not a container.",
 }
+SHORT = 20.0  # seconds
 RUNNING = "This recording is still being written. All up to {at} is here."
 CUT = "From {since} on nothing could be written ({why}). All up to the last tick, {at}, is here."
 UNCLOSED = "{cause}. All up to the last tick, {at}, is here."
@@ -71,7 +72,8 @@ def how(exit: dict[str, Any]) -> str:
 def failed(state: State) -> bool:
     """Whether the program is known to have ended badly."""
     end: dict[str, Any] = state["exit"] or {}
-    return bool(end.get("signal") or end.get("status"))
+    unseen = state["closed"] and end.get("status", 0) is None  # a daemon that is gone
+    return bool(end.get("signal") or end.get("status") or unseen)
 
 
 def unclosed(state: State) -> str:
@@ -118,6 +120,21 @@ def growth(rate: float) -> str:
     if abs(minute) < 1:
         return "none"
     return f"{'-' if minute < 0 else '+'}{format_size(abs(minute))}/min"
+
+
+def rise(state: State) -> str:
+    """Write how fast memory grows; a run of some seconds has a start, and no rate."""
+    rate = state["memory"]["rate"]
+    if not rate and state["now"] - state["started"] < SHORT:
+        return "not known after so short a time"
+    return growth(rate)
+
+
+def held(process: dict[str, Any]) -> str:
+    """Write the memory of a process; of one that has ended, the most that it took."""
+    if process["state"] == "running":
+        return format_size(process["rss"] or 0)
+    return f"at most {format_size(process.get('peak') or 0)}"
 
 
 def place(suspect: Suspect) -> str:

@@ -67,6 +67,16 @@ def test_an_end_that_was_none_of_its_own_is_told_and_what_is_not_covered():
     assert "the program" not in text(state("bounded", exit=well))
 
 
+def test_a_run_of_some_seconds_has_no_rate():
+    words = text(state("undecided", now=5.0, memory={"rate": 0.0}))
+    assert words.splitlines()[0] == "UNDECIDED  over 5 s"
+
+
+def test_a_signal_is_named_once():
+    ended = {"status": None, "signal": "SIGINT", "cause": "ended by SIGINT"}
+    assert "  the program: ended by SIGINT" in text(state("bounded", exit=ended)).splitlines()
+
+
 def test_workers_that_were_killed_are_told():
     lost = {"kind": "process_lost", "text": "app.py", "pid": 5, "at": 1.0}
     assert "  lost 2 of its processes: killed, crashed, or left by os._exit" in text(

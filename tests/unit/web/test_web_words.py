@@ -68,6 +68,27 @@ def test_an_end_is_its_cause_and_its_signal(exit, text):
     assert words.how(exit) == text
 
 
+def test_a_run_of_some_seconds_has_no_rate_of_growth():
+    state = leaking(15)
+    state["memory"]["rate"] = 0.0
+    assert words.rise(state) == "not known after so short a time"
+    assert words.rise({**state, "now": state["started"] + 60}) == "none"
+    assert "growth not known after so short a time" in snapshot_text(state)
+
+
+def test_of_a_process_that_has_ended_the_most_is_told():
+    process = {"state": "running", "rss": 3 * MIB, "peak": 5 * MIB}
+    assert words.held(process) == "3 MiB"
+    assert words.held({**process, "state": "lost", "rss": 0}) == "at most 5 MiB"
+
+
+def test_a_closed_recording_without_a_status_has_ended_badly():
+    gone = {"status": None, "signal": None, "oom": False, "cause": "gone"}
+    assert words.failed({"closed": True, "exit": gone})
+    assert not words.failed({"closed": False, "exit": gone})
+    assert not words.failed({"closed": True, "exit": None})
+
+
 def test_the_line_is_crossed_near_or_far():
     state = leaking()
     assert words.crossing(state) == "crosses 512 MiB in 10.9 min"

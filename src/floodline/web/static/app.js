@@ -2,7 +2,7 @@
 
 import { keyed, make, mark, say, show, table, words } from "./parts.js";
 import { Plot, inWords, reach } from "./plot.js";
-import { count, growth, pace, place, reasons, shortened, size, span, time } from "./words.js";
+import { count, growth, pace, place, reasons, rise, shortened, size, span, time } from "./words.js";
 
 const find = (id) => document.getElementById(id);
 const NAME = /^\S*[._]\S/; // such as app.SESSIONS, which is written as it is
@@ -76,14 +76,14 @@ const showFigures = keyed(find("figures"), ([name]) => name,
   });
 
 function figures(state) {
-  const { now, peak, rate, crosses_in: crossing, limit } = state.memory;
+  const { now, peak, crosses_in: crossing, limit } = state.memory;
   const [mark, named] = state.line ? [state.line, "line"] : [limit, "limit"];
   const over = mark && now >= mark;
   const soon = !over && !state.closed && crossing;
   return [
     [state.closed ? "Memory at the end" : "Memory now", size(now),
       mark ? `of ${size(mark)}, the ${named}` : "there is no limit", over],
-    ["Growth", growth(rate), `at most ${size(peak)} so far`],
+    ["Growth", rise(state), `at most ${size(peak)} so far`],
     [`${title(named)} reached`, over ? "now" : soon ? `in ${span(soon)}` : "not in sight",
       over ? `memory is above the ${named}` : state.line ? "at the present rate" : "draw a line with --line", over],
     ["Watched", span(state.now - state.started), `since ${time(state.started)}`],

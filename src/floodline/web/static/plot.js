@@ -1,6 +1,6 @@
 // Memory over time with the line and the forecast, drawn by uPlot; and the same in words.
 
-import { growth, size, span, time } from "./words.js";
+import { rise, size, span, time } from "./words.js";
 
 const MIB = 2 ** 20;
 const STEPS = Array.from({ length: 24 }, (_, n) => MIB / 4 * 2 ** n);
@@ -131,11 +131,11 @@ export class Plot {
 }
 
 export function inWords(state) {
-  const { points, now, peak, rate, crosses_in: crossing } = state.memory;
+  const { points, now, peak, crosses_in: crossing } = state.memory;
   if (!points.length) return "No memory figures yet.";
   const watched = points[points.length - 1][0] - points[0][0];
   const parts = [
-    `Resident memory over ${span(watched)}: from ${size(points[0][1])} to ${size(now)}, at most ${size(peak)}, ${growth(rate)}.`,
+    `Resident memory over ${span(watched)}: from ${size(points[0][1])} to ${size(now)}, at most ${size(peak)}, growth ${rise(state)}.`,
   ];
   if (state.line) parts.push(`The line is at ${size(state.line)}.`);
   if (crossing && state.line) parts.push(`It will be crossed in ${span(crossing)} at the present rate.`);

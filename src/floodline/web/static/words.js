@@ -35,6 +35,12 @@ export function growth(bytesPerSecond) {
   return `${minute < 0 ? "−" : "+"}${size(Math.abs(minute))}/min`;
 }
 
+// How fast memory grows; a run of some seconds has a start, and no rate.
+export function rise(state) {
+  const { rate } = state.memory;
+  return !rate && state.now - state.started < 20 ? "not known yet" : growth(rate);
+}
+
 export function pace(perSecond, unit = "") {
   const [amount, span] = perSecond >= 1 ? [perSecond, "s"]
     : perSecond * 60 >= 1 ? [perSecond * 60, "min"] : [perSecond * 3600, "h"];
