@@ -23,6 +23,7 @@ return [...document.querySelectorAll("section, table, [role=img], [role=meter], 
 """
 ANNOUNCED = "return document.getElementById('announce').textContent"
 BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
+CALM = "return document.getElementById('ended').classList.contains('calm')"
 LINK = "return document.getElementById('link').textContent"
 WIDTH = "return document.documentElement.scrollWidth"
 
@@ -86,6 +87,13 @@ def test_only_a_change_of_the_verdict_is_announced_and_names_stay_text(browser):
         assert browser.run(ANNOUNCED).startswith("Growing. <img")
         assert browser.run("return document.querySelectorAll('main img').length") == 0
         assert "owned" not in browser.run("return document.title")
+        ended = {"status": 0, "signal": None, "oom": False, "cause": "ended by itself"}
+        short = {**beginning(), "closed": True, "exit": ended}
+        short["memory"] = {**short["memory"], "rate": 0.0}
+        source.show({**short, "now": short["started"] + 9})
+        browser.wait_for("The end of the program: ended by itself.")
+        assert browser.run(CALM)
+        assert "not known yet" in browser.text()
         assert browser.complaints() == []
     finally:
         serving.close()
@@ -102,5 +110,6 @@ def test_a_page_comes_back_after_its_server_was_away_and_the_token_leaves_the_ad
     again = serve(make_app(Shown(killed()), token="secret"), "127.0.0.1", first.port)
     try:
         browser.wait_for("killed by the kernel")
+        assert not browser.run(CALM)
     finally:
         again.close()
