@@ -234,6 +234,7 @@ import os, sys, time
 print(os.getppid(), flush=True)
 input()
 print("still here", flush=True)
+input()
 """
 
 
@@ -247,6 +248,10 @@ def test_a_program_goes_on_when_its_recorder_is_killed(start):
     assert run.stdout.readline() == "still here\n"
     state = read_recording(run.record).state()
     assert state["closed"] is False
+    (program,) = state["processes"]
+    cause = f"the recorder was killed, and process {program['pid']} of the program goes on"
+    assert cause in state["exit"]["cause"]
+    assert program["state"] == "running"
 
 
 DAEMON = """

@@ -8,7 +8,7 @@ from floodline._units import format_duration, format_size
 from floodline.recorder._death import WENT_ON
 
 SHOWN = 5
-SHORT = 20.0  # seconds in which memory has no rate yet
+SHORT = 22.0  # seconds in which memory has no rate yet
 
 Record = dict[str, Any]
 

@@ -125,8 +125,12 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def unclosed_cause(last: float, limit: float | None) -> str:
-    """Say what is known when the recorder itself was killed."""
+def unclosed_cause(last: float, limit: float | None, alive: Sequence[int] = ()) -> str:
+    """Say what is known when the recorder itself was killed; `alive` are those that run still."""
+    if alive:
+        verb = "goes" if len(alive) == 1 else "go"
+        still = f"{processes(alive)} of the program {verb} on unwatched"
+        return f"nobody closed this recording: the recorder was killed, and {still}"
     held = f"last memory {format_size(last)}"
     why = "nobody closed this recording: the recorder was killed together with the program"
     if limit and last >= NEAR * limit:

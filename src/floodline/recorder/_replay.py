@@ -15,7 +15,7 @@ from typing import Any
 from floodline._units import Duration, parse_duration
 from floodline.errors import ConfigError
 from floodline.recorder._death import end_state, unclosed_cause
-from floodline.recorder._outside import alive
+from floodline.recorder._outside import alive, environment_of
 from floodline.recorder._recording import SCHEMA, is_recording
 
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError)  # in pages that SQLite believes
@@ -46,6 +46,13 @@ class Recording:
         ended = self.closed or bool(self._trouble and self._trouble["closed"])
         return not ended and recorder["boot"] == boot_id() and alive(recorder["pid"])
 
+    def _survivors(self) -> list[int]:
+        """Return the processes that outlived their recorder; a number alone may be another's."""
+        if self._state["recorder"]["boot"] != boot_id():
+            return []
+        pids = [one["pid"] for one in self._state["processes"] if one["state"] == "running"]
+        return [pid for pid in pids if alive(pid) and _probed(pid)]
+
     def state(self) -> Record:
         """Return the last snapshot, in the shape of `Recorder.state()`.
 
@@ -61,7 +68,7 @@ class Recording:
             state["errors"] = [*state["errors"], f"it could not be written: {trouble['why']}"]
             state["closed"], state["exit"] = trouble["closed"], trouble["exit"]
         if not self.running:
-            _end(state)
+            _end(state, self._survivors())
         return state
 
     def frames(self, step: Duration = 1.0) -> Iterator[Record]:
@@ -92,14 +99,18 @@ class Recording:
         return [list(point) for point in self._samples.get(series, ()) if point[0] <= until]
 
 
-def _end(state: Record) -> None:
+def _probed(pid: int) -> bool:
+    return ":" in (environment_of(pid) or {}).get("FLOODLINE_PROBE", "")
+
+
+def _end(state: Record, survivors: list[int]) -> None:
     """Say of a recording without an end what can be said of it."""
     known, memory = state["exit"], state["memory"]
     if known is None:
-        cause = unclosed_cause(memory["now"], memory["limit"])
+        cause = unclosed_cause(memory["now"], memory["limit"], survivors)
         state["exit"] = {"status": None, "signal": None, "oom": False, "cause": cause}
     for number, process in enumerate(state["processes"]):
-        if process["state"] != "running":
+        if process["state"] != "running" or process["pid"] in survivors:
             continue
         process["state"] = "lost"
         if number == 0 and known is not None:  # the program itself comes first

@@ -14,7 +14,7 @@ ELSEWHERE = {
     "native": "Memory grows outside of Python objects: in C extensions or their buffers.",
     "fragmentation": "The allocator keeps what Python has freed: fragmentation, not a container.",
 }
-SHORT = 20.0  # seconds
+SHORT = 22.0  # seconds
 RUNNING = "This recording is still being written. All up to {at} is here."
 CUT = "From {since} on nothing could be written ({why}). All up to the last tick, {at}, is here."
 UNCLOSED = "{cause}. All up to the last tick, {at}, is here."

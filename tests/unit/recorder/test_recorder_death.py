@@ -108,6 +108,7 @@ def test_a_signal_without_a_name_has_a_number():
 
 
 def test_an_unclosed_recording_says_so():
+    assert "and processes 5, 6 of the program go on" in unclosed_cause(1, None, [5, 6])
     assert "cause unknown" in unclosed_cause(10 * MIB, None)
     assert "cause unknown" in unclosed_cause(10 * MIB, 100 * MIB)
     assert "probably for lack of memory" in unclosed_cause(99 * MIB, 100 * MIB)

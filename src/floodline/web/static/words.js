@@ -38,7 +38,7 @@ export function growth(bytesPerSecond) {
 // How fast memory grows; a run of some seconds has a start, and no rate.
 export function rise(state) {
   const { rate } = state.memory;
-  return !rate && state.now - state.started < 20 ? "not known yet" : growth(rate);
+  return !rate && state.now - state.started < 22 ? "not known yet" : growth(rate);
 }
 
 export function pace(perSecond, unit = "") {
