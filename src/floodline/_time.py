@@ -18,6 +18,31 @@ Tick = Callable[[], float | None]
 monotonic: Clock = time.monotonic
 
 
+def forward(clock: Clock | None) -> Clock:
+    """Return a clock that never goes back: orders by time and by count then always agree."""
+    if clock is None or clock is monotonic or clock is time.perf_counter:
+        return clock or monotonic
+    return _Forward(clock)
+
+
+class _Forward:
+    """Counts only the steps forward: a clock that was set back goes on from where it was."""
+
+    __slots__ = ("_clock", "_state")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._state = (float("-inf"), 0.0)
+
+    def __call__(self) -> float:
+        last, shift = self._state  # read before the clock, so that no other thread is ahead of it
+        now = self._clock()
+        if now < last:
+            shift += last - now
+        self._state = (now, shift)
+        return now + shift
+
+
 class Ticker:
     """One lazy daemon thread that calls what is due, and ends when nothing is wanted any more.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from itertools import repeat
 from typing import Any, Protocol
 
-from floodline._time import Clock, monotonic
+from floodline import _time
+from floodline._time import Clock
 from floodline._units import (
     Duration,
     Size,
@@ -132,31 +132,9 @@ def scale(holder: str, weigh: Weigh | None, limit: int) -> Scale | None:
 
 
 def forward(clock: Clock | None, *, timed: bool = True) -> Clock:
-    """Return a clock that never goes back: orders by time and by count then always agree.
+    """Return a clock that never goes back; see `_time.forward`.
 
     One that is not `timed` stands still, which costs a read less than asking whether it is.
     """
     callable_or_none(clock, "clock")
-    if not timed:
-        return repeat(0.0).__next__
-    if clock is None or clock is monotonic or clock is time.perf_counter:
-        return clock or monotonic
-    return _Forward(clock)
-
-
-class _Forward:
-    """Counts only the steps forward: a clock that was set back goes on from where it was."""
-
-    __slots__ = ("_clock", "_state")
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._state = (-INFINITE, 0.0)
-
-    def __call__(self) -> float:
-        last, shift = self._state  # read before the clock, so that no other thread is ahead of it
-        now = self._clock()
-        if now < last:
-            shift += last - now
-        self._state = (now, shift)
-        return now + shift
+    return _time.forward(clock) if timed else repeat(0.0).__next__

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from floodline import telemetry
 from floodline._factory import takes_key
-from floodline._time import Clock, monotonic
+from floodline._time import Clock, forward
 from floodline._units import Duration, Size
 from floodline.bounded import Pressure
 from floodline.errors import ConfigError, SaveFailed, SessionNotFound
@@ -141,7 +141,7 @@ class SessionsBase(ABC, Generic[S]):
             policy,
             Hooks(make, takes_key(make), on_open, on_leave, close_state, weigh),
             Codec(infer_state_type(make) if state_type is None else state_type),
-            clock or monotonic,
+            forward(clock),
             partial(new_owner, name),
             scope,
             self._closers,
