@@ -9,9 +9,11 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from threading import Lock, get_ident
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from floodline._factory import takes_key
+from floodline._twins import twin_of
 from floodline.errors import CreationCycle
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Flight(Generic[V]):
     """
 
     __slots__ = (
+        "_traceback",
         "_wakers",
         "abandoned",
         "cancel",
@@ -56,6 +59,7 @@ class Flight(Generic[V]):
         self.led_by = get_ident()
         self.done = self.abandoned = False
         self.error: Exception | None = None
+        self._traceback: TracebackType | None = None
         self.value: V | None = None
         self.waiters = 0
         self.cancel: Callable[[], object] | None = None  # set if a task makes it
@@ -69,6 +73,7 @@ class Flight(Generic[V]):
     def fail(self, error: Exception | None) -> None:
         """Give the error to all who wait; None lets one of them try in turn."""
         self.error = error
+        self._traceback = None if error is None else error.__traceback__
         self.abandoned = error is None
         self._finish()
 
@@ -120,10 +125,10 @@ class Flight(Generic[V]):
                 mine[-1].waits_for = None
 
     def outcome(self) -> V:
-        """Return the value or raise the error."""
+        """Return the value, or raise an error like the one of whoever made it."""
         if self.error is not None:
             try:
-                raise self.error
+                raise twin_of(self.error, self._traceback)
             finally:
                 del self  # the traceback holds this frame: no cycle
         return self.value  # type: ignore[return-value]  # set by `land`; None may be a value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, Final
 
 from floodline.telemetry import Reason
@@ -25,6 +25,7 @@ class Entry:
     """One session in memory: who uses it, since when it is idle, and what the store has of it."""
 
     __slots__ = (
+        "buried",
         "checked",
         "digest",
         "dirty",
@@ -63,6 +64,7 @@ class Entry:
         self.opened_at = self.used_at = 0.0
         self.weight = 0
         self.reported = False  # as one whose finalizer hangs
+        self.buried = False  # its finalizer has run, and only its row is to be deleted
         self.owners: dict[int, object] | None = None  # weak references, by identity
         # the store's side
         self.dirty = False  # may differ from what is stored
@@ -82,6 +84,7 @@ class Hold:
         "discarded",
         "entry",
         "error",
+        "error_from",
         "frame",
         "id",
         "outcome",
@@ -105,6 +108,8 @@ class Hold:
         self.reported = False
         self.frame: FrameType | None = None
         self.since = 0.0
+
+    error_from: TracebackType | None  # of an error that several get; see `Waiting.refuse`
 
     def wake(self) -> None:
         """Make the waiting driver look at `outcome` and `error`; never blocks."""

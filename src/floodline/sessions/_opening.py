@@ -9,6 +9,7 @@ from typing import Any
 from weakref import ref
 
 from floodline import telemetry
+from floodline._twins import twin_of
 from floodline._units import format_duration
 from floodline.errors import (
     CodecError,
@@ -82,7 +83,7 @@ def _wait(core: Core, hold: Hold, until: float) -> Flow[None]:
         yield from abandon(core, hold)
         raise
     if hold.error is not None:
-        raise hold.error
+        raise twin_of(hold.error, hold.error_from)
     if not woken:
         error = busy_error(core, hold)
         if core.locked(core.table.give_up, hold):

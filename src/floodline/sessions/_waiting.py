@@ -51,7 +51,7 @@ class Waiting:
     def refuse(self, entry: Entry, hold: Hold, error: BaseException) -> None:
         """Wake a waiter with an error."""
         self.remove(entry, hold)
-        hold.error = error
+        hold.error, hold.error_from = error, error.__traceback__
         hold.wake()
 
     def refuse_all(self, entry: Entry, error: BaseException) -> None:
