@@ -35,6 +35,7 @@ from floodline.sessions._entry import (
     Hold,
 )
 from floodline.sessions._policy import NEVER, Policy
+from floodline.sessions._refused import delete_failed, park_failed, take_unsaved
 from floodline.sessions._table import Table
 from floodline.telemetry import Reason
 
@@ -227,8 +228,12 @@ class TableMachine(RuleBasedStateMachine):
         self.settle()
 
     @precondition(lambda self: self.openers())
-    @rule(number=picks, kind=st.sampled_from(["error", "impatience", "not found"]))
-    def fail_to_open(self, number: int, kind: str) -> None:
+    @rule(
+        number=picks,
+        kind=st.sampled_from(["error", "impatience", "not found"]),
+        refused=st.booleans(),
+    )
+    def fail_to_open(self, number: int, kind: str, refused: bool) -> None:
         call = self.pick(self.openers(), number)
         if kind == "not found" and not call.create:
             others = [w for w in self.waiters() if w.id == call.id and not w.create]
@@ -239,11 +244,17 @@ class TableMachine(RuleBasedStateMachine):
         else:
             others = [w for w in self.waiters() if w.id == call.id]
             error = OSError("no") if kind == "error" else None
-            self.fail(call, error)
+            self.fail(call, error, refused)
             assert error is None or all(w.error is error for w in others)
 
-    def fail(self, call: Caller, error: Exception | None) -> None:
-        self.table.open_failed(call, error)
+    def fail(self, call: Caller, error: Exception | None, refused: bool = False) -> None:
+        entry = call.entry
+        assert entry is not None
+        if refused and not self.table.open_failed(call, error, False):
+            delete_failed(self.table, entry, self.now)
+            self.residences[id(entry)] = (entry, 1)
+        elif not refused:
+            self.table.open_failed(call, error)
         self.calls.remove(call)
         self.settle()
 
@@ -356,20 +367,24 @@ class TableMachine(RuleBasedStateMachine):
         self.settle()
 
     @precondition(lambda self: self.leaving)
-    @rule(number=picks)
-    def finish_leaving(self, number: int) -> None:
+    @rule(number=picks, refused=st.booleans())
+    def finish_leaving(self, number: int, refused: bool) -> None:
         entry, reason = self.pick(self.leaving, number)
-        self.finish(entry, reason)
+        self.finish(entry, reason, refused)
 
-    def finish(self, entry: Entry, reason: Reason) -> None:
+    def finish(self, entry: Entry, reason: Reason, refused: bool = False) -> None:
         self.put_away(entry)
         row_gone = reason is Reason.closed or not self.policy.stored
+        if not entry.buried:
+            self.bury(entry)
         if not self.table.left(entry, reason, row_gone):
             assert entry.leave is Reason.closed
             assert not row_gone
-            assert self.table.left(entry, reason, True)
+            if refused:
+                delete_failed(self.table, entry, self.now)
+            else:
+                assert self.table.left(entry, reason, True)
         self.leaving.remove((entry, reason))
-        self.bury(entry)
         self.settle()
 
     @precondition(lambda self: self.leaving)
@@ -378,7 +393,7 @@ class TableMachine(RuleBasedStateMachine):
         entry, reason = self.pick(self.leaving, number)
         if self.policy.stored and entry.seated and (entry.dirty or reason is Reason.closed):
             self.leaving.remove((entry, reason))
-            self.table.park_failed(entry, self.now)
+            park_failed(self.table, entry, self.now)
             self.settle()
 
     @precondition(lambda self: self.table.unsaved)
@@ -388,7 +403,7 @@ class TableMachine(RuleBasedStateMachine):
 
     def take_unsaved(self, id: str) -> None:
         hold = Hold(id)
-        self.see_out(self.table.take_unsaved(hold))
+        self.see_out(take_unsaved(self.table, hold))
         if hold.entry is not None:
             self.retries.append(hold)
         self.settle()

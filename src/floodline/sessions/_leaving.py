@@ -10,6 +10,7 @@ from floodline.errors import SessionConflict
 from floodline.sessions._core import Core, Flow, SeeOut, StoreCall, UserCall, who
 from floodline.sessions._entry import GONE, Entry, Hold
 from floodline.sessions._leases import acquire, give_lease_back
+from floodline.sessions._refused import delete_failed, park_failed
 from floodline.sessions._saving import save
 from floodline.telemetry import Reason
 
@@ -30,7 +31,7 @@ def leave(core: Core, entry: Entry) -> Flow[BaseException | None]:
     except SessionConflict as error:
         problem, reason = error, Reason.discarded
     except BaseException as error:
-        core.locked(core.table.park_failed, entry, core.clock())
+        core.locked(park_failed, core.table, entry, core.clock())
         telemetry.emit(
             "save_failed", core.policy.name, id=entry.id, error=telemetry.describe(error)
         )
@@ -42,11 +43,9 @@ def leave(core: Core, entry: Entry) -> Flow[BaseException | None]:
     try:
         yield from bury(core, entry, reason)
     finally:
-        if not core.locked(core.left, entry, reason, row_gone):
-            try:
-                yield from _delete_late(core, entry)
-            finally:
-                core.locked(core.left, entry, reason, True)
+        done = core.locked(core.left, entry, reason, row_gone)
+        if not done and (yield from _delete_late(core, entry)):
+            core.locked(core.left, entry, reason, True)
     return problem
 
 
@@ -78,16 +77,24 @@ def delete(core: Core, entry: Entry) -> Flow[None]:
                 raise
 
 
-def _delete_late(core: Core, entry: Entry) -> Flow[None]:
-    """The session was closed while it was being parked: its row goes too."""
+def _delete_late(core: Core, entry: Entry) -> Flow[bool]:
+    """The session was closed while it was parked or opened: its row goes too, or is tried later."""
+    done = False
     try:
         yield from delete(core, entry)
+        done = True
     except Exception as error:
         core.hook_failed("store.delete", entry.id, error)
+    finally:
+        if not done:
+            core.locked(delete_failed, core.table, entry, core.clock())
+    return done
 
 
 def bury(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
     """Run the finalizer, clear the scope, close the state; errors are counted, nothing stops."""
+    if entry.buried:
+        return
     state, on_leave = entry.state, core.hooks.on_leave
     try:
         if on_leave is not None:
@@ -212,8 +219,6 @@ def give_open_up(core: Core, hold: Hold, error: BaseException | None = None) -> 
     """Tell the table that an open came to nothing; what was closed meanwhile is deleted first."""
     entry, row_gone = hold.entry, not core.policy.stored
     assert entry is not None
-    if not core.locked(core.table.open_failed, hold, error, row_gone):
-        try:
-            yield from _delete_late(core, entry)
-        finally:
-            core.locked(core.table.open_failed, hold, error, True)
+    done = core.locked(core.table.open_failed, hold, error, row_gone)
+    if not done and (yield from _delete_late(core, entry)):
+        core.locked(core.table.open_failed, hold, error, True)

@@ -52,16 +52,20 @@ class Table:
         if entry is None:
             return self._enter_absent(hold, now)
         if entry.phase == LIVE and entry.leave is not Reason.closed:
-            if entry.holder is None and not entry.pins:
+            free = entry.holder is None and not entry.pins
+            if self.closing and (free or not hold.shared):
+                self._refuse_closing(hold)
+            if free:
                 reason = self.expired(entry, now)
                 if reason is not None:
-                    self._begin_leave(entry, reason)
+                    self.begin_leave(entry, reason)
                     self.waiting.add(entry, hold)
                     return LEAVE
                 if self.idle.pop(hold.id, None) is None:
                     self.unsaved.pop(hold.id, None)
+                    self._cancel_wish(entry)
             if entry.leave is Reason.completed:
-                self._cancel_completion(entry)
+                self._cancel_wish(entry)
             if hold.shared:
                 entry.pins += 1
                 self.shared[hold] = None
@@ -111,7 +115,7 @@ class Table:
                 f"session {hold.id!r} cannot be used: {self.policy.name!r} is shut down"
             )
 
-    def _cancel_completion(self, entry: Entry) -> None:
+    def _cancel_wish(self, entry: Entry) -> None:
         entry.leave = None
         self.lingering.pop(entry.id, None)
 
@@ -125,7 +129,7 @@ class Table:
             return None
         victim = next(iter(self.idle.values()))
         self.seats.promise(hold, victim)
-        return self._begin_leave(victim, self.expired(victim, now) or Reason.count)
+        return self.begin_leave(victim, self.expired(victim, now) or Reason.count)
 
     # ---- opening
 
@@ -143,7 +147,7 @@ class Table:
             self.by_age[entry.id] = entry
         self._grant(entry, hold, now)
         if entry.leave is not Reason.closed:
-            self._serve(entry, now)
+            self.serve(entry, now)
 
     def open_failed(self, hold: Hold, error: BaseException | None, row_gone: bool = True) -> bool:
         """The open came to nothing: with an error for all who wait, else the next one tries.
@@ -226,22 +230,23 @@ class Table:
     def _rest(self, entry: Entry, now: float) -> Entry | None:
         """Hand a live entry to the next who waits; if there is none, let it rest or leave."""
         if entry.leave is not Reason.closed:
-            self._serve(entry, now)
+            self.serve(entry, now)
         if entry.holder is not None or entry.pins:
             return None
-        if entry.leave is not None:
-            if entry.leave is not Reason.completed or not self.policy.linger:
-                return self._begin_leave(entry, entry.leave)
+        if entry.leave is Reason.completed and self.policy.linger:
             self._linger(entry, now)
+        elif entry.leave is Reason.closed or (entry.leave is not None and not entry.failed):
+            return self.begin_leave(entry, entry.leave)
         if self.closing:
-            return self._begin_leave(entry, Reason.shutdown)
+            return self.begin_leave(entry, Reason.shutdown)
         (self.unsaved if entry.failed else self.idle)[entry.id] = entry
         self.seats.call_next()
         if self.seats.over() or self.bytes > self.max_bytes:
             self.next_check = now
         return None
 
-    def _serve(self, entry: Entry, now: float) -> None:
+    def serve(self, entry: Entry, now: float) -> None:
+        """Give a live entry to those who are next."""
         for hold in self.waiting.take_next(entry):
             self._grant(entry, hold, now)
 
@@ -260,6 +265,8 @@ class Table:
         """Note what a live entry weighs now."""
         if entry.phase == LIVE:
             self.bytes += weight - entry.weight
+            if self.bytes > self.max_bytes:
+                self.next_check = -NEVER
         entry.weight = weight
 
     # ---- leaving
@@ -271,7 +278,7 @@ class Table:
             return None
         entry.leave = reason
         if self.is_free(entry) and (reason is not Reason.completed or not self.policy.linger):
-            return self._begin_leave(entry, reason)
+            return self.begin_leave(entry, reason)
         if self.is_free(entry):
             self._linger(entry, now)
         return None
@@ -292,19 +299,7 @@ class Table:
         free = self.is_free(entry)
         entry.leave = Reason.closed
         self.lingering.pop(id, None)
-        return self._begin_leave(entry, Reason.closed) if free else None
-
-    def take_unsaved(self, hold: Hold) -> Entry | None:
-        """Give `hold` an unsaved session, or answer that it was closed and must be seen out."""
-        entry = self.unsaved.pop(hold.id, None)
-        if entry is None:
-            return None
-        if entry.leave is Reason.closed:
-            return self._begin_leave(entry, Reason.closed)
-        self.lingering.pop(hold.id, None)  # it lingers again when it is released
-        entry.holder = hold
-        hold.entry = entry
-        return None
+        return self.begin_leave(entry, Reason.closed) if free else None
 
     def abandon(self, entry: Entry) -> None:
         """The last owner of a session has died; may be called by the garbage collector."""
@@ -317,11 +312,11 @@ class Table:
         if due is None:
             self.next_check = soonest(self, now)
             return None
-        return self._begin_leave(*due)
+        return self.begin_leave(*due)
 
     def shed(self, reason: Reason) -> Entry | None:
         """Start to see out the longest unused, whether due or not."""
-        return self._begin_leave(next(iter(self.idle.values())), reason) if self.idle else None
+        return self.begin_leave(next(iter(self.idle.values())), reason) if self.idle else None
 
     def is_free(self, entry: Entry) -> bool:
         """Tell whether an entry is live and nobody has it."""
@@ -332,7 +327,8 @@ class Table:
         self.lingering.move_to_end(entry.id)
         self.next_check = min(self.next_check, now + self.policy.linger)
 
-    def _begin_leave(self, entry: Entry, reason: Reason) -> Entry:
+    def begin_leave(self, entry: Entry, reason: Reason) -> Entry:
+        """Start to park a free entry; the answer is to be seen out by the caller."""
         entry.phase = PARKING
         entry.leave = reason
         self.live -= 1
@@ -347,24 +343,6 @@ class Table:
     def saved(self, entry: Entry) -> None:
         """Nothing of a parking entry can be lost any more; others may have its seat."""
         self.seats.give_up(entry)
-
-    def park_failed(self, entry: Entry, now: float) -> None:
-        """The store did not take it: it is live again, and not evictable until it is saved."""
-        self.seats.break_promise(entry)
-        entry.phase = LIVE
-        entry.failed = True
-        entry.runner = None
-        self.live += 1
-        self.seats.parking -= 1
-        self.bytes += entry.weight
-        if self.max_age != NEVER:
-            self.by_age[entry.id] = entry
-        if entry.leave is not Reason.closed:
-            entry.leave = None
-            self._serve(entry, now)
-        if entry.holder is None and not entry.pins:
-            self.unsaved[entry.id] = entry
-        self.seats.call_next()
 
     def left(self, entry: Entry, reason: Reason, row_gone: bool) -> bool:
         """The finalizer has returned: the id is absent, or opened anew by the first who waits.

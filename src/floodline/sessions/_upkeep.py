@@ -10,6 +10,7 @@ from floodline.sessions._entry import LIVE, Hold
 from floodline.sessions._leases import acquire
 from floodline.sessions._leaving import discard, leave, release
 from floodline.sessions._opening import name_of, take_lease, where_taken
+from floodline.sessions._refused import take_unsaved
 from floodline.sessions._saving import save
 from floodline.sessions._stored import RECOUNT
 from floodline.telemetry import Reason
@@ -112,7 +113,7 @@ def retry_unsaved(core: Core) -> Flow[None]:
     for unsaved_id in list(core.table.unsaved):
         hold = Hold(unsaved_id)
         hold.since = core.clock()
-        entry = core.locked(core.table.take_unsaved, hold)
+        entry = core.locked(take_unsaved, core.table, hold)
         problem: BaseException | None = None
         if entry is not None:
             problem = yield SeeOut(leave(core, entry), wait=True)

@@ -9,6 +9,7 @@ from floodline.sessions import _look
 from floodline.sessions._due import next_due
 from floodline.sessions._entry import HELD, OPEN, WAIT, Entry, Hold
 from floodline.sessions._policy import Policy
+from floodline.sessions._refused import park_failed, take_unsaved
 from floodline.sessions._table import Table
 from floodline.telemetry import Reason
 
@@ -42,7 +43,7 @@ def test_one_that_lingers_unsaved_is_not_seen_out_while_it_is_saved_again() -> N
     entry = failed(table, opened(table, "a"))
     table.park("a", Reason.completed, 0.0)
     retry = Hold("a")
-    assert table.take_unsaved(retry) is None
+    assert take_unsaved(table, retry) is None
     assert next_due(table, 100.0) is None
     entry.dirty = entry.failed = False
     assert table.release(retry, 100.0, False) is None
@@ -51,7 +52,7 @@ def test_one_that_lingers_unsaved_is_not_seen_out_while_it_is_saved_again() -> N
 
 def test_taking_what_is_not_unsaved_takes_nothing() -> None:
     table, hold = Table(Policy()), Hold("a")
-    assert table.take_unsaved(hold) is None
+    assert take_unsaved(table, hold) is None
     assert hold.entry is None
 
 
@@ -67,7 +68,7 @@ def test_leavers_that_come_back_make_room_for_those_who_wait_behind_the_crowd() 
     table.enter(waiter, 0.0)
     table.seat(waiter, 0.0)
     assert waiter.outcome == WAIT
-    table.park_failed(leaver, 0.0)
+    park_failed(table, leaver, 0.0)
     assert waiter.outcome == OPEN
     table.seat(waiter, 0.0)
     assert entry_of(waiter).seated
@@ -79,7 +80,7 @@ def test_one_that_aged_unsaved_leaves_when_it_is_saved() -> None:
     assert table.next_leaver(20.0) is None
     assert _look.count_live(table, 20.0) == 1
     retry = Hold("a")
-    table.take_unsaved(retry)
+    take_unsaved(table, retry)
     entry.dirty = entry.failed = False
     assert table.release(retry, 20.0, False) is entry
     assert entry.leave is Reason.age
@@ -145,6 +146,17 @@ def test_a_seat_on_its_way_is_not_asked_for_twice() -> None:
     table.saved(victim)
     assert entry_of(second).seated
     assert table.seat(second, 0.0) is None
+
+
+def test_what_grows_above_the_bytes_in_the_middle_of_a_use_is_looked_for_at_once() -> None:
+    table = Table(Policy(max_bytes=50))
+    table.release(opened(table, "a"), 0.0)
+    assert table.next_leaver(0.0) is None
+    table.weigh(entry_of(opened(table, "b")), 51)
+    assert table.next_check <= 0.0
+    leaver = table.next_leaver(0.0)
+    assert leaver is not None
+    assert leaver.leave is Reason.bytes
 
 
 def test_a_hold_that_was_served_meanwhile_cannot_give_up() -> None:
