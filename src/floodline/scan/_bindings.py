@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 
 from floodline.scan._calls import Calls
-from floodline.scan._expressions import at, created, dotted, last_name, stored_value
+from floodline.scan._expressions import at, created, dotted, last_name, stored_value, written
 from floodline.scan._model import Alias, Container, Mark
 from floodline.scan._shape import adds_to_itself
 from floodline.scan._signs import client, flips, keeps
 
+MADE_BY = {ast.Call, ast.Await}
+COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp}
 MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
 
 
@@ -26,7 +28,7 @@ class Bindings(Calls):
         self.expression(node.value, marks, kept=self._kept(node.targets[0]))
         for target in node.targets:
             self.bind(target, node.value, marks)
-        if isinstance(node.value, ast.Call) and last_name(node.value.func) == "__new__":
+        if type(node.value) is ast.Call and last_name(node.value.func) == "__new__":
             self._bind_instance(node)
         if len(node.targets) > 1 and stored_value(node.value) == "waiter":
             self._bind_waiter(node.targets)
@@ -34,7 +36,7 @@ class Bindings(Calls):
     def _bind_instance(self, node: ast.Assign) -> None:
         """`cls._instance = super().__new__(cls)`: the instance, and perhaps the only one."""
         for target in node.targets:
-            self.scope.selves.add(ast.unparse(target))
+            self.scope.selves.add(written(target))
             if isinstance(target, ast.Attribute) and self.scope.base(target.value) == "self":
                 only = Mark("singleton", self.scope.owner, at(node), self.scope.name, "")
                 self.marks.append(only)
@@ -62,7 +64,7 @@ class Bindings(Calls):
             self.marks.append(shared)
 
     def _kept(self, target: ast.expr) -> str:
-        if isinstance(target, ast.Subscript):
+        if type(target) is ast.Subscript:
             return "item"
         found = self.scope.reference(target)
         if found is None or found[0][:2] == "l:":
@@ -72,23 +74,24 @@ class Bindings(Calls):
         return found[0]
 
     def bind(self, target: ast.expr, value: ast.expr, marks: frozenset[str]) -> None:
-        if not isinstance(target, ast.Name) and (flip := flips(self.scope, target, value)):
-            self.marks.append(flip)
-        if isinstance(target, ast.Subscript):
-            self.store_item(target, value, marks)
-        elif isinstance(target, ast.Name):
+        if type(target) is ast.Name:
             self._bind_name(target, value, marks)
-        elif isinstance(target, ast.Attribute):
+            return
+        if flip := flips(self.scope, target, value):
+            self.marks.append(flip)
+        if type(target) is ast.Subscript:
+            self.store_item(target, value, marks)
+        elif type(target) is ast.Attribute:
             found = self.scope.reference(target)
             if found:
                 self._bind_slot(found[0], target, value, marks)
-        elif isinstance(target, ast.Tuple | ast.List):
+        elif type(target) is ast.Tuple or type(target) is ast.List:
             self._bind_several(target, value, marks)
 
     def _bind_several(
         self, target: ast.Tuple | ast.List, value: ast.expr, marks: frozenset[str]
     ) -> None:
-        values = value.elts if isinstance(value, ast.Tuple | ast.List) else ()
+        values = value.elts if type(value) is ast.Tuple or type(value) is ast.List else ()
         for index, part in enumerate(target.elts):
             if len(values) == len(target.elts):
                 self.bind(part, values[index], marks)
@@ -116,12 +119,12 @@ class Bindings(Calls):
             self.containers.append(Container(ref, kind, at(target), scope.name, fills))
         elif found:
             scope.refs[target.id] = found
-        if isinstance(value, ast.Call):
-            name = dotted(value.func)
-            if name and name.rpartition(".")[2][:1].isupper():
+        if type(value) is ast.Call:
+            name = last_name(value.func)[:1].isupper() and dotted(value.func)
+            if name:
                 scope.types[target.id] = name
         scope.stored[target.id] = stored_value(value)
-        if client(value):
+        if type(value) in MADE_BY and client(value):
             scope.clients[target.id] = value
 
     def _forget(self, name: str, origin: str) -> None:
@@ -135,27 +138,25 @@ class Bindings(Calls):
     ) -> None:
         scope = self.scope
         kind, fills = created(value)
-        if isinstance(value, ast.Call) and not kind:
+        if type(value) is ast.Call and not kind:
             self.marks += keeps(scope, ref, target, value)
             name = dotted(value.func)
             if name and name.rpartition(".")[2].lstrip("_")[:1].isupper():
                 self._note_type(ref, name)
-        elif isinstance(value, ast.Name) and (holder := scope.holder_of(value.id)):
+        elif type(value) is ast.Name and (holder := scope.holder_of(value.id)):
             known = holder.types.get(value.id) or holder.annotations.get(value.id, "")
             if known:
                 self._note_type(ref, known)
                 self.keep_local(value.id, ref)
         making = not scope.name or scope.name.endswith(":")
         making = making or scope.name.rpartition(".")[2] in MAKERS
-        if kind and not (
-            isinstance(value, ast.ListComp | ast.SetComp | ast.DictComp) and not making
-        ):
+        if kind and (making or type(value) not in COMPREHENSIONS):
             self.containers.append(Container(ref, kind, at(target), scope.name, fills))
         elif making and (found := scope.reference(value)) and not found[1] and found[0] != ref:
             self.aliases.append(Alias(ref, found[0], scope.name))
         if making and scope.name != "" and not scope.name.endswith(":") and ref[:2] == "s:":
             return
-        lazy = "none" in marks or f"none:{ast.unparse(target)}" in marks
+        lazy = marks and ("none" in marks or f"none:{written(target)}" in marks)
         if scope.name and not scope.name.endswith(":") and not lazy:
             verb = "grow" if adds_to_itself(scope, ref, value) else "replace"
             self.change(verb, (ref, 0), "=", target, "append", "", value, marks)
@@ -172,17 +173,17 @@ class Bindings(Calls):
         self.expression(target.slice, marks)
         if found is None:
             return
-        if isinstance(target.slice, ast.Slice):
+        if type(target.slice) is ast.Slice:
             self.change("shrink", found, "[:]=", target, "const", "", None, marks)
             return
-        if isinstance(value, ast.Name) and found[0][:2] != "l:":
+        if type(value) is ast.Name and found[0][:2] != "l:":
             self.keep_local(value.id, f"i:{found[0]}")
             if not found[1] and self.scope.stored.get(value.id) == "waiter":
                 self.scope.waiters[value.id] = found[0]
-        if isinstance(value, ast.Call) and not found[1]:
+        if type(value) is ast.Call and not found[1]:
             self.marks += keeps(self.scope, found[0], target, value)
         origin = self.scope.origin(target.slice)
-        self.change("grow", found, "[]=", target, origin, ast.unparse(target.slice), value, marks)
+        self.change("grow", found, "[]=", target, origin, written(target.slice), value, marks)
         self.inserts(target.value, marks)
 
     def augmented(self, node: ast.AugAssign, marks: frozenset[str]) -> None:
@@ -194,11 +195,11 @@ class Bindings(Calls):
         found = self.scope.reference(target)
         if found is None:
             return
-        if isinstance(node.op, ast.Sub | ast.BitAnd):
+        if type(node.op) is ast.Sub or type(node.op) is ast.BitAnd:
             self.change("shrink", found, "-=", target, "const", "", None, marks)
         elif isinstance(node.value, ast.Constant):
             self.counters[found[0] if found[0][:2] != "s:" else f"s:{found[0][2:]}"] = None
-        elif isinstance(node.op, ast.Add | ast.BitOr):
+        elif type(node.op) is ast.Add or type(node.op) is ast.BitOr:
             if isinstance(target, ast.Name) and found[1] and not created(node.value)[0]:
                 return  # what lies inside may be a text or a number as well: then nothing grows
             self.change("grow", found, "+=", target, "append", "", node.value, marks)
@@ -208,7 +209,7 @@ class Bindings(Calls):
             if isinstance(target, ast.Subscript):
                 found = self.scope.reference(target.value)
                 if found:
-                    key = ast.unparse(target.slice)
+                    key = written(target.slice)
                     self.change("shrink", found, "del", target, "const", key, None, marks)
             elif isinstance(target, ast.Attribute) and (found := self.scope.reference(target)):
                 self.change("replace", found, "del", target, "const", "", None, marks)

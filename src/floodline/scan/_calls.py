@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from types import NoneType
 
-from floodline.scan._expressions import at, dotted, last_name, stored_value
+from floodline.scan._expressions import at, dotted, last_name, stored_value, written
 from floodline.scan._model import Alias, Call, Change, Container, Function, Mark, Pair
 from floodline.scan._scope import Found, Scope
 from floodline.scan._shape import QUIET
@@ -13,6 +14,7 @@ from floodline.scan._signs import (
     CLOSES,
     METERS,
     OPPOSITES,
+    ORDERS,
     TIMERS,
     ages,
     awaits,
@@ -51,7 +53,12 @@ ASKING = {
 }  # fmt: skip
 
 TOLD = {"set", "labels", *CLOSES, *METERS, *BLOCKS, *OPPOSITES}  # names that signs look for
-_LEAVES = {ast.Name, ast.Constant}
+CALM = QUIET | HARMLESS
+HEAPS = {"heappush", "insort", "heappop"}
+RARE = {"addHandler", "finalize", *HEAPS, *TIMERS}
+MOVING = APPENDS | KEYED | SHRINKS
+PASSED_ON = {"partial", "ref", "WeakMethod"}
+_LEAVES = {ast.Name, ast.Constant, NoneType}
 _PAUSES = {ast.Await, ast.Yield, ast.YieldFrom}
 _THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr}
 _GATHERS = {ast.List, ast.Tuple, ast.Dict, ast.Set}
@@ -72,6 +79,7 @@ class Calls:
         self.escapes: list[tuple[str, str]] = []
         self.slices: list[tuple[str, str, int]] = []
         self.risks: list[tuple[str, int, str]] = []
+        self._standing: dict[frozenset[str], tuple[str, str, str]] = {}
 
     def change(
         self,
@@ -86,7 +94,7 @@ class Calls:
     ) -> None:
         """Note that something grows or shrinks; what only a local name holds is noted as well."""
         stored = stored_value(value)
-        if isinstance(value, ast.Name):
+        if type(value) is ast.Name:
             stored = self.scope.stored.get(value.id, stored)
         elif stored == "other" and verb == "grow" and value is not None and refers(value, text):
             stored = "key"
@@ -106,36 +114,44 @@ class Calls:
         self, node: ast.expr, marks: frozenset[str], *, kept: str = "local", stored: bool = False
     ) -> None:
         """Read an expression and all below it."""
-        stack: list[tuple[ast.AST, str]] = [(node, kept)]
+        if type(node) in _LEAVES:
+            return
+        stack: list[tuple[ast.AST | None, str]] = [(node, kept)]
         while stack:
             here, goes = stack.pop()
+            while type(here) is ast.Attribute:
+                here, goes = here.value, "local"
             kind = type(here)
-            while kind is ast.Attribute:
-                here, goes = here.value, "local"  # type: ignore[attr-defined]  # kind says so
-                kind = type(here)
-            if kind in _LEAVES:
+            if here is None or kind in _LEAVES:
                 continue
-            if kind is ast.Call:
-                self.call(here, goes, marks)  # type: ignore[arg-type]  # kind says so
-                goes = "argument"
-            elif isinstance(here, ast.Subscript):
+            if type(here) is ast.Call:
+                self.call(here, goes, marks)
+                stack.append((here.func, "argument"))
+                stack += [(item, "argument") for item in here.args if type(item) not in _LEAVES]
+                stack += [(item.value, "local") for item in here.keywords]
+                continue
+            if type(here) is ast.Subscript:
                 if type(here.ctx) is ast.Load and not (stored and here is node):
                     self.lookup(here, marks)
                 goes = "local"
-            elif isinstance(here, ast.Lambda):
+            elif type(here) is ast.Compare:
+                if type(here.ops[0]) in ORDERS:
+                    self.marks += ages(self.scope, here)
+                goes = "local"
+            elif type(here) is ast.Lambda:
                 self.lambda_(here)
                 continue
             elif kind in _PAUSES:
-                risk = "await" if kind is ast.Await else "yield"
-                self.risks.append((self.scope.name, here.lineno, risk))  # type: ignore[attr-defined]  # kind says so
-                if self.scope.waiters and kind is ast.Await:
-                    self.marks += awaits(self.scope, here)  # type: ignore[arg-type]  # kind says so
-            elif kind is ast.Compare:
-                self.marks += ages(self.scope, here)  # type: ignore[arg-type]  # kind says so
-                goes = "local"
+                self._pause(here)  # type: ignore[arg-type]  # kind says so
             elif kind not in _THROUGH:
                 goes = "argument" if kind in _GATHERS else "local"
             stack += [(item, goes) for item in below(here, kind) if type(item) not in _LEAVES]
+
+    def _pause(self, node: ast.Await | ast.Yield | ast.YieldFrom) -> None:
+        waits = type(node) is ast.Await
+        self.risks.append((self.scope.name, node.lineno, "await" if waits else "yield"))
+        if self.scope.waiters and type(node) is ast.Await:
+            self.marks += awaits(self.scope, node)
 
     def lambda_(self, node: ast.Lambda) -> None:
         """A lambda is a function of its own that is handed on where it stands."""
@@ -166,39 +182,56 @@ class Calls:
     def call(self, node: ast.Call, kept: str, marks: frozenset[str]) -> None:
         """Read one call: as growth, as removal, and as an edge of the call graph."""
         function = node.func
-        if type(function) is ast.Name and function.id in ASKING:
-            return
-        name = last_name(function)
-        if isinstance(function, ast.Attribute):
-            self.method(node, function, marks)
+        if type(function) is ast.Name:
+            name = function.id
+            if name in ASKING:
+                return
+        elif type(function) is ast.Attribute:
+            name = function.attr
+            if name in MOVING:
+                self.method(node, function, marks)
             self._signs(node, function, kept)
-        elif name in ("heappush", "insort") and node.args:
-            self._grown_by_function(node, marks)
-        if name in ("heappush", "insort", "heappop") and isinstance(function, ast.Attribute):
-            self._grown_by_function(node, marks)
-        if name not in QUIET and name not in HARMLESS:
+        else:
+            name = last_name(function)
+        if name not in CALM:
             self.risks.append((self.scope.name, node.lineno, "call"))
-        if name == "addHandler" and self.scope.name:
-            guarded = "guarded" if marks & {"branch", "absent", "none"} else ""
-            self.marks.append(Mark("handler", dotted(function), at(node), self.scope.name, guarded))
         callee = self.callee(function)
-        if name == "finalize" and node.args and not marks & {"none", "absent", "once"}:
-            self.marks += finalizers(self.scope, node)
-        if name in TIMERS:
+        if name in RARE:
+            self._rare(node, name, callee, marks)
+        if callee:
+            repeats, arm, guard = self._stands(marks)
+            arguments = tuple([self.argument(item, name) for item in node.args])
+            keywords = tuple(
+                [f"{k.arg}={self.argument(k.value, name)}" for k in node.keywords if k.arg]
+            )
+            self.calls.append(
+                Call(self.scope.name, callee, node.lineno, repeats, arguments, keywords,
+                     "main" if "main" in marks else kept, arm, guard)
+            )  # fmt: skip
+
+    def _stands(self, marks: frozenset[str]) -> tuple[str, str, str]:
+        """Many calls stand under the same marks."""
+        known = self._standing.get(marks)
+        if known is None:
+            known = self._standing[marks] = standing(marks)
+        return known
+
+    def _rare(self, node: ast.Call, name: str, callee: str, marks: frozenset[str]) -> None:
+        """Note calls of a few names that say something by themselves."""
+        if name in HEAPS:
+            if name != "heappop" or type(node.func) is ast.Attribute:
+                self._grown_by_function(node, marks)
+        elif name == "addHandler":
+            if self.scope.name:
+                guarded = "guarded" if marks & {"branch", "absent", "none"} else ""
+                said = Mark("handler", dotted(node.func), at(node), self.scope.name, guarded)
+                self.marks.append(said)
+        elif name in TIMERS:
             left = any(f == self.scope.name and kind == "return" for f, _, kind in self.risks)
             guarded = "guarded" if left or "branch" in marks else ""
             self.marks.append(Mark("timer", callee, at(node), self.scope.name, guarded))
-        if callee:
-            repeats, arm, guard = standing(marks) if marks else ("", "", "")
-            kept = "main" if "main" in marks else kept
-            arguments = tuple(self.argument(item, name) for item in node.args)
-            keywords = tuple(
-                f"{k.arg}={self.argument(k.value, name)}" for k in node.keywords if k.arg
-            )
-            self.calls.append(
-                Call(self.scope.name, callee, node.lineno, repeats, arguments, keywords, kept,
-                     arm, guard)
-            )  # fmt: skip
+        elif node.args and not marks & {"none", "absent", "once"}:
+            self.marks += finalizers(self.scope, node)
 
     def _signs(self, node: ast.Call, function: ast.Attribute, kept: str) -> None:
         """Note what rules of their own look for in a call of a method."""
@@ -227,18 +260,16 @@ class Calls:
 
     def method(self, node: ast.Call, function: ast.Attribute, marks: frozenset[str]) -> None:
         name = function.attr
-        if name not in APPENDS and name not in KEYED and name not in SHRINKS:
-            return
         found = self.scope.reference(function.value)
         if found is None:
             return
         first = node.args[0] if node.args else None
-        text = ast.unparse(first) if first is not None else ""
+        text = written(first) if first is not None else ""
         if name in SHRINKS:
             self.change("shrink", found, name, node, "const", text, first, marks)
             return
         value = node.args[-1] if node.args else None
-        if any(mark[:5] == "none:" and mark[5:] == ast.unparse(function.value) for mark in marks):
+        if marks and f"none:{written(function.value)}" in marks:
             marks = marks | {"once"}  # only while it is empty
         if name == "append" and "absent" in marks:
             # what is asked for first is there once: the list is a set of such things
@@ -255,10 +286,10 @@ class Calls:
 
     def inserts(self, node: ast.expr, marks: frozenset[str]) -> None:
         """`map[key].add(x)` puts the key in too, if the map inserts on reading."""
-        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+        if type(node) is ast.Subscript and type(node.slice) is not ast.Slice:
             found = self.scope.reference(node.value)
             if found and not found[1]:
-                origin, text = self.scope.origin(node.slice), ast.unparse(node.slice)
+                origin, text = self.scope.origin(node.slice), written(node.slice)
                 self.change("insert", found, "[]", node, origin, text, None, marks)
 
     def _origin_of_update(self, first: ast.expr | None) -> str:
@@ -270,11 +301,11 @@ class Calls:
         return self.scope.origin(first)
 
     def callee(self, node: ast.expr) -> str:
-        if isinstance(node, ast.Name):
+        if type(node) is ast.Name:
             return f"n:{node.id}"
-        if not isinstance(node, ast.Attribute):
+        if type(node) is not ast.Attribute:
             return ""
-        if isinstance(node.value, ast.Call) and last_name(node.value.func) == "super":
+        if type(node.value) is ast.Call and last_name(node.value.func) == "super":
             return f"u:{node.attr}"
         base = self.scope.base(node.value)
         return f"s:{node.attr}" if base == "self" else f"o:{base}|{node.attr}"
@@ -283,31 +314,43 @@ class Calls:
         """Return what an argument is: a function, a container or the origin of a value."""
         if type(node) is ast.Constant:
             return "const"
-        if isinstance(node, ast.Lambda):
+        if type(node) is ast.Name:
+            return self._named_argument(node.id)
+        if type(node) is ast.Attribute:
+            return self._attribute_argument(node)
+        if type(node) is ast.Lambda:
             return f"f:{lambda_name(self.scope, node)}"
-        if isinstance(node, ast.Call) and last_name(node.func) in ("partial", "ref", "WeakMethod"):
+        if type(node) is ast.Call and last_name(node.func) in PASSED_ON:
             return self.argument(node.args[0], into) if node.args else "unknown"
-        if isinstance(node, ast.Name):
-            self.keep_local(node.id, "argument")
-        elif isinstance(node, ast.Attribute) and node.attr in CLOSES:
+        return self.scope.origin(node)
+
+    def _named_argument(self, name: str) -> str:
+        scope = self.scope
+        holder = scope.holder_of(name)
+        if holder is not None and (made := holder.types.get(name)):
+            self.calls.append(Call(scope.name, _callee_text(made), 0, "", (), (), "argument"))
+        ref, depth = scope.named(name, holder)
+        origin = scope.origin_of(name, holder)
+        return origin if depth else f"r:{ref}={origin}"
+
+    def _attribute_argument(self, node: ast.Attribute) -> str:
+        if node.attr in CLOSES:
             self.marks += closes(self.scope, node)
-        elif isinstance(node, ast.Attribute) and node.attr in SHRINKS:
+        elif node.attr in SHRINKS:
             below = self.scope.reference(node.value)
             if below:
                 self.change("shrink", below, node.attr, node, "const", "", None, frozenset())
-        if isinstance(node, ast.Name | ast.Attribute):
-            found = self.scope.reference(node)
-            if found and not found[1]:
-                return f"r:{found[0]}={self.scope.origin(node)}"
-        return self.scope.origin(node)
+        found = self.scope.reference(node)
+        origin = self.scope.origin(node)
+        return f"r:{found[0]}={origin}" if found and not found[1] else origin
 
     def sized(self, test: ast.expr) -> Found | None:
         """Return the container whose `len` a test compares, if it does."""
-        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        parts = test.values if type(test) is ast.BoolOp else [test]
         for part in parts:
-            if isinstance(part, ast.Compare):
+            if type(part) is ast.Compare:
                 for side in (part.left, *part.comparators):
-                    if isinstance(side, ast.Call) and last_name(side.func) == "len" and side.args:
+                    if type(side) is ast.Call and last_name(side.func) == "len" and side.args:
                         rest = [part.left, *part.comparators]
                         zero = any(isinstance(r, ast.Constant) and r.value in (0, 1) for r in rest)
                         return None if zero else self.scope.reference(side.args[0])

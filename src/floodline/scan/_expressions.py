@@ -25,8 +25,17 @@ THROUGH = {
     "hex", "as_posix", "resolve", "md5", "sha1", "sha256", "normpath", "abspath", "sorted",
 }  # fmt: skip
 OPENNESS = ["fresh", "param", "attr", "call", "loop", "self", "global", "unknown", "enum", "type"]
+_RANKS = {kind: rank for rank, kind in enumerate(OPENNESS)}
 LOCKS = {"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition", "Event"}
 ANSWERS = {"create_future", "Future", "Queue", "SimpleQueue"}
+_KINDS = {
+    **dict.fromkeys(MAPS, "map"),
+    **dict.fromkeys(LISTS, "list"),
+    **dict.fromkeys(SETS, "set"),
+    **dict.fromkeys(("defaultdict", "DefaultDict"), "lookup"),
+    **dict.fromkeys(WEAK, "weak"),
+    **dict.fromkeys(STACKS, "stack"),
+}
 TASKS = {"create_task", "ensure_future", "run_coroutine_threadsafe", "start_soon"}
 
 
@@ -63,37 +72,46 @@ def dotted(node: ast.expr) -> str:
     return ".".join(reversed(parts))
 
 
+def written(node: ast.expr) -> str:
+    """Return an expression as text; for the plain ones, which are most, in a fraction of the time.
+
+    The text is that of `ast.unparse`.
+    """
+    if type(node) is ast.Name:
+        return node.id
+    if type(node) is ast.Constant:
+        plain = type(node.value) in (str, int) and node.kind is None
+        return repr(node.value) if plain else ast.unparse(node)
+    return (dotted(node) if type(node) is ast.Attribute else "") or ast.unparse(node)
+
+
 def kind_of_class(name: str) -> str:
     """Return the kind of container that a class of this name is, `""` if it is none."""
-    if name in MAPS:
-        return "map"
-    if name in LISTS:
-        return "list"
-    if name in SETS:
-        return "set"
-    if name == "defaultdict" or name == "DefaultDict":
-        return "lookup"
-    if name in WEAK:
-        return "weak"
-    return "stack" if name in STACKS else ""
+    return _KINDS.get(name, "")
 
 
 def created(node: ast.expr | None) -> tuple[str, str]:
     """Return the kind of a container expression and what it fills in; `("", "")` if it is none."""
-    kind = type(node)
-    if kind is ast.Dict or kind is ast.DictComp:
-        return "map", ""
-    if kind is ast.List or kind is ast.ListComp:
-        return "list", ""
-    if kind is ast.Set or kind is ast.SetComp:
-        return "set", ""
-    if isinstance(node, ast.BoolOp):
-        return created(node.values[-1])
-    if isinstance(node, ast.IfExp):
-        return created(node.body) if created(node.body)[0] else created(node.orelse)
-    if isinstance(node, ast.Call):
+    if type(node) is ast.Call:
         return _created_by_call(node)
+    kind = _DISPLAYS.get(type(node))
+    if kind:
+        return kind, ""
+    if type(node) is ast.BoolOp:
+        return created(node.values[-1])
+    if type(node) is ast.IfExp:
+        return created(node.body) if created(node.body)[0] else created(node.orelse)
     return "", ""
+
+
+_DISPLAYS: dict[type, str] = {
+    ast.Dict: "map",
+    ast.DictComp: "map",
+    ast.List: "list",
+    ast.ListComp: "list",
+    ast.Set: "set",
+    ast.SetComp: "set",
+}
 
 
 def _created_by_call(node: ast.Call) -> tuple[str, str]:
@@ -122,32 +140,34 @@ def _given(node: ast.Call, name: str) -> bool:
 
 def stored_value(node: ast.expr | None) -> str:
     """Return what kind of thing is put into a container."""
-    if isinstance(node, ast.Name):
+    if type(node) is ast.Call:
+        return _stored_by_call(node)
+    if type(node) is ast.Name:
         return "self" if node.id == "self" else "other"
-    if isinstance(node, ast.Tuple | ast.List):
+    if type(node) is ast.Tuple or type(node) is ast.List:
         kinds = [stored_value(item) for item in node.elts]
         return next((kind for kind in kinds if kind != "other"), "other")
-    if isinstance(node, ast.Attribute) and dotted(node).startswith("self."):
-        return "other"
-    if isinstance(node, ast.Call):
-        name = last_name(node.func)
-        if name in TASKS or dotted(node.func) == "asyncio.Task":
-            return "task"
-        if name in LOCKS and not node.args:
-            return "lock"
-        if name == "submit":
-            return "future"
-        if name in ANSWERS:
-            return "waiter"
-        if name == "ref":
-            return "weakref"
     return "other"
+
+
+def _stored_by_call(node: ast.Call) -> str:
+    name = last_name(node.func)
+    if name in TASKS or (name == "Task" and dotted(node.func) == "asyncio.Task"):
+        return "task"
+    if name in LOCKS and not node.args:
+        return "lock"
+    if name == "submit":
+        return "future"
+    if name in ANSWERS:
+        return "waiter"
+    return "weakref" if name == "ref" else "other"
 
 
 def most_open(origins: list[str]) -> str:
     """Of several origins the one with the widest range of values decides."""
-    for kind in OPENNESS:
-        for origin in origins:
-            if origin.partition(":")[0] == kind:
-                return origin
-    return "const"
+    widest, rank = "const", len(OPENNESS)
+    for origin in origins:
+        found = _RANKS.get(origin.partition(":")[0], rank)
+        if found < rank:
+            widest, rank = origin, found
+    return widest

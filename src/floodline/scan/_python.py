@@ -9,7 +9,7 @@ from floodline.scan._bindings import Bindings
 from floodline.scan._expressions import at, dotted, kind_of_class, last_name
 from floodline.scan._model import Call, Class, Container, FileFacts, Function, Limit, Mark
 from floodline.scan._pairs import pairs_of
-from floodline.scan._scope import Scope
+from floodline.scan._scope import NAMING, Scope
 from floodline.scan._shape import (
     absent,
     annotation,
@@ -69,7 +69,7 @@ class _Reader(Bindings):
                         self.expression(value, marks)
             else:
                 handler(self, statement, marks)
-            if isinstance(statement, ast.If) and leaves(statement):
+            if type(statement) is ast.If and leaves(statement):
                 if tests_membership(statement):
                     marks = marks | {"absent"}
                 elif self.sized(statement.test) is not None:
@@ -261,9 +261,9 @@ class _Reader(Bindings):
         if node.value is None:
             return
         self.expression(node.value, marks, kept="returned")
-        if isinstance(node.value, ast.Name):
+        if type(node.value) is ast.Name:
             self.keep_local(node.value.id, "returned")
-        if isinstance(node.value, ast.Name | ast.Attribute):
+        if type(node.value) in NAMING:
             found = self.scope.reference(node.value)
             if found and not found[1]:
                 self.escapes.append((found[0], self.scope.name))

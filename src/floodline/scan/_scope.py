@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from types import NoneType
+from typing import Any
 
-from floodline.scan._expressions import FRESH, THROUGH, dotted, last_name, most_open
+from floodline.scan._expressions import FRESH, THROUGH, dotted, last_name, most_open, written
 
 INSIDE = {"get", "setdefault", "pop", "values", "items", "__getitem__", "popitem"}
 OF_TYPES = {"__class__", "__name__", "__qualname__", "__module__", "__doc__"}
+TELLING = {"type", "bool", "isinstance", "len"}
+NAMING = {ast.Name, ast.Attribute}
 Found = tuple[str, int]
 
 
@@ -48,100 +53,91 @@ class Scope:
 
     def reference(self, node: ast.expr) -> Found | None:
         """Return which container an expression means and how deep inside it, if that is known."""
-        kind = type(node)
-        if kind is ast.Name:
-            return self._name(node.id)  # type: ignore[attr-defined]  # kind says so
-        if kind is ast.Attribute:
-            return self._attribute(node)  # type: ignore[arg-type]  # kind says so
-        if kind is ast.Constant:
-            return None
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
-            return None  # a copy
-        if isinstance(node, ast.Subscript):
-            below = self.reference(node.value)
-            return (below[0], below[1] + 1) if below else None
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in INSIDE:
-                below = self.reference(node.func.value)
-                return (below[0], below[1] + 1) if below else None
-        elif isinstance(node, ast.NamedExpr):
-            return self.reference(node.value)
-        return None
+        if type(node) is ast.Name:
+            return self.named(node.id, self.holder_of(node.id))
+        find = _REFERENCES.get(type(node))
+        return find(self, node) if find else None
 
-    def _name(self, name: str) -> Found | None:
-        if name in ("self", "cls") and self.owner:
+    def named(self, name: str, holder: Scope | None) -> Found:
+        """Return which container a name means that belongs to a scope."""
+        if (name == "self" or name == "cls") and self.owner:
             return "s:", 0
-        holder = self.holder_of(name)
         if holder is None:
             return f"g:{name}", 0
-        if name in holder.refs:
-            return holder.refs[name]
-        return f"l:{holder.name}:{name}", 0
+        return holder.refs.get(name) or (f"l:{holder.name}:{name}", 0)
 
     def _attribute(self, node: ast.Attribute) -> Found | None:
         base = self.base(node.value)
         return (f"s:{node.attr}" if base == "self" else f"o:{base}|{node.attr}", 0)
 
+    def _item(self, node: ast.Subscript) -> Found | None:
+        if type(node.slice) is ast.Slice:
+            return None  # a copy
+        below = self.reference(node.value)
+        return (below[0], below[1] + 1) if below else None
+
+    def _answer(self, node: ast.Call) -> Found | None:
+        function = node.func
+        if type(function) is not ast.Attribute or function.attr not in INSIDE:
+            return None
+        below = self.reference(function.value)
+        return (below[0], below[1] + 1) if below else None
+
+    def _walrus(self, node: ast.NamedExpr) -> Found | None:
+        return self.reference(node.value)
+
     def base(self, node: ast.expr) -> str:
         """Return whose attribute is meant: `self`, `self.a`, `g:NAME`, `T:Class` or `?`."""
-        if self.selves and ast.unparse(node) in self.selves:
+        if self.selves and written(node) in self.selves:
             return "self"
-        if isinstance(node, ast.Name):
-            if node.id in ("self", "cls") and self.owner:
-                return "self"
-            holder = self.holder_of(node.id)
-            if holder is None:
-                return f"g:{node.id}"
-            known = holder.types.get(node.id) or holder.annotations.get(node.id)
-            if known:
-                return f"T:{known}"
-            ref = holder.refs.get(node.id)
-            return f"self.{ref[0][2:]}" if ref and ref[0][:2] == "s:" and not ref[1] else "?"
-        if isinstance(node, ast.Attribute):
-            if node.attr == "__class__" and self.base(node.value) == "self":
-                return "self"
-            text = dotted(node)
-            if text.startswith(("self.", "cls.")) and self.owner and text.count(".") == 1:
-                return f"self.{node.attr}"
-            return f"g:{text}" if text and self.holder_of(text.partition(".")[0]) is None else "?"
-        if isinstance(node, ast.Call):
-            if last_name(node.func) == "type" and len(node.args) == 1:
-                return self.base(node.args[0])
-            return f"C:{last_name(node.func)}"
-        return "?"
+        find = _BASES.get(type(node))
+        return find(self, node) if find else "?"
+
+    def _base_of_name(self, node: ast.Name) -> str:
+        name = node.id
+        if (name == "self" or name == "cls") and self.owner:
+            return "self"
+        holder = self.holder_of(name)
+        if holder is None:
+            return f"g:{name}"
+        known = holder.types.get(name) or holder.annotations.get(name)
+        if known:
+            return f"T:{known}"
+        ref = holder.refs.get(name)
+        return f"self.{ref[0][2:]}" if ref and ref[0][:2] == "s:" and not ref[1] else "?"
+
+    def _base_of_attribute(self, node: ast.Attribute) -> str:
+        if node.attr == "__class__" and self.base(node.value) == "self":
+            return "self"
+        text = dotted(node)
+        head, _, rest = text.partition(".")
+        if (head == "self" or head == "cls") and self.owner and "." not in rest:
+            return f"self.{node.attr}"
+        return f"g:{text}" if text and self.holder_of(head) is None else "?"
+
+    def _base_of_call(self, node: ast.Call) -> str:
+        name = last_name(node.func)
+        if name == "type" and len(node.args) == 1:
+            return self.base(node.args[0])
+        return f"C:{name}"
 
     def origin(self, node: ast.expr | None) -> str:
         """Return where the value of an expression comes from."""
-        kind = type(node)
-        if node is None or kind is ast.Constant or kind is ast.Compare:
-            return "const"
-        if kind is ast.Name:
-            return self._origin_of_name(node.id)  # type: ignore[attr-defined]  # kind says so
-        if kind is ast.Attribute:
-            return self._origin_of_attribute(node)  # type: ignore[arg-type]  # kind says so
-        if kind is ast.Call:
-            return self._origin_of_call(node)  # type: ignore[arg-type]  # kind says so
-        if isinstance(node, ast.Subscript):
-            below = self.origin(node.value)
-            return "attr:item" if below == "unknown" else below
-        if isinstance(node, ast.Await | ast.Starred | ast.NamedExpr | ast.FormattedValue):
-            return self.origin(node.value)
-        if isinstance(node, ast.JoinedStr | ast.BoolOp):
-            return most_open([self.origin(part) for part in node.values])
-        if isinstance(node, ast.Tuple | ast.List | ast.Set):
-            return most_open([self.origin(part) for part in node.elts])
-        if isinstance(node, ast.BinOp):
-            return most_open([self.origin(node.left), self.origin(node.right)])
-        if isinstance(node, ast.IfExp):
-            return most_open([self.origin(node.body), self.origin(node.orelse)])
-        return "unknown"
+        find = _ORIGINS.get(type(node))
+        return find(self, node) if find else "unknown"
 
-    def _origin_of_name(self, name: str) -> str:
+    def _constant(self, _: object) -> str:
+        return "const"
+
+    def _origin_of_name(self, node: ast.Name) -> str:
+        return self.origin_of(node.id, self.holder_of(node.id))
+
+    def origin_of(self, name: str, holder: Scope | None) -> str:
+        """Return where the value of a name comes from that belongs to a scope."""
         if name == "self":
             return "fresh:self"
         if name == "cls":
             return "type"
-        holder = self.holder_of(name)
         if holder is None:
             return f"global:{name}"
         if name in holder.origins:
@@ -153,30 +149,84 @@ class Scope:
     def _origin_of_attribute(self, node: ast.Attribute) -> str:
         if node.attr in OF_TYPES:
             return "type"
-        if isinstance(node.value, ast.Name):
+        inner = ""
+        if type(node.value) is ast.Name:
             base = node.value.id
-            if base in ("self", "cls") and self.owner:
+            if (base == "self" or base == "cls") and self.owner:
                 return f"self:{node.attr}"
-            if self.holder_of(base) is None:
+            holder = self.holder_of(base)
+            if holder is None:
                 return f"enum:{base}.{node.attr}"
-        inner = self.origin(node.value)
+            inner = self.origin_of(base, holder)
+        else:
+            inner = self.origin(node.value)
         if inner.startswith("param:"):
             return f"{inner}.{node.attr}"
         return inner if inner.startswith(("type", "enum")) else f"attr:{node.attr}"
 
     def _origin_of_call(self, node: ast.Call) -> str:
         name = last_name(node.func)
-        if name in ("type", "bool", "isinstance", "len"):
+        if name in TELLING:
             return "type"
-        if name == "next" and not (
-            node.args and isinstance(node.args[0], ast.Name | ast.Attribute)
-        ):
+        if name == "next" and not (node.args and type(node.args[0]) in NAMING):
             return "unknown"
         if name in FRESH:
             return f"fresh:{name}()"
         if name in THROUGH:
             parts = [self.origin(item) for item in node.args]
-            if isinstance(node.func, ast.Attribute):
+            if type(node.func) is ast.Attribute:
                 parts.append(self.origin(node.func.value))
             return most_open(parts)
         return f"call:{name}"
+
+    def _origin_of_item(self, node: ast.Subscript) -> str:
+        below = self.origin(node.value)
+        return "attr:item" if below == "unknown" else below
+
+    def _origin_inside(self, node: ast.Await | ast.Starred) -> str:
+        return self.origin(node.value)
+
+    def _origin_of_values(self, node: ast.JoinedStr | ast.BoolOp) -> str:
+        return most_open([self.origin(part) for part in node.values])
+
+    def _origin_of_elements(self, node: ast.Tuple | ast.List | ast.Set) -> str:
+        return most_open([self.origin(part) for part in node.elts])
+
+    def _origin_of_both(self, node: ast.BinOp) -> str:
+        return most_open([self.origin(node.left), self.origin(node.right)])
+
+    def _origin_of_either(self, node: ast.IfExp) -> str:
+        return most_open([self.origin(node.body), self.origin(node.orelse)])
+
+
+_REFERENCES: dict[type, Callable[[Scope, Any], Found | None]] = {
+    ast.Attribute: Scope._attribute,
+    ast.Subscript: Scope._item,
+    ast.Call: Scope._answer,
+    ast.NamedExpr: Scope._walrus,
+}
+_BASES: dict[type, Callable[[Scope, Any], str]] = {
+    ast.Name: Scope._base_of_name,
+    ast.Attribute: Scope._base_of_attribute,
+    ast.Call: Scope._base_of_call,
+}
+_ORIGINS: dict[type, Callable[[Scope, Any], str]] = {
+    NoneType: Scope._constant,
+    ast.Constant: Scope._constant,
+    ast.Compare: Scope._constant,
+    ast.Name: Scope._origin_of_name,
+    ast.Attribute: Scope._origin_of_attribute,
+    ast.Call: Scope._origin_of_call,
+    ast.Subscript: Scope._origin_of_item,
+    ast.Await: Scope._origin_inside,
+    ast.Starred: Scope._origin_inside,
+    ast.NamedExpr: Scope._origin_inside,
+    ast.FormattedValue: Scope._origin_inside,
+    ast.JoinedStr: Scope._origin_of_values,
+    ast.BoolOp: Scope._origin_of_values,
+    ast.Tuple: Scope._origin_of_elements,
+    ast.List: Scope._origin_of_elements,
+    ast.Set: Scope._origin_of_elements,
+    ast.BinOp: Scope._origin_of_both,
+    ast.IfExp: Scope._origin_of_either,
+}

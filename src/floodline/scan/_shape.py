@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import ast
 
-from floodline.scan._expressions import last_name
-from floodline.scan._scope import Scope
+from floodline.scan._expressions import last_name, written
+from floodline.scan._scope import NAMING, Scope
 
 QUIET = {
     "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "write",
     "inc", "len", "str", "repr", "format", "warn_explicit", "getLogger",
 }  # fmt: skip
 RUNNING = {"map", "filter", "sorted", "reduce", "any", "all", "sum", "min", "max", "list", "tuple"}
-LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+# what is asked for every node looks at the type itself: `isinstance` takes ten times as long
+LEAVING = {ast.Return, ast.Raise, ast.Continue, ast.Break}
+MEMBERS = {ast.In, ast.NotIn}
+DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+BINDING = {ast.AnnAssign, ast.For, ast.AsyncFor}
+PLAIN = {ast.Expr, ast.Return, ast.If, ast.Raise, ast.AugAssign, ast.Pass, ast.Assert}
+WITH = (ast.With, ast.AsyncWith)
+TRIES = (ast.Try, ast.TryStar)
+DECLARING = (ast.Global, ast.Nonlocal)
 
 
 def tests_membership(node: ast.If) -> bool:
     """Whether the test asks if something is in something."""
-    return any(
-        isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn)
-        for part in _parts(node.test)
-    )
+    for part in _parts(node.test):
+        if type(part) is ast.Compare and type(part.ops[0]) in MEMBERS:
+            return True
+    return False
 
 
 def absent(test: ast.expr) -> frozenset[str]:
@@ -29,13 +37,14 @@ def absent(test: ast.expr) -> frozenset[str]:
     `x is None` and `not hasattr(...)` are taken for any `x`, `not x` for that `x` alone.
     """
     for part in _parts(test):
-        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is):
-            return frozenset({"none"})
-        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq) and _is_empty(part):
-            return frozenset({f"none:{ast.unparse(part.left.args[0])}"})  # type: ignore[attr-defined]  # a call of len
-        if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
-            if isinstance(part.operand, ast.Name | ast.Attribute):
-                return frozenset({f"none:{ast.unparse(part.operand)}"})
+        if type(part) is ast.Compare:
+            if type(part.ops[0]) is ast.Is:
+                return frozenset({"none"})
+            if type(part.ops[0]) is ast.Eq and _is_empty(part):
+                return frozenset({f"none:{written(part.left.args[0])}"})  # type: ignore[attr-defined]  # a call of len
+        elif type(part) is ast.UnaryOp and type(part.op) is ast.Not:
+            if type(part.operand) in NAMING:
+                return frozenset({f"none:{written(part.operand)}"})
             return frozenset({"none"})
     return frozenset()
 
@@ -47,7 +56,7 @@ def _is_empty(test: ast.Compare) -> bool:
 
 
 def _parts(test: ast.expr) -> list[ast.expr]:
-    return test.values if isinstance(test, ast.BoolOp) else [test]
+    return test.values if type(test) is ast.BoolOp else [test]
 
 
 def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
@@ -55,13 +64,13 @@ def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
     test = node.test
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
         test = test.left
-    if not isinstance(test, ast.Name | ast.Attribute) or not isinstance(node.body[-1], ast.Return):
+    if type(test) not in NAMING or type(node.body[-1]) is not ast.Return:
         return False
-    flag = ast.unparse(test)
+    flag = written(test)
     return any(
         isinstance(statement, ast.Assign)
         and not (isinstance(statement.value, ast.Constant) and not statement.value.value)
-        and any(ast.unparse(target) == flag for target in statement.targets)
+        and any(written(target) == flag for target in statement.targets)
         for statement in rest
     )
 
@@ -69,10 +78,10 @@ def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
 def event_arm(test: ast.expr) -> str:
     """Return a mark for `x == "constant"`: branches of the same x exclude each other."""
     for part in _parts(test):
-        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq):
+        if type(part) is ast.Compare and type(part.ops[0]) is ast.Eq:
             right = part.comparators[0]
-            if isinstance(right, ast.Constant | ast.Attribute):
-                sides = (ast.unparse(part.left), ast.unparse(right))
+            if type(right) is ast.Constant or type(right) is ast.Attribute:
+                sides = (written(part.left), written(right))
                 return "arm:" + ":".join(side.replace(":", "") for side in sides)
     return ""
 
@@ -100,7 +109,7 @@ def _without_break(loop: ast.AST) -> list[ast.AST]:
 
 def leaves(node: ast.If) -> bool:
     """Whether the branch ends the function, the loop or the turn."""
-    return isinstance(node.body[-1], LEAVING)
+    return type(node.body[-1]) in LEAVING
 
 
 def only_logs(body: list[ast.stmt]) -> bool:
@@ -127,6 +136,8 @@ def called(decorator: ast.expr) -> ast.expr:
 
 def annotation(node: ast.expr) -> str:
     """Return the class that an annotation names; unions and `Optional` give the first class."""
+    if type(node) is ast.Name:
+        return node.id
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value.strip("'\" ").partition("[")[0]
     if isinstance(node, ast.BinOp):
@@ -138,26 +149,18 @@ def annotation(node: ast.expr) -> str:
         ):
             return annotation(node.slice)
         return outer
-    if isinstance(node, ast.Attribute):
-        return ast.unparse(node)
-    return last_name(node)
+    return written(node) if isinstance(node, ast.Attribute) else ""
 
 
 def returns_inner(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a function made inside this one is returned by it."""
-    inner = {s.name for s in node.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)}
-    inner |= {s.name for s in node.body if isinstance(s, ast.ClassDef)}
-    if not inner and not any(isinstance(s, ast.Return) for s in node.body):
+    given = [s.value for s in node.body if type(s) is ast.Return and s.value is not None]
+    if not given:
         return False
-    for statement in node.body:
-        if isinstance(statement, ast.Return) and statement.value is not None:
-            if isinstance(statement.value, ast.Lambda):
-                return True
-            if not inner:
-                continue
-            if _handed_back(statement.value) & inner:
-                return True
-    return False
+    if any(type(value) is ast.Lambda for value in given):
+        return True
+    inner = {s.name for s in node.body if isinstance(s, DEFINED)}
+    return bool(inner) and any(_handed_back(value) & inner for value in given)
 
 
 def _handed_back(value: ast.expr) -> set[str]:
@@ -178,24 +181,26 @@ def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -
     declared: set[str] = set()
     while stack:
         statement = stack.pop()
-        if isinstance(statement, ast.Expr | ast.Return):
-            continue
-        if isinstance(statement, ast.Assign):
+        kind = type(statement)
+        if type(statement) is ast.Assign:
             for target in statement.targets:
                 _bound(target, scope)
             continue
-        if isinstance(statement, ast.Global | ast.Nonlocal):
-            declared.update(statement.names)
-        elif isinstance(statement, ast.AnnAssign | ast.For | ast.AsyncFor):
-            _bound(statement.target, scope)
-        elif isinstance(statement, ast.With | ast.AsyncWith):
+        for field in _BLOCKS.get(kind, ()):
+            stack += getattr(statement, field)
+        if kind in PLAIN:
+            continue
+        if kind in BINDING:
+            _bound(statement.target, scope)  # type: ignore[attr-defined]  # kind says so
+        elif isinstance(statement, WITH):
             for item in statement.items:
                 if item.optional_vars is not None:
                     _bound(item.optional_vars, scope)
-        for field in _BLOCKS.get(type(statement), ()):
-            stack.extend(getattr(statement, field))
-        for handler in getattr(statement, "handlers", ()):
-            stack.extend(handler.body)
+        elif isinstance(statement, TRIES):
+            for handler in statement.handlers:
+                stack += handler.body
+        elif isinstance(statement, DECLARING):
+            declared.update(statement.names)
     for name in declared:
         scope.origins.pop(name, None)
 
@@ -213,13 +218,13 @@ _BLOCKS: dict[type[ast.stmt], tuple[str, ...]] = {
 
 
 def _bound(target: ast.expr, scope: Scope) -> None:
-    if isinstance(target, ast.Name):
+    if type(target) is ast.Name:
         if target.id not in scope.parameters:
             scope.origins.setdefault(target.id, "unknown")
-    elif isinstance(target, ast.Tuple | ast.List):
+    elif type(target) is ast.Tuple or type(target) is ast.List:
         for part in target.elts:
             _bound(part, scope)
-    elif isinstance(target, ast.Starred):
+    elif type(target) is ast.Starred:
         _bound(target.value, scope)
 
 

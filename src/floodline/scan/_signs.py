@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from floodline.scan._expressions import at, dotted, last_name
+from floodline.scan._expressions import at, dotted, last_name, written
 from floodline.scan._model import Mark
 from floodline.scan._scope import Found, Scope
 
@@ -36,10 +36,12 @@ CLIENTS = (
     (("engine",), {"connect", "begin", "execute", "raw_connection"}),
     (("connection",), {"request", "cursor", "execute", "getresponse", "commit"}),
 )  # fmt: skip
+CLIENT_ENDS = tuple(end for ends, _ in CLIENTS for end in ends)
 METERS = {
     "add", "record", "inc", "increment", "incr", "observe", "gauge", "histogram", "timing", "count",
     "distribution",
 }  # fmt: skip
+PLACES = {ast.Name, ast.Attribute, ast.Subscript}
 LABELS = {"attributes", "tags", "labels"}
 BLOCKS = {"wait", "result", "get"}
 TIMERS = {"Timer", "call_later", "call_at"}
@@ -86,15 +88,15 @@ def _tells_time(origin: str) -> bool:
 
 def flips(scope: Scope, target: ast.expr, value: ast.expr) -> Mark | None:
     """A value inside a container gets another state: `jobs[i].state = "done"`."""
-    final = isinstance(value, ast.Constant) and isinstance(value.value, str | bool)
-    member = isinstance(value, ast.Attribute) and dotted(value)[:1].isupper()
+    final = type(value) is ast.Constant and type(value.value) in (str, bool)
+    member = type(value) is ast.Attribute and dotted(value)[:1].isupper()
     if not (final or member):
         return None
-    slot = isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant)
-    if not (slot or isinstance(target, ast.Attribute)):
+    slot = type(target) is ast.Subscript and type(target.slice) is ast.Constant
+    if not (slot or type(target) is ast.Attribute):
         return None
     found = inside(scope, target.value)  # type: ignore[attr-defined]  # both have a value
-    return Mark("flip", found[0], at(target), scope.name, ast.unparse(value)) if found else None
+    return Mark("flip", found[0], at(target), scope.name, written(value)) if found else None
 
 
 def keeps(scope: Scope, ref: str, target: ast.expr, value: ast.Call) -> Iterator[Mark]:
@@ -113,7 +115,7 @@ def keeps(scope: Scope, ref: str, target: ast.expr, value: ast.Call) -> Iterator
 def closes(scope: Scope, node: ast.Attribute | ast.withitem) -> Iterator[Mark]:
     """What is closed, or entered by `with`, is no handle that stays open."""
     held = node.value if isinstance(node, ast.Attribute) else node.context_expr
-    if isinstance(held, ast.Name | ast.Attribute | ast.Subscript):
+    if type(held) in PLACES:
         found = scope.reference(held)
         if found and found[0][:2] != "l:":
             yield Mark("close", found[0], at(held), scope.name, "")
@@ -190,7 +192,7 @@ def client(node: ast.expr) -> str:
         node = node.value
     name = last_name(node.func) if isinstance(node, ast.Call) else ""
     made = name[:1].isupper() or name.startswith("create_")
-    if made and name.lower().endswith(tuple(end for ends, _ in CLIENTS for end in ends)):
+    if made and name.lower().endswith(CLIENT_ENDS):
         return dotted(node.func)  # type: ignore[attr-defined]  # a name was found
     return ""
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable
+from functools import partial
+from operator import attrgetter
 
 
 def standing(marks: frozenset[str]) -> tuple[str, str, str]:
@@ -17,21 +20,38 @@ def standing(marks: frozenset[str]) -> tuple[str, str, str]:
     return repeats, arm, guard
 
 
-def below(node: ast.AST, kind: type[ast.AST]) -> list[ast.AST]:
+def below(node: ast.AST, kind: type) -> Iterable[ast.AST | None]:
     """Return what stands below a node, in its order; operators and contexts are nothing."""
-    found: list[ast.AST] = []
-    for field in _FIELDS[kind]:
+    return _BELOW[kind](node)
+
+
+_OTHER = {"op", "ops", "ctx", "arg", "id", "attr", "kind", "conversion", "is_async", "value_kind"}
+_SEVERAL = {"args", "comparators", "elts", "generators", "ifs", "keys", "keywords", "values"}
+
+
+def _reader(kind: type[ast.AST]) -> Callable[[ast.AST], Iterable[ast.AST | None]]:
+    """Return what reads the fields of a kind of node: mostly one call of C."""
+    fields = [field for field in kind._fields if field not in _OTHER]
+    if len(fields) == 1 and fields[0] in _SEVERAL:
+        return attrgetter(fields[0])
+    if len(fields) > 1 and not _SEVERAL.intersection(fields):
+        return attrgetter(*fields)
+    return partial(_mixed, fields)
+
+
+def _mixed(fields: list[str], node: ast.AST) -> list[ast.AST | None]:
+    found: list[ast.AST | None] = []
+    for field in fields:
         inner = getattr(node, field)
         if type(inner) is list:
-            found += inner if kind is not ast.Dict else [item for item in inner if item is not None]
-        elif inner is not None:
+            found += inner
+        else:
             found.append(inner)
     return found
 
 
-_OTHER = {"op", "ops", "ctx", "arg", "id", "attr", "kind", "conversion", "is_async", "value_kind"}
-_FIELDS = {
-    kind: tuple(field for field in kind._fields if field not in _OTHER)
+_BELOW: dict[type, Callable[[ast.AST], Iterable[ast.AST | None]]] = {
+    kind: _reader(kind)
     for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, ast.AST)
+    if isinstance(kind, type) and issubclass(kind, (ast.expr, ast.comprehension, ast.keyword))
 }
