@@ -48,11 +48,13 @@ class Dormant:
     ) -> None:
         self._make, self._probe = make, None
         self.file = socket_of(os.getpid(), folder or runtime_folder())
-        self.file.unlink(missing_ok=True)  # of a process that had this number before
+        draft = self.file.with_suffix(".new")  # whoever sees the file itself may knock at once
+        draft.unlink(missing_ok=True)  # of a process that had this number before
         self._server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._server.bind(str(self.file))
-        self.file.chmod(0o600)
+        self._server.bind(str(draft))
+        draft.chmod(0o600)
         self._server.listen(1)
+        draft.replace(self.file)
         self._wake, self._woken = socket.socketpair()
 
     def run(self, nap: Callable[[float], bool]) -> None:
