@@ -11,15 +11,25 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from floodline.cli import _attach, _run, main
-from floodline.recorder import Recorder, read_recording
+from floodline.recorder import Recorder, _dormant, read_recording
+from floodline.recorder import _attach as attaching
 from floodline.recorder._recording import Writer
 from floodline.recorder._runtime import announced
 
 PATIENCE = 60.0
+WAITING = """
+import os, time
+
+for _ in range(6000):
+    if os.path.exists({file!r}):
+        break
+    time.sleep(0.01)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +38,8 @@ def folders(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr(_run, "QUICK", 0.02)
+    for module in (attaching, _dormant):
+        monkeypatch.setattr(module, "PATIENCE", PATIENCE)
 
 
 @pytest.fixture
@@ -40,14 +52,29 @@ def app(tmp_path):
     return app
 
 
+@pytest.fixture
+def waiting(app, tmp_path, monkeypatch):
+    """Return what makes a program that runs until these words were said."""
+
+    def waiting(words):
+        def say(said):
+            really(said)
+            if words in said:
+                (tmp_path / "said").touch()
+
+        really = _run._say
+        monkeypatch.setattr(_run, "_say", say)
+        return app(WAITING.format(file=str(tmp_path / "said")))
+
+    return waiting
+
+
 def recordings(tmp_path):
     return sorted((tmp_path / "state" / "floodline").glob("*.rec"))
 
 
 def test_the_status_of_the_program_is_ours_and_the_answer_is_printed(app, tmp_path, capfd):
-    status = main(
-        ["run", "--no-dashboard", app("import time; time.sleep(.2); raise SystemExit(5)")]
-    )
+    status = main(["run", "--no-dashboard", app("raise SystemExit(5)")])
     assert status == 5
     _, errors = capfd.readouterr()
     assert errors.startswith("UNDECIDED")
@@ -172,14 +199,14 @@ def test_a_recording_is_named_after_the_module_and_never_after_one_that_is_there
 
 
 def test_a_recording_that_cannot_be_written_any_more_is_told_once_and_at_the_end(
-    app, tmp_path, capfd, monkeypatch
+    waiting, tmp_path, capfd, monkeypatch
 ):
     def full(*_):
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(Writer, "write", full)
-    code = "import time; time.sleep(.5)"
-    assert main(["run", "--no-dashboard", f"--record={tmp_path / 'a.rec'}", app(code)]) == 0
+    program = waiting("the program goes on")
+    assert main(["run", "--no-dashboard", f"--record={tmp_path / 'a.rec'}", program]) == 0
     errors = capfd.readouterr().err
     why = "a.rec could not be written: database or disk is full"
     assert errors.count(f"{why}; the program goes on") == 1
@@ -207,9 +234,9 @@ def test_where_nothing_can_be_written_the_program_runs_all_the_same(
     assert "set XDG_RUNTIME_DIR to a folder that can" in errors
 
 
-def test_the_line_is_told_when_it_is_crossed(app, capfd):
-    code = "import time; time.sleep(.5)"
-    assert main(["run", "--no-dashboard", "--line=1 MiB", app(code)]) == 0
+def test_the_line_is_told_when_it_is_crossed(waiting, capfd):
+    program = waiting("above the line")
+    assert main(["run", "--no-dashboard", "--line=1 MiB", program]) == 0
     assert capfd.readouterr().err.count("above the line of 1 MiB") == 1
 
 
@@ -335,19 +362,29 @@ def sleeping():
             env={**plain, "XDG_RUNTIME_DIR": folder},
         )
         assert process.stdout.readline() == "ready\n"
-        while not list(Path(folder).glob("floodline/probe-*")):  # its thread makes it
+        while not list(Path(folder).glob("floodline/probe-*.sock")):  # its thread makes it
             time.sleep(0.01)
         yield process
         process.communicate("\n", timeout=PATIENCE)
 
 
-def test_attach_watches_for_a_while_and_gives_the_answer_of_soak(sleeping, capsys, tmp_path):
-    record = tmp_path / "at.rec"
-    status = main(["attach", str(sleeping.pid), "--for", "1 s", f"--record={record}"])
+def test_attach_watches_for_a_while_and_gives_the_answer_of_soak(
+    sleeping, capsys, tmp_path, monkeypatch
+):
+    """The while is over as soon as the process has told about its objects."""
+
+    def look(self, **how):
+        told.extend(one for one in self.state()["processes"] if one["objects"] is not None)
+        tick(self, **how)
+
+    record, told, tick = tmp_path / "at.rec", [], Recorder.tick
+    monkeypatch.setattr(Recorder, "tick", look)
+    monkeypatch.setattr(_attach, "time", SimpleNamespace(monotonic=lambda: 3600.0 * len(told)))
+    status = main(["attach", str(sleeping.pid), "--for", "10 min", f"--record={record}"])
     out, errors = capsys.readouterr()
     assert status == 3
     assert out.startswith("UNDECIDED")
-    assert f"watching process {sleeping.pid} for 1 s" in errors
+    assert f"watching process {sleeping.pid} for 10 min" in errors
     state = read_recording(record).state()
     (process,) = state["processes"]
     assert (process["pid"], process["state"]) == (sleeping.pid, "running")

@@ -82,6 +82,8 @@ class Sleeper:
 @pytest.fixture(autouse=True)
 def _threads(monkeypatch):
     monkeypatch.setattr(arming._thread, "start_new_thread", known_thread)
+    for module in (_attach, _dormant, arming):
+        monkeypatch.setattr(module, "PATIENCE", PATIENCE)
 
 
 @pytest.fixture
