@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 
 import pytest
@@ -59,7 +60,8 @@ def check_killed_server(run, capsys):
     page = run.report.read_text(encoding="utf-8")
     assert OWNER in page
     assert "SIGKILL" in page
-    assert state["recorder"]["rss"] < 40_000_000
+    measured = "coverage" in sys.modules  # the recorder then has that on board too
+    assert state["recorder"]["rss"] < (80_000_000 if measured else 40_000_000)
 
 
 def check_killed_group(run, capsys):
