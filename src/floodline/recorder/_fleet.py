@@ -39,6 +39,7 @@ class Watched:
     quiet: bool = False
     said_goodbye: bool = False
     connected: bool = False
+    unread: bool = False
     recycled: int = 0
     before: Record = field(default_factory=dict)
 
@@ -203,6 +204,8 @@ class Fleet:
             return
         if rss is not None:
             one.points.add(at, rss)
+        elif self._alone(pid) and one.connected and not (one.said_goodbye or one.unread):
+            one.unread = True  # its last words may be on the way: it has until the next look
         elif pid != self.main:  # how the program itself ended is told by its status
             self.end(pid, None, at)
 
@@ -211,10 +214,8 @@ class Fleet:
         one = self.running.pop(pid, None)
         if one is None:
             return
-        # after the program its children go too, by whatever signal; without a probe none can tell
-        alone = self.main is None or self.main in self.running or pid == self.main
-        alone = alone or self.went_on
-        orderly = one.said_goodbye or not alone or bool(one.blind or self.asked)
+        # without a probe none can tell
+        orderly = one.said_goodbye or not self._alone(pid) or bool(one.blind or self.asked)
         one.state = "exited" if orderly else "lost"
         if exit is not None:
             one.state = end_state(exit, asked)
@@ -224,6 +225,10 @@ class Fleet:
             kind = "process_ended" if orderly else "process_lost"
             self._journal.add(at, pid, kind, one.command)
         self._forget_old()
+
+    def _alone(self, pid: int) -> bool:
+        """Tell whether it went alone: after the program its children go too, by any signal."""
+        return self.main in (None, pid, *self.running) or self.went_on
 
     def _forget_old(self) -> None:
         while len(self.ended) > MOST_ENDED:

@@ -136,6 +136,12 @@ class Recorder:
         with self._changed:
             return self._family.outlives(self._clock())
 
+    def _dead(self) -> bool:
+        """Look, and tell whether a process has ended whose last words may yet be heard."""
+        with self._changed:
+            self._look(self._clock())
+            return not all(map(_outside.alive, self._fleet.running))
+
     def remaining(self) -> list[int]:
         """Return the processes of an ended program that still run."""
         with self._changed:
@@ -156,6 +162,9 @@ class Recorder:
         `asked` is a signal that was passed on before.
         """
         self._hear_out(patience)
+        until = time.monotonic() + patience
+        while self._left_at is not None and self._dead() and time.monotonic() < until:
+            self.wait_for_news(MOMENT)
         kills = self._kills()
         oom = None not in (kills, self._kills_before) and (kills or 0) > (self._kills_before or 0)
         with self._changed:

@@ -129,7 +129,6 @@ def recorder(world):
 
 
 def finish(recorder):
-    recorder.tick()
     recorder.ended(0)
     recorder.tick()
     return recorder.state()
@@ -177,6 +176,20 @@ def test_a_daemon_that_ends_after_a_signal_that_we_passed_on_is_not_lost(recorde
     assert state["processes"][-1]["state"] == "exited"
 
 
+def test_the_last_words_of_a_daemon_are_waited_for(recorder, world, monkeypatch):
+    recorder.outlived(0, patience=0)
+    recorder._clock.now += 5
+    recorder.heard(5, {"kind": "hello", "command": "app.py", "python": "3.11.7"})
+    del world.alive[5]
+
+    def read(timeout):
+        recorder.heard(5, {"kind": "bye"})
+        recorder.hung_up(5)
+
+    monkeypatch.setattr(recorder, "wait_for_news", read)
+    assert finish(recorder)["exit"]["cause"].endswith("process 5: ended by itself")
+
+
 def test_what_still_runs_when_the_recording_ends_is_told(recorder):
     recorder.outlived(0, patience=0)
     state = finish(recorder)
@@ -200,6 +213,7 @@ def test_memory_at_the_end_is_that_of_before_the_workers_went(world):
     recorder.tick()
     for gone in (5, 6):
         clock.now += 1
+        recorder.heard(gone, {"kind": "bye"})
         del world.alive[gone]
         recorder.tick()
     assert recorder.state()["memory"]["now"] == 10 * MIB

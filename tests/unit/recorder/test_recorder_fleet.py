@@ -111,6 +111,18 @@ def test_events_of_a_probe_go_to_the_journal(fleet, journal):
     assert "events" not in fleet.running[2].sample
 
 
+def test_the_last_words_of_a_process_that_is_gone_may_be_on_the_way(fleet):
+    for pid in (2, 3):
+        hello(fleet, pid)
+        fleet.measured(pid, None, 2.0)
+    assert list(fleet.running) == [1, 2, 3]
+    fleet.goodbye(2)
+    fleet.hung_up(2)
+    for pid in (2, 3):
+        fleet.measured(pid, None, 3.0)
+    assert [(one.pid, one.state) for one in fleet.ended] == [(2, "exited"), (3, "lost")]
+
+
 def test_a_sample_of_nobody_is_passed_over(fleet):
     fleet.sample(77, sample(), 1.0)
     fleet.goodbye(77)
