@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -25,15 +24,14 @@ from floodline.recorder._death import (
 from floodline.recorder._family import Family
 from floodline.recorder._fleet import TOTAL, Fleet
 from floodline.recorder._intake import Intake
-from floodline.recorder._journal import TEXT, Journal, legible
+from floodline.recorder._journal import Journal, legible
 from floodline.recorder._merge import merge_suspects, merge_verdicts
 from floodline.recorder._points import Points, crosses_in
-from floodline.recorder._recording import IN_USE, Writer
 from floodline.recorder._replay import boot_id
+from floodline.recorder._tape import Tape
 from floodline.telemetry import describe
 
 CLEARED = 0.95  # of the line: below it, a crossing is over
-TIDY_EVERY = 60  # ticks
 MOMENT = 0.1  # seconds between two looks at what may be about to end
 
 Record = dict[str, Any]
@@ -66,22 +64,24 @@ class Recorder:
         self._exit: Record | None = None
         self._left_at: float | None = None  # when the program ended before its other processes
         self._errors: list[str] = []
-        self._ticks = 0
         self._kills_before = self._kills_told = kills()
         self._limit = _cgroup_limit()
         self._boot = boot_id()
-        self._writer = None if file is None else Writer(file)
+        self._tape = Tape(file, clock)
         self._intake = Intake(self, os.urandom(16).hex())
         self._family = Family(self._fleet, self._intake.address)
         self.version = 0
-        self.unwritten: str | None = None  # why the newest tick is not on disk
-        self._cut_at: float | None = None  # since when
         self._state = self._snapshot(closed=False)
 
     @property
     def address(self) -> str:
         """What a probe has to know: `HOST:PORT:TOKEN`."""
         return self._intake.address
+
+    @property
+    def unwritten(self) -> str | None:
+        """Why the newest tick is not on disk."""
+        return self._tape.unwritten
 
     # ---- what the probes say
 
@@ -207,8 +207,9 @@ class Recorder:
             except Exception as error:  # the program must not suffer from what we cannot read
                 self._fail(f"a tick failed: {describe(error)}")
                 self._state = {**self._state, "closed": closed, "errors": list(self._errors)}
-            self._ticks += 1
-            self._write()
+            series = [self._total, *(one.points for one in self._fleet.all())]
+            if not self._tape.put(self._state, series, self._journal):
+                self._fail(self._tape.unwritten or "")
             self.version += 1
             self._changed.notify_all()
 
@@ -244,33 +245,6 @@ class Recorder:
         elif self._above and used < CLEARED * self._line:
             self._above = False
             self._journal.add(now, None, "line_cleared", f"back at {format_size(used)}")
-
-    def _write(self) -> None:
-        if self._writer is None:
-            return
-        series = [self._total, *(one.points for one in self._fleet.all())]
-        try:
-            self._writer.write(self._state, series, self._journal.unwritten())
-            if self._ticks % TIDY_EVERY == 0:
-                self._writer.keep_events(self._journal.kept())
-                self._writer.keep_series({points.series for points in series})
-            self.unwritten = self._cut_at = None
-        except Exception as error:  # a full disk: the program goes on, and so do we
-            for points in series:
-                points.rewrite()
-            self._journal.rewrite()
-            self.unwritten = f"{self._writer.file} could not be written: {_reason(error)}"
-            self._fail(self.unwritten)
-            self._note(self._writer, error)
-
-    def _note(self, writer: Writer, error: Exception) -> None:
-        """Leave word in the recording of why it has no end, if that is not over soon."""
-        if getattr(error, "sqlite_errorcode", None) in IN_USE:
-            return
-        if self._cut_at is None:
-            self._cut_at = self._clock()
-        facts = {"at": self._cut_at, "why": _reason(error), "exit": self._exit}
-        writer.note({**facts, "closed": self._state["closed"]})
 
     def _fail(self, why: str) -> None:
         self._journal.add(self._clock(), None, "recording_error", why)
@@ -358,13 +332,8 @@ class Recorder:
         return self._total.before(self._fleet.began_to_end())
 
     def _own_record(self) -> Record:
-        return {
-            "pid": os.getpid(),
-            "boot": self._boot,
-            "rss": memory.rss(),
-            "file": None if self._writer is None else str(self._writer.file),
-            "file_bytes": None if self._writer is None else self._writer.size(),
-        }
+        own = {"pid": os.getpid(), "boot": self._boot, "rss": memory.rss()}
+        return {**own, **self._tape.record()}
 
     def close(self) -> None:
         """Write the last tick, close the file, and hang up; a second call does nothing."""
@@ -372,13 +341,7 @@ class Recorder:
             return
         self.tick(closed=True)
         self._intake.close()
-        if self._writer is not None:
-            self._writer.close()
-
-
-def _reason(error: Exception) -> str:
-    text = str(error) if isinstance(error, sqlite3.Error) else describe(error)
-    return text[:TEXT]
+        self._tape.close()
 
 
 def _ending(exit: Record) -> str:

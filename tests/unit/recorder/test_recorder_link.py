@@ -17,13 +17,16 @@ PATIENCE = 60.0
 
 
 class Server:
-    """A recorder that reads when it is told to."""
+    """A recorder that reads when it is told to; nobody else gets its port while it is away."""
 
-    def __init__(self, port=0):
-        self.server = socket.create_server(("127.0.0.1", port))
+    def __init__(self, *, away=False):
+        self.server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self.server.bind(("127.0.0.1", 0))
         self.server.settimeout(PATIENCE)
         self.port = self.server.getsockname()[1]
         self.line = None
+        if not away:
+            self.server.listen()
 
     def accept(self):
         self.line, _ = self.server.accept()
@@ -85,13 +88,12 @@ def test_wishes_of_the_recorder_are_received_without_waiting(link, server):
     assert received == [{"do": "shed"}]
 
 
-def test_without_a_recorder_events_are_kept_and_told_later(server, clock):
-    port = server.port
-    server.close()
-    link = Link("127.0.0.1", port, lambda: {"kind": "hello"}, clock=clock)
+def test_without_a_recorder_events_are_kept_and_told_later(clock):
+    back = Server(away=True)
+    link = Link("127.0.0.1", back.port, lambda: {"kind": "hello"}, clock=clock)
     assert not link.send({"kind": "tick", "events": [event(1)]})
     assert not link.send({"kind": "tick", "events": [event(2)]})
-    back = Server(port)
+    back.server.listen()
     clock.now += FIRST_WAIT
     assert link.send({"kind": "tick", "events": [event(3)]})
     back.accept()

@@ -69,6 +69,11 @@ class Nap:
         return self.left <= 0
 
 
+@pytest.fixture(autouse=True)
+def only_our_holders(monkeypatch):
+    monkeypatch.setattr(telemetry, "_holders", {})
+
+
 @pytest.fixture
 def clock():
     return Clock()

@@ -135,7 +135,7 @@ def test_a_long_run_stays_small(file, clock, monkeypatch):
 def test_above_its_size_old_frames_go(file, clock):
     recorder = Recorder("app.py", file=file, clock=clock, kills=lambda: 0)
     try:
-        recorder._writer._most_bytes = 1
+        recorder._tape.writer._most_bytes = 1
         grow(recorder)
         tick(recorder, clock, 40, step=6.0)
     finally:
@@ -232,8 +232,8 @@ def full(recorder, clock):
     """A recorder whose disk has become full in the middle of a run: there are no more pages."""
     grow(recorder)
     tick(recorder, clock)
-    (pages,) = recorder._writer._db.execute("PRAGMA page_count").fetchone()
-    recorder._writer._db.execute(f"PRAGMA max_page_count = {pages}")
+    (pages,) = recorder._tape.writer._db.execute("PRAGMA page_count").fetchone()
+    recorder._tape.writer._db.execute(f"PRAGMA max_page_count = {pages}")
     for number in range(500):
         recorder.note("filling", f"{number} {'x' * 400}")
     tick(recorder, clock, 2)
@@ -272,7 +272,7 @@ def test_while_the_disk_is_full_the_recording_says_that_its_end_is_not_here(
 
 
 def test_when_there_is_room_again_nothing_is_cut_off(full, file, clock):
-    full._writer._db.execute("PRAGMA max_page_count = 100000")
+    full._tape.writer._db.execute("PRAGMA max_page_count = 100000")
     tick(full, clock)
     state = read_recording(file).state()
     assert "cut" not in state
@@ -281,18 +281,18 @@ def test_when_there_is_room_again_nothing_is_cut_off(full, file, clock):
 
 
 def test_where_not_even_that_can_be_said_the_program_goes_on(full, clock):
-    full._writer._db.execute("PRAGMA query_only = 1")
+    full._tape.writer._db.execute("PRAGMA query_only = 1")
     full.ended(0)
     tick(full, clock)
     assert full.state()["exit"]["status"] == 0
-    full._writer.note({"why": "x" * 5000})
-    full._writer._db.execute("PRAGMA query_only = 0")
+    full._tape.writer.note({"why": "x" * 5000})
+    full._tape.writer._db.execute("PRAGMA query_only = 0")
 
 
 def test_a_recording_of_before_has_no_place_for_troubles(recorder, file, clock):
     grow(recorder)
     tick(recorder, clock)
-    recorder._writer._db.execute("DROP TABLE trouble")
+    recorder._tape.writer._db.execute("DROP TABLE trouble")
     assert "cut" not in read_recording(file).state()
 
 
@@ -365,7 +365,7 @@ from floodline.recorder import Recorder
 recorder = Recorder("app.py", file=Path({str(file)!r}), kills=lambda: 0)
 recorder.program(os.getpid())
 recorder.tick()
-db = recorder._writer._db
+db = recorder._tape.writer._db
 db.execute("PRAGMA cache_size = 1")
 db.execute("PRAGMA cache_spill = 1")
 db.execute("BEGIN")
@@ -420,7 +420,7 @@ def test_where_files_cannot_be_locked_a_recording_is_made_all_the_same(file, mon
 def test_a_reader_that_takes_its_time_costs_a_tick_and_not_the_rest(recorder, file, clock):
     grow(recorder)
     tick(recorder, clock)
-    recorder._writer._db.execute("PRAGMA busy_timeout = 0")
+    recorder._tape.writer._db.execute("PRAGMA busy_timeout = 0")
     reader = sqlite3.connect(file, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM state").fetchall()
