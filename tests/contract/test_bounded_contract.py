@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import pytest
 
+from event_loops import events_of
 from floodline import telemetry
 from floodline.bounded import Batch, BoundedLog, BoundedMap, _enrol
 from floodline.errors import ConfigError, TooLarge, Unweighable
@@ -205,8 +206,7 @@ def test_a_hook_that_raises_is_counted_and_stops_nothing(case):
         case.put(container, item)
     assert told == [0, 1, 2]
     assert container.stats().hook_errors == 3
-    event = telemetry.recent()[-1]
-    assert (event.kind, event.source) == ("hook_error", "fussy")
+    event = events_of("hook_error", "fussy")[-1]
     assert event.fields["error"] == "ValueError: no"
 
 

@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from floodline import telemetry
+from event_loops import events_of
 from floodline.bounded import Batch, _batch
 from floodline.errors import BatchClosed, BatchFull, ConfigError, TooLarge
 
@@ -91,8 +91,7 @@ def test_a_failing_sink_keeps_the_items_in_order_and_pushes_back(sink):
     assert len(batch) == 5
     with pytest.raises(OSError, match="down"):
         batch.flush()
-    event = telemetry.recent()[-1]
-    assert (event.kind, event.source) == ("flush_failed", "outbox")
+    assert events_of("flush_failed", "outbox")
     assert batch.stats().failed == 4
     sink.broken = False
     batch.add(5)
@@ -289,8 +288,7 @@ def test_a_batch_that_is_dropped_with_items_says_so(sink):
     batch.add(1)
     with pytest.warns(ResourceWarning, match="forgotten was dropped with 1 items"):
         del batch
-    event = telemetry.recent()[-1]
-    assert (event.kind, event.fields["items"]) == ("batch_lost", 1)
+    assert events_of("batch_lost", "forgotten")[-1].fields["items"] == 1
 
 
 def test_at_exit_a_sink_that_fails_stops_no_other(sink, monkeypatch):

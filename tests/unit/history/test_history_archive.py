@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from event_loops import events_of
 from floodline.errors import ArchiveFailed, ConfigError
 from floodline.history import Archive, Conversation, check
 from floodline.stores._archive import SQLiteArchive
@@ -166,10 +167,12 @@ def test_only_plain_callables_and_archives_will_do():
     for wrong in (5, "archive.db", later):
         with pytest.raises(ConfigError, match="plain callable"):
             Conversation(archive=wrong)
-    conversation = Conversation(archive=lambda messages: later(messages), max_messages=1)
+    conversation = Conversation(
+        archive=lambda messages: later(messages), max_messages=1, name="later"
+    )
     conversation.extend([openai.user("1"), openai.user("2")])
     assert conversation.stats().archive_failures == 1
-    assert "coroutine" in recent()[-1].fields["error"]
+    assert "coroutine" in events_of("archive_failed", "later")[-1].fields["error"]
     with pytest.raises(ConfigError, match="cannot be read back"):
         conversation.archived()
     with pytest.raises(ConfigError, match="cannot be read back"):

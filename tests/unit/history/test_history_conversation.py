@@ -11,11 +11,12 @@ from collections.abc import Sequence
 import pytest
 
 import floodline
+from event_loops import events_of
 from floodline import history
 from floodline.errors import ConfigError, PinsTooLarge, TooLarge
 from floodline.history import Conversation, check
 from floodline.stores import Codec
-from floodline.telemetry import holders, recent
+from floodline.telemetry import holders
 from history_messages import SHAPES, Anthropic, Gemini, OpenAI, Responses
 
 openai, responses, anthropic, gemini = OpenAI(), Responses(), Anthropic(), Gemini()
@@ -199,7 +200,8 @@ def test_a_pin_can_come_with_the_message():
 def test_calls_in_flight_stay_above_the_bound(shape):
     """[H2]"""
     ids = [f"c{i}" for i in range(6)]
-    conversation = Conversation([shape.user("go"), *shape.calls("hm", ids)], max_messages=3)
+    begun = [shape.user("go"), *shape.calls("hm", ids)]
+    conversation = Conversation(begun, max_messages=3, name=f"above-{shape.provider}")
     for key in ids[:5]:
         conversation.extend(shape.results("1", [key]))
         assert conversation.stats().in_flight > 0
@@ -208,7 +210,7 @@ def test_calls_in_flight_stay_above_the_bound(shape):
     conversation.extend(shape.results("1", ids[5:]))
     assert conversation.messages == [shape.user("go")]
     assert conversation.stats().unread > 3
-    assert recent()[-1].kind == "history_step_above_bound"
+    assert events_of("history_step_above_bound", f"above-{shape.provider}")
 
 
 @every_shape

@@ -12,6 +12,7 @@ import weakref
 
 import pytest
 
+from event_loops import events_of
 from floodline.errors import ConfigError
 from floodline.history import Conversation, check, extractive_summary
 from floodline.history import _worker as worker_module
@@ -19,6 +20,7 @@ from floodline.history._summary import refuse_text
 from floodline.history._worker import Workers
 from floodline.telemetry import recent
 from history_messages import SHAPES, Gemini, OpenAI, Responses
+from worker_threads import PATIENCE, until
 
 openai, responses, gemini = OpenAI(), Responses(), Gemini()
 every_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.provider)
@@ -43,7 +45,7 @@ class Summary:
 
     def __call__(self, messages):
         self.asked.append(messages)
-        assert self.go.wait(10)
+        assert self.go.wait(PATIENCE)
         answer = self.answers.pop(0) if self.answers else f"summary {len(self.asked)}"
         if isinstance(answer, BaseException):
             raise answer
@@ -53,11 +55,7 @@ class Summary:
 def finish(conversation):
     """Wait until the summary under way is put aside."""
     job = conversation._keeper.summariser.job
-    for _ in range(10_000):
-        if job is None or job.done:
-            return
-        threading.Event().wait(0.001)
-    raise AssertionError("no summary within ten seconds")
+    until(lambda: job is None or job.done)
 
 
 def say(conversation, shape, numbers):
@@ -186,7 +184,7 @@ def test_a_summary_that_takes_too_long_is_given_up():
     conversation.append(openai.user("5"))
     stats = conversation.stats()
     assert (stats.summary_failures, stats.summaries) == (1, 0)
-    assert recent()[-1].fields["why"] == "no answer for 6 s"
+    assert events_of("summary_failed", "slow")[-1].fields["why"] == "no answer for 6 s"
     summarise.go.set()
 
 
@@ -298,7 +296,7 @@ def test_an_async_summary_that_takes_too_long_is_cancelled():
         clock.now = 61.0
         conversation.append(openai.user("3"))
         conversation.configure(summarise=None)
-        await asyncio.wait([task], timeout=10)
+        await asyncio.wait([task], timeout=PATIENCE)
         return conversation
 
     conversation = asyncio.run(main())
@@ -471,12 +469,12 @@ def test_a_summary_takes_at_most_a_quarter_of_the_bounds():
 
 
 def test_a_summary_for_which_there_is_no_room_is_refused_or_goes():
-    conversation = Conversation(max_messages=1, summarise=Summary())
+    conversation = Conversation(max_messages=1, summarise=Summary(), name="roomless")
     for i in range(4):
         conversation.append(openai.user(f"{i}"))
         finish(conversation)
     assert conversation.summary is None
-    assert "no room" in recent()[-1].fields["why"]
+    assert "no room" in events_of("summary_failed", "roomless")[-1].fields["why"]
     conversation = Conversation(max_messages=3, summarise=Summary())
     for i in range(6):
         conversation.append(openai.user(f"{i}"))
@@ -577,7 +575,7 @@ def test_workers_are_few_and_end_when_there_is_no_work():
     gate, done = threading.Event(), threading.Semaphore(0)
 
     def work():
-        gate.wait(10)
+        gate.wait(PATIENCE)
         done.release()
 
     for _ in range(10):
@@ -585,14 +583,10 @@ def test_workers_are_few_and_end_when_there_is_no_work():
     assert workers.threads() == 2
     gate.set()
     for _ in range(10):
-        assert done.acquire(timeout=10)
-    for _ in range(1000):
-        if workers.threads() == 0:
-            break
-        threading.Event().wait(0.01)
-    assert workers.threads() == 0
+        assert done.acquire(timeout=PATIENCE)
+    until(lambda: workers.threads() == 0)
     workers.submit(work)
-    assert done.acquire(timeout=10)
+    assert done.acquire(timeout=PATIENCE)
 
 
 def test_a_worker_that_finds_work_when_it_wants_to_leave_stays():

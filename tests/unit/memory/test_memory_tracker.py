@@ -13,6 +13,7 @@ import weakref
 
 import pytest
 
+from event_loops import events_of
 from floodline import telemetry
 from floodline.errors import ConfigError
 from floodline.memory import MemoryTracker, StageRun, _report
@@ -324,7 +325,7 @@ def test_listeners_are_told_each_run_until_they_are_removed():
 
 
 def test_a_listener_that_raises_is_counted_and_stops_nothing():
-    tracker, _, _ = make(name="t")
+    tracker, _, _ = make(name="listened-to")
     told = []
 
     def broken(run):
@@ -336,7 +337,7 @@ def test_a_listener_that_raises_is_counted_and_stops_nothing():
         pass
     assert len(told) == 1
     assert tracker.stats().hook_errors == 1
-    assert telemetry.recent()[-1].fields == {"error": "ValueError: no"}
+    assert events_of("hook_error", "listened-to")[-1].fields == {"error": "ValueError: no"}
 
 
 def test_a_listener_may_use_the_tracker():

@@ -156,15 +156,18 @@ def test_growth_over_the_line_is_told(tracker, memory):
     def load(size):
         memory.grow(size)
 
-    before = len([e for e in telemetry.recent() if e.kind == "memory_growth"])
-    load(1024)
-    events = [e for e in telemetry.recent() if e.kind == "memory_growth"][before:]
-    assert events == []
-    load(2048)
-    events = [e for e in telemetry.recent() if e.kind == "memory_growth"][before:]
-    assert [event.fields for event in events] == [
-        {"stage": "load", "grew": "2 KiB", "warn_over": "1 KiB"}
-    ]
+    def told():
+        return [event.fields for event in heard if event.kind == "memory_growth"]
+
+    heard = []
+    end = telemetry.subscribe(heard.append)
+    try:
+        load(1024)
+        assert told() == []
+        load(2048)
+    finally:
+        end()
+    assert told() == [{"stage": "load", "grew": "2 KiB", "warn_over": "1 KiB"}]
 
 
 # ---- coroutines
