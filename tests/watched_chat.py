@@ -24,7 +24,7 @@ class Load(threading.Thread):
         self._end = threading.Event()
 
     def run(self) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=100)
         number = 0
         while not self._end.wait(self._pause):
             number += 1

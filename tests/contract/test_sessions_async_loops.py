@@ -35,7 +35,7 @@ def run_python(code: str, *args: str) -> str:
         [sys.executable, "-W", "error", "-c", textwrap.dedent(code), *args],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
     assert done.returncode == 0, done.stderr

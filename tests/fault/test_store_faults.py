@@ -306,7 +306,7 @@ def test_a_read_only_directory_is_unavailable(tmp_path: Path, there: bool) -> No
         [sys.executable, "-c", textwrap.dedent(program), str(path)],
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=100,
     )
     directory.chmod(0o755)
     assert b"sessions.db' cannot be" in done.stdout, done

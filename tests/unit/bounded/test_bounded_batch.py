@@ -313,7 +313,7 @@ def test_what_waits_at_exit_is_flushed():
         "other = Batch(print)\n"
     )
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100
     )
     assert run.stdout == "['last words']\n"
     assert run.stderr == ""

@@ -212,7 +212,7 @@ def answers(tmp_path_factory):
     clean["PYTHONPATH"] = os.pathsep.join(sys.path)
     run = subprocess.run(
         [sys.executable, "-c", DRIVER, *(str(folder / f"{name}.py") for name in PROGRAMS)],
-        capture_output=True, text=True, check=False, env=clean, timeout=110,
+        capture_output=True, text=True, check=False, env=clean, timeout=250,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)

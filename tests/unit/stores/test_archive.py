@@ -275,6 +275,6 @@ for i in range(20):
     archive.put("alice", [(i, {{"content": str(i)}})])
 os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
 """
-    subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=False, timeout=100)
     with SQLiteArchive(path, synchronous="full") as archive:
         assert [seq for seq, _ in archive.page("alice")] == list(range(20))

@@ -32,7 +32,7 @@ def served():
 def test_the_server_says_where_it_answers(served):
     serving = served(Shown(leaking()))
     assert serving.url == f"http://127.0.0.1:{serving.port}"
-    with urllib.request.urlopen(serving.address(), timeout=30) as page:
+    with urllib.request.urlopen(serving.address(), timeout=100) as page:
         assert b"<title>floodline</title>" in page.read()
 
 
@@ -80,7 +80,7 @@ def test_no_answer_waits_for_the_acknowledgement_of_its_first_part():
     """Asyncio sets this only for sockets that name their protocol, which ours do not."""
     with (
         _serve.listen("127.0.0.1", 0) as door,
-        socket.create_connection(door.getsockname(), timeout=30),
+        socket.create_connection(door.getsockname(), timeout=100),
     ):
         caller, _ = door.accept()
         with caller:
