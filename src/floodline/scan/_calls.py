@@ -58,6 +58,7 @@ HEAPS = {"heappush", "insort", "heappop"}
 RARE = {"addHandler", "finalize", *HEAPS, *TIMERS}
 MOVING = APPENDS | KEYED | SHRINKS
 PASSED_ON = {"partial", "ref", "WeakMethod"}
+PLAIN = {"other", "made"}
 _LEAVES = {ast.Name, ast.Constant, NoneType}
 _PAUSES = {ast.Await, ast.Yield, ast.YieldFrom}
 _THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr}
@@ -96,8 +97,10 @@ class Calls:
         stored = stored_value(value)
         if type(value) is ast.Name:
             stored = self.scope.stored.get(value.id, stored)
-        elif stored == "other" and verb == "grow" and value is not None and refers(value, text):
+        elif stored in PLAIN and verb == "grow" and value is not None and refers(value, text):
             stored = "key"
+        if stored == "other" and key == "append":
+            stored = self.scope.origin(value)
         self.changes.append(
             Change(found[0], found[1], verb, op, key, text, stored, at(node),
                    self.scope.name, marks)

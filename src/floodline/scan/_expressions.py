@@ -23,6 +23,7 @@ THROUGH = {
     "str", "repr", "int", "tuple", "frozenset", "format", "lower", "upper", "strip", "encode",
     "decode", "hexdigest", "ascii", "abs", "join", "casefold", "rstrip", "lstrip", "ref",
     "hex", "as_posix", "resolve", "md5", "sha1", "sha256", "normpath", "abspath", "sorted",
+    "loads",
 }  # fmt: skip
 OPENNESS = ["fresh", "param", "attr", "call", "loop", "self", "global", "unknown", "enum", "type"]
 _RANKS = {kind: rank for rank, kind in enumerate(OPENNESS)}
@@ -36,6 +37,7 @@ _KINDS = {
     **dict.fromkeys(WEAK, "weak"),
     **dict.fromkeys(STACKS, "stack"),
 }
+MADE = {ast.Dict, ast.ListComp, ast.DictComp, ast.SetComp}
 TASKS = {"create_task", "ensure_future", "run_coroutine_threadsafe", "start_soon"}
 
 
@@ -147,7 +149,7 @@ def stored_value(node: ast.expr | None) -> str:
     if type(node) is ast.Tuple or type(node) is ast.List:
         kinds = [stored_value(item) for item in node.elts]
         return next((kind for kind in kinds if kind != "other"), "other")
-    return "other"
+    return "made" if type(node) in MADE else "other"
 
 
 def _stored_by_call(node: ast.Call) -> str:
@@ -160,7 +162,9 @@ def _stored_by_call(node: ast.Call) -> str:
         return "future"
     if name in ANSWERS:
         return "waiter"
-    return "weakref" if name == "ref" else "other"
+    if name == "ref":
+        return "weakref"
+    return "made" if name[:1].isupper() else "other"
 
 
 def most_open(origins: list[str]) -> str:

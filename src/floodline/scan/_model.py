@@ -40,7 +40,7 @@ class Change(NamedTuple):
     op: str
     key: str  # the origin
     key_text: str
-    value: str  # what is put in: task, lock, future, weakref, self, other
+    value: str  # what is put in: task, lock, future, weakref, self, made (here), or its origin
     at: At
     function: str
     marks: frozenset[str]  # loop, while, finally, except, absent, limit, with
@@ -94,6 +94,7 @@ class Function(NamedTuple):
     annotations: tuple[str, ...]
     decorators: tuple[str, ...]
     returns_inner: bool
+    waits: bool = False  # it is a coroutine
 
 
 class Class(NamedTuple):

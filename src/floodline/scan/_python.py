@@ -21,11 +21,13 @@ from floodline.scan._shape import (
     only_logs,
     returns_inner,
     runs_once,
+    serves,
     tests_membership,
 )
 from floodline.scan._signs import closes, unclosed
 
 MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
+MAKING = {ast.Call, ast.Attribute, ast.JoinedStr}  # what a new value may be made by
 NONE: frozenset[str] = frozenset()
 
 
@@ -138,6 +140,7 @@ class _Reader(Bindings):
                 tuple(scope.annotations.get(p, "") for p in scope.parameters),
                 tuple(dotted(called(d)) for d in node.decorator_list),
                 returns_inner(node),
+                type(node) is ast.AsyncFunctionDef,
             )
         )  # fmt: skip
         collect_locals(node, scope)
@@ -205,6 +208,8 @@ class _Reader(Bindings):
         inside = marks | {"while"} | self._compare_sizes(node.test, node.body)
         if not self._tried and is_endless(node):
             inside |= {f"forever:{node.lineno}"}
+        if serves(node):
+            inside |= {"serves"}
         self.block(node.body, inside)
         self.block(node.orelse, marks)
 
@@ -213,8 +218,8 @@ class _Reader(Bindings):
         if type(node) is ast.AsyncFor:
             self.risks.append((self.scope.name, node.lineno, "await"))
         self.loop_target(node.target, node.iter)
-        repeats = "while" if type(node) is ast.AsyncFor else "for"
-        self.block(node.body, marks | {repeats})
+        repeats = {"while", "serves"} if type(node) is ast.AsyncFor else {"for"}
+        self.block(node.body, marks | repeats)
         self.block(node.orelse, marks)
 
     def try_(self, node: ast.Try, marks: frozenset[str]) -> None:
@@ -261,6 +266,8 @@ class _Reader(Bindings):
         if node.value is None:
             return
         self.expression(node.value, marks, kept="returned")
+        if type(node.value) in MAKING and self.scope.origin(node.value)[:6] == "fresh:":
+            self.marks.append(Mark("fresh", self.scope.name, at(node), self.scope.name, ""))
         if type(node.value) is ast.Name:
             self.keep_local(node.value.id, "returned")
         if type(node.value) in NAMING:

@@ -8,7 +8,7 @@ from collections import deque
 from floodline.scan._link import Program
 
 REPEATS, UNKNOWN, STARTS, ENDS = "repeats", "unknown", "starts", "ends"
-LOOPS = ("while", "forever")
+LOOPS = ("while", "serves", "forever")
 
 DEFINING = {"__init_subclass__", "__set_name__", "__class_getitem__", "__prepare__"}
 ENDING = {

@@ -162,7 +162,7 @@ class Scope:
             inner = self.origin(node.value)
         if inner.startswith("param:"):
             return f"{inner}.{node.attr}"
-        return inner if inner.startswith(("type", "enum")) else f"attr:{node.attr}"
+        return inner if inner.startswith(("type", "enum", "fresh")) else f"attr:{node.attr}"
 
     def _origin_of_call(self, node: ast.Call) -> str:
         name = last_name(node.func)
@@ -177,7 +177,17 @@ class Scope:
             if type(node.func) is ast.Attribute:
                 parts.append(self.origin(node.func.value))
             return most_open(parts)
-        return f"call:{name}"
+        given = self._given_to(node, name)
+        return f"{given}.{name}()" if given[:6] == "param:" else f"call:{name}"
+
+    def _given_to(self, node: ast.Call, name: str) -> str:
+        """Return the origin of what a call asks, or of what a new object is made of."""
+        if type(node.func) is ast.Attribute:
+            return self.origin(node.func.value)
+        if not name[:1].isupper():
+            return ""
+        parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+        return most_open([self.origin(part) for part in parts])
 
     def _origin_of_item(self, node: ast.Subscript) -> str:
         below = self.origin(node.value)

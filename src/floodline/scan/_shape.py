@@ -11,6 +11,10 @@ QUIET = {
     "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "write",
     "inc", "len", "str", "repr", "format", "warn_explicit", "getLogger",
 }  # fmt: skip
+# what sockets, queues, selectors and clocks of the standard library wait by
+RECEIVES = {"recv", "recvfrom", "recv_into", "accept", "select", "sleep", "wait"}
+COUNTING = {ast.Compare, ast.BoolOp, ast.NamedExpr}
+FUNCTIONS = {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda}
 RUNNING = {"map", "filter", "sorted", "reduce", "any", "all", "sum", "min", "max", "list", "tuple"}
 # what is asked for every node looks at the type itself: `isinstance` takes ten times as long
 LEAVING = {ast.Return, ast.Raise, ast.Continue, ast.Break}
@@ -99,6 +103,30 @@ def is_endless(node: ast.While) -> bool:
             loop = isinstance(here, ast.For | ast.AsyncFor | ast.While)
             stack.extend(_without_break(here) if loop else ast.iter_child_nodes(here))
     return True
+
+
+def serves(node: ast.While) -> bool:
+    """Whether a loop waits in each turn for what comes next, as long as nobody stops it.
+
+    One that counts, or returns what it waited for, tries again or searches.
+    """
+    waiting = False
+    stack: list[ast.AST] = [] if type(node.test) in COUNTING else list(node.body)
+    while stack:
+        here = stack.pop()
+        kind = type(here)
+        if kind is ast.Return and here.value is not None:  # type: ignore[attr-defined]  # kind says so
+            return False
+        if kind is ast.Await or (kind is ast.Call and _receives(here)):  # type: ignore[arg-type]  # same
+            waiting = True
+        if kind not in FUNCTIONS:
+            stack.extend(ast.iter_child_nodes(here))
+    return waiting
+
+
+def _receives(node: ast.Call) -> bool:
+    name = node.func.attr if type(node.func) is ast.Attribute else ""
+    return name in RECEIVES or (name == "get" and not node.args)
 
 
 def _without_break(loop: ast.AST) -> list[ast.AST]:

@@ -13,6 +13,8 @@ def standing(marks: frozenset[str]) -> tuple[str, str, str]:
     repeats = next((mark for mark in ("once", "while", "for") if mark in marks), "")
     if repeats == "while" and any(mark[:8] == "forever:" for mark in marks):
         repeats = "forever"
+    elif repeats == "while" and "serves" in marks:
+        repeats = "serves"
     guard = next((mark for mark in ("finally", "except", "branch") if mark in marks), "")
     arm = ""
     if "branch" in marks:
