@@ -12,6 +12,7 @@ from floodline.recorder import Recorder
 from floodline.recorder import _answer as answer
 from floodline.recorder._attach import wake
 from floodline.recorder._outside import alive, command_of
+from floodline.recorder._recording import check_room
 
 TICK = 0.25
 EXITS = {"bounded": 0, "growing": 1, "undecided": 3}
@@ -32,10 +33,14 @@ def command(pid: int, span: str, record: Path | None) -> int:
     or at Ctrl-C. Exit status: 0 bounded, 1 growing, 3 undecided, 2 it could not be watched.
     """
     seconds = parse_duration(span, "--for")
-    recorder = Recorder(command_of(pid) or f"process {pid}", file=record)
+    if record is not None:
+        check_room(record)
+    recorder = Recorder(command_of(pid) or f"process {pid}")
     try:
         recorder.program(pid)
         wake(pid, recorder.address, seconds)
+        if record is not None:  # not before: an older one is moved for it
+            recorder.record_to(record)
         click.echo(f"floodline: watching process {pid} for {format_duration(seconds)}", err=True)
         _watch(recorder, pid, seconds)
     finally:

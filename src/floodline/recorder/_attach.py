@@ -14,7 +14,7 @@ from typing import Any
 
 from floodline.errors import ConfigError
 from floodline.recorder._dormant import PATIENCE, socket_of
-from floodline.recorder._outside import alive, environment_of, owner_of
+from floodline.recorder._outside import alive, environment_of, look, owner_of
 from floodline.recorder._runtime import runtime_folder
 from floodline.recorder._site import _floodline_arm as arming
 
@@ -67,6 +67,15 @@ def _refusal(pid: int) -> str:
         return (
             f"process {pid} belongs to user {owner}, we are {we}: attach as that user, "
             f"such as sudo -u '#{owner}' floodline attach {pid}"
+        )
+    found = look(pid, 0, str(Path(arming.__file__).parent))
+    if found is not None and found.key == "other":
+        return f"process {pid} ({found.command}) is no Python program; give the PID of one"
+    if (environment_of(pid) or {}).get(arming.VARIABLE) == "dormant":
+        return (
+            f"process {pid} was started with {arming.VARIABLE}=dormant, but no probe sleeps in it: "
+            "install floodline beside it (an editable install does not do), let it start without "
+            "-I, -E and -S, or call floodline.watch() in it"
         )
     return f"process {pid} has no sleeping probe that we may wake: {ADVICE}"
 

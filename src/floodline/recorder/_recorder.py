@@ -105,6 +105,11 @@ class Recorder:
 
     # ---- the program
 
+    def record_to(self, file: Path) -> None:
+        """Record to this file from now on; for a recorder that was made without one."""
+        with self._changed:
+            self._tape = Tape(file, self._clock)
+
     def program(self, pid: int) -> None:
         """Note the process of the program itself."""
         with self._changed:

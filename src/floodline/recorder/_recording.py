@@ -51,17 +51,22 @@ INSERT INTO trouble VALUES (1, '{" " * NOTE}');
 Record = dict[str, Any]
 
 
-def make_room(file: Path) -> None:
-    """Move a recording that is in the way to FILE.1, and the older ones on; keep three.
-
-    In a container that is restarted after a kill, the evidence must outlive the next start.
-    """
+def check_room(file: Path) -> None:
+    """Raise if there is something that cannot be moved away for a recording."""
     if not file.exists():
         return
     if not file.is_file() or not is_recording(file):  # a device may read as empty
         raise ConfigError(f"{file} exists and is no recording; give another file to --record")
     if _in_use(file):
         raise ConfigError(f"{file} is written by another recorder; give another file to --record")
+
+
+def make_room(file: Path) -> None:
+    """Move a recording that is in the way to FILE.1, and the older ones on; keep three.
+
+    In a container that is restarted after a kill, the evidence must outlive the next start.
+    """
+    check_room(file)
     for number in range(KEPT_BEFORE, 0, -1):
         older = file if number == 1 else file.with_name(f"{file.name}.{number - 1}")
         if older.exists():

@@ -415,6 +415,18 @@ def test_ctrl_c_ends_attach_early_with_what_is_known(sleeping, capsys, monkeypat
     assert out.startswith("UNDECIDED")
 
 
+def test_a_process_that_cannot_be_watched_costs_no_older_recording(capsys, tmp_path):
+    record = tmp_path / "at.rec"
+    Writer(record).close()
+    before = record.read_bytes()
+    assert main(["attach", str(2**22 + 7), f"--record={record}"]) == 2
+    assert record.read_bytes() == before
+    assert not (tmp_path / "at.rec.1").exists()
+    (tmp_path / "thesis.txt").write_text("mine")
+    assert main(["attach", str(os.getpid()), f"--record={tmp_path / 'thesis.txt'}"]) == 2
+    assert "no recording" in capsys.readouterr().err
+
+
 def test_attach_says_why_it_cannot(capsys):
     assert main(["attach", str(2**22 + 7)]) == 2
     assert "no process" in capsys.readouterr().err

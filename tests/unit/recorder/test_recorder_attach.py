@@ -195,6 +195,23 @@ def test_a_process_of_another_user_is_told_as_such(folder, monkeypatch):
         wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
 
 
+def test_a_process_that_is_not_python_is_told(folder):
+    sleeping = subprocess.Popen(["sleep", "600"])
+    try:
+        with pytest.raises(ConfigError, match=r"\(sleep 600\) is no Python program"):
+            wake(sleeping.pid, WHERE, 1, folder=folder, remote_exec=None)
+    finally:
+        sleeping.kill()
+        sleeping.wait()
+
+
+def test_one_that_should_have_a_probe_and_has_none_is_told_what_is_missing(folder, monkeypatch):
+    told = {"FLOODLINE_PROBE": "dormant"}
+    monkeypatch.setattr(_attach, "environment_of", lambda pid: told)
+    with pytest.raises(ConfigError, match="no probe sleeps in it: install floodline beside it"):
+        wake(os.getpid(), WHERE, 1, folder=folder, remote_exec=None)
+
+
 def test_a_process_that_does_not_exist_is_told():
     with pytest.raises(ConfigError, match="no process 4194311"):
         wake(2**22 + 7, WHERE, 5.0)
