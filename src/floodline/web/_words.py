@@ -56,8 +56,11 @@ def shown(state: State) -> list[Suspect]:
 
 def ending(state: State) -> str:
     """Say how the program ended, as far as anybody knows."""
+    if state["exit"] is None and state["closed"]:
+        running = any(process["state"] == "running" for process in state["processes"])
+        return "The watch has ended, the program goes on." if running else "The program has ended."
     if state["exit"] is None:
-        return "The program has ended." if state["closed"] else "The program's end was not seen."
+        return "The program's end was not seen."
     return f"The end of the program: {how(state['exit'])}."
 
 

@@ -12,6 +12,8 @@ from floodline.web import _live
 from floodline.web._live import Live, encode, thinned
 from web_states import Shown, leaking
 
+PATIENCE = 100.0  # a safety net, not a measure
+
 
 class Reader:
     """One client of a stream; `room` lets it take the next event."""
@@ -35,7 +37,7 @@ class Reader:
     async def until(self, count):
         while len(self.got) < count:
             self.news.clear()
-            await asyncio.wait_for(self.news.wait(), 30)
+            await asyncio.wait_for(self.news.wait(), PATIENCE)
 
     def states(self):
         bodies = [message["body"] for message in self.got]
@@ -59,7 +61,7 @@ def test_a_reader_gets_the_whole_state_and_then_each_new_one():
         source.show(state(2))
         await reader.until(2)
         reader.leaving.set()
-        await asyncio.wait_for(reading, 30)
+        await asyncio.wait_for(reading, PATIENCE)
         return numbers(reader), live.readers, reader.got[0]["body"]
 
     got, readers, first = asyncio.run(main())
@@ -85,7 +87,7 @@ def test_a_slow_reader_skips_to_the_newest_state_and_nothing_is_queued():
         await slow.until(2)
         for each in (slow, quick):
             each.leaving.set()
-        await asyncio.wait_for(asyncio.gather(*tasks), 30)
+        await asyncio.wait_for(asyncio.gather(*tasks), PATIENCE)
         return numbers(slow)[:2], numbers(quick)[:4], source.asked
 
     assert asyncio.run(main()) == ([1, 4], [1, 2, 3, 4], 4)
@@ -96,7 +98,7 @@ def test_a_reader_that_takes_nothing_loses_its_place(monkeypatch):
 
     async def main():
         live, reader = Live(Shown(state(1))), Reader(room=asyncio.Event())
-        await asyncio.wait_for(live.stream(reader.receive, reader.send), 30)
+        await asyncio.wait_for(live.stream(reader.receive, reader.send), PATIENCE)
         return live.readers
 
     assert asyncio.run(main()) == 0
@@ -109,7 +111,7 @@ def test_a_reader_that_goes_away_while_we_send_frees_its_place():
         async def broken(message):
             raise ConnectionResetError
 
-        await asyncio.wait_for(live.stream(reader.receive, broken), 30)
+        await asyncio.wait_for(live.stream(reader.receive, broken), PATIENCE)
         return live.readers
 
     assert asyncio.run(main()) == 0
@@ -123,7 +125,7 @@ def test_a_quiet_source_is_told_from_a_dead_one(monkeypatch):
         reading = asyncio.ensure_future(live.stream(reader.receive, reader.send))
         await reader.until(2)
         reader.leaving.set()
-        await asyncio.wait_for(reading, 30)
+        await asyncio.wait_for(reading, PATIENCE)
         return reader.got[1]["body"]
 
     assert asyncio.run(main()) == b": nothing new\n\n"
@@ -138,7 +140,7 @@ def test_closing_sends_the_newest_state_last():
         source._state, source._version = state(2), 2  # nobody is woken
         closer = threading.Thread(target=live.close)
         closer.start()
-        await asyncio.wait_for(reading, 30)
+        await asyncio.wait_for(reading, PATIENCE)
         closer.join()
         return numbers(reader), reader.got[-1]["more_body"]
 
@@ -151,7 +153,7 @@ def test_closing_without_readers_or_after_the_loop_is_harmless():
     async def main(live):
         reader = Reader()
         reader.leaving.set()
-        await asyncio.wait_for(live.stream(reader.receive, reader.send), 30)
+        await asyncio.wait_for(live.stream(reader.receive, reader.send), PATIENCE)
 
     unused, used = Live(Shown(state(1))), Live(Shown(state(1)))
     unused.close()
@@ -169,7 +171,7 @@ def test_a_source_that_fails_ends_the_stream_and_the_next_reader_asks_again():
         live = Live(Failing(state(1)))
         for _ in range(2):
             reader = Reader()
-            await asyncio.wait_for(live.stream(reader.receive, reader.send), 30)
+            await asyncio.wait_for(live.stream(reader.receive, reader.send), PATIENCE)
             with pytest.raises(OSError, match="broken"):
                 await live._pump
         return numbers(reader)
@@ -182,8 +184,8 @@ def test_nothing_is_encoded_while_nobody_reads():
         source, reader = Shown(state(1)), Reader()
         live = Live(source)
         reader.leaving.set()
-        await asyncio.wait_for(live.stream(reader.receive, reader.send), 30)
-        await asyncio.wait_for(live._pump, 30)
+        await asyncio.wait_for(live.stream(reader.receive, reader.send), PATIENCE)
+        await asyncio.wait_for(live._pump, PATIENCE)
         before = source.asked
         source.show(state(2))
         await asyncio.sleep(0)

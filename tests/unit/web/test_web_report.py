@@ -110,7 +110,7 @@ def test_a_recording_that_is_still_written_says_so():
 def test_a_closed_recording_says_nothing_of_that():
     state = {**steady(), "closed": True}
     assert "recording" not in outline(state).text
-    assert "The program has ended." in outline(state).text
+    assert "The watch has ended, the program goes on." in outline(state).text
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -54,10 +54,9 @@ def test_after_closing_nobody_answers_and_closing_twice_is_harmless(served):
 
 
 def test_a_server_that_is_ended_while_it_starts_leaves_no_port_open():
-    serving = serve(make_app(Shown(leaking()), token=None), "127.0.0.1", 0)
-    serving.close()
-    with socket.create_server(("127.0.0.1", serving.port)):
-        pass
+    door = _serve.listen("127.0.0.1", 0)
+    serve(make_app(Shown(leaking()), token=None), sock=door).close()
+    assert door.fileno() == -1
 
 
 def test_a_taken_port_that_was_asked_for_is_an_error():

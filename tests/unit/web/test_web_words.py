@@ -82,6 +82,14 @@ def test_of_a_process_that_has_ended_the_most_is_told():
     assert words.held({**process, "state": "lost", "rss": 0}) == "at most 5 MiB"
 
 
+def test_a_watch_that_ends_is_no_end_of_the_program():
+    state = {**leaking(), "closed": True}
+    assert words.ending(state) == "The watch has ended, the program goes on."
+    for process in state["processes"]:
+        process["state"] = "exited"
+    assert words.ending(state) == "The program has ended."
+
+
 def test_a_closed_recording_without_a_status_has_ended_badly():
     gone = {"status": None, "signal": None, "oom": False, "cause": "gone"}
     assert words.failed({"closed": True, "exit": gone})

@@ -55,7 +55,7 @@ function showVerdict(state) {
   }
   show(find("ended"), state.closed);
   say(find("ended"), state.closed ? ending(state.exit) : "");
-  find("ended").classList.toggle("calm", state.exit?.status === 0);
+  find("ended").classList.toggle("calm", !state.exit || state.exit.status === 0);
 }
 
 function ending(exit) {
