@@ -31,6 +31,30 @@ def socket_of(pid: int, folder: Path) -> Path:
     return folder / f"probe-{pid}.sock"
 
 
+def sweep(folder: Path) -> None:
+    """Remove the sockets of processes that were killed; nobody else would."""
+    for file in folder.glob("probe-*.sock"):
+        try:
+            os.kill(int(file.stem.removeprefix("probe-")), 0)
+        except ProcessLookupError:
+            if not _answers(file):  # it might be the process of another container
+                file.unlink(missing_ok=True)
+        except (ValueError, OSError):  # none of ours, or of another user
+            continue
+
+
+def _answers(file: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.setblocking(False)
+        try:
+            line.connect(str(file))
+        except ConnectionRefusedError:
+            return False
+        except OSError:
+            return True
+    return True
+
+
 def make_probe(where: str, seconds: float | None) -> Any:
     """Import the engine, now that somebody wants it."""
     from floodline.recorder._probe import Probe
@@ -47,7 +71,9 @@ class Dormant:
         make: Callable[[str, float | None], Any] = make_probe,
     ) -> None:
         self._make, self._probe = make, None
-        self.file = socket_of(os.getpid(), folder or runtime_folder())
+        folder = folder or runtime_folder()
+        sweep(folder)
+        self.file = socket_of(os.getpid(), folder)
         draft = self.file.with_suffix(".new")  # whoever sees the file itself may knock at once
         draft.unlink(missing_ok=True)  # of a process that had this number before
         self._server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -119,6 +119,27 @@ def test_one_that_is_watched_already_says_so_and_gives_no_wrong_advice(
     sleeper.made[0].over.set()
 
 
+def test_the_sockets_of_killed_processes_are_swept_away(folder):
+    nobody = 2**22 + 1
+    left = socket_of(nobody, folder)
+    with socket.socket(socket.AF_UNIX) as gone:
+        gone.bind(str(left))
+    elsewhere = socket_of(nobody + 1, folder)  # in another container, whose numbers are not ours
+    others = [folder / "probe-x.sock", folder / "recorder-1.json"]
+    for file in others:
+        file.touch()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(elsewhere))
+        listening.listen(1)
+        _dormant.sweep(folder)
+        assert not left.exists()
+        assert elsewhere.exists()
+        for _ in range(4):  # until no more may wait
+            _dormant.sweep(folder)
+            assert elsewhere.exists()
+    assert all(file.exists() for file in others)
+
+
 def test_only_its_user_can_open_the_socket(sleeper, folder):
     assert stat.S_IMODE(sleeper.dormant.file.stat().st_mode) == 0o600
 
