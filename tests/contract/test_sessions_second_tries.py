@@ -187,7 +187,7 @@ def test_a_row_that_could_not_be_deleted_after_a_park_is_deleted_later() -> None
         came.set()
         assert go.wait(PATIENCE)
 
-    with Sessions(dict, store=store, on_leave=finalizer) as sessions:
+    with Sessions(dict, store=store, on_leave=finalizer, max_sessions=1) as sessions:
         put(sessions, "a", n=1)
         parker = Worker(sessions.park, "a")
         assert came.wait(PATIENCE)
@@ -198,10 +198,13 @@ def test_a_row_that_could_not_be_deleted_after_a_park_is_deleted_later() -> None
         assert sessions.ids() == []
         assert store.count("sessions") == 1
         assert sessions.stats().hook_errors == 1
+        put(sessions, "b")  # the one place is free
+        assert (sessions.stats().items, sessions.stats().held) == (1, 0)
         store.recover()
+        sessions.close("b")
         sessions.sweep()
         assert store.count("sessions") == 0
-        assert left.seen == [("a", Reason.parked)]
+        assert left.seen == [("a", Reason.parked), ("b", Reason.closed)]
         with pytest.raises(SessionNotFound), sessions.use("a", create=False):
             pass
         assert_balanced(sessions)

@@ -35,7 +35,7 @@ from floodline.sessions._entry import (
     Hold,
 )
 from floodline.sessions._policy import NEVER, Policy
-from floodline.sessions._refused import delete_failed, park_failed, take_unsaved
+from floodline.sessions._refused import delete_failed, park_failed, take_refused
 from floodline.sessions._table import Table
 from floodline.telemetry import Reason
 
@@ -244,14 +244,15 @@ class TableMachine(RuleBasedStateMachine):
         else:
             others = [w for w in self.waiters() if w.id == call.id]
             error = OSError("no") if kind == "error" else None
-            self.fail(call, error, refused)
-            assert error is None or all(w.error is error for w in others)
+            self.fail(call, error, refused and self.policy.stored)
+            told = error is not None and call.id not in self.table.undeleted
+            assert not told or all(w.error is error for w in others)
 
     def fail(self, call: Caller, error: Exception | None, refused: bool = False) -> None:
         entry = call.entry
         assert entry is not None
         if refused and not self.table.open_failed(call, error, False):
-            delete_failed(self.table, entry, self.now)
+            delete_failed(self.table, entry)
             self.residences[id(entry)] = (entry, 1)
         elif not refused:
             self.table.open_failed(call, error)
@@ -381,7 +382,7 @@ class TableMachine(RuleBasedStateMachine):
             assert entry.leave is Reason.closed
             assert not row_gone
             if refused:
-                delete_failed(self.table, entry, self.now)
+                delete_failed(self.table, entry)
             else:
                 assert self.table.left(entry, reason, True)
         self.leaving.remove((entry, reason))
@@ -391,19 +392,20 @@ class TableMachine(RuleBasedStateMachine):
     @rule(number=picks)
     def fail_to_park(self, number: int) -> None:
         entry, reason = self.pick(self.leaving, number)
-        if self.policy.stored and entry.seated and (entry.dirty or reason is Reason.closed):
+        refusable = entry.seated and (entry.dirty or reason is Reason.closed)
+        if self.policy.stored and (refusable or entry.buried):
             self.leaving.remove((entry, reason))
             park_failed(self.table, entry, self.now)
             self.settle()
 
-    @precondition(lambda self: self.table.unsaved)
+    @precondition(lambda self: self.table.refused())
     @rule(number=picks)
     def retry(self, number: int) -> None:
-        self.take_unsaved(self.pick(list(self.table.unsaved), number))
+        self.take_refused(self.pick([*self.table.unsaved, *self.table.undeleted], number))
 
-    def take_unsaved(self, id: str) -> None:
+    def take_refused(self, id: str) -> None:
         hold = Hold(id)
-        self.see_out(take_unsaved(self.table, hold))
+        self.see_out(take_refused(self.table, hold))
         if hold.entry is not None:
             self.retries.append(hold)
         self.settle()
@@ -476,7 +478,7 @@ class TableMachine(RuleBasedStateMachine):
         assert seats.taken == sum(e.seated for e in entries)
         assert seats.taken <= seats.limit or self.policy.when_full == "grow"
         parking = [e for e in entries if e.phase == PARKING]
-        assert seats.parking == len(parking) == len(self.leaving)
+        assert seats.parking == len(parking) == len(self.leaving) + len(table.undeleted)
         live = [e for e in entries if e.phase == LIVE]
         assert table.live == len(live)
         assert table.bytes == sum(e.weight for e in live)
@@ -538,8 +540,8 @@ class TableMachine(RuleBasedStateMachine):
                 self.settle()
             for hold in list(self.retries):
                 self.finish_retry(hold, True)
-            for key in list(table.unsaved):
-                self.take_unsaved(key)
+            for key in (*table.unsaved, *table.undeleted):
+                self.take_refused(key)
             for call in self.openers():
                 if call in self.calls and call.entry.seated:
                     self.finish_open(call, 1)
@@ -554,7 +556,8 @@ class TableMachine(RuleBasedStateMachine):
         assert len(table.waiting) == 0
         assert not table.seats.room
         assert (table.seats.taken, table.seats.parking, table.live, table.bytes) == (0, 0, 0, 0)
-        for order in (table.idle, table.unsaved, table.by_age, table.lingering):
+        assert not table.refused()
+        for order in (table.idle, table.by_age, table.lingering):
             assert not order
         assert all(times == 1 for _, times in self.residences.values())
         assert sum(table.left_by.values()) == len(self.residences)

@@ -254,7 +254,7 @@ class AsyncSessions(SessionsBase[S]):
             driver.spawn_or_run(see_out(core, leaver))
         if core.clock() >= core.table.next_check:
             driver.spawn_or_run(sweep(core, SLICE))
-        if core.table.unsaved and core.clock() >= core.retry_at:
+        if core.table.refused() and core.clock() >= core.retry_at:
             driver.spawn_or_run(retry_unsaved(core))
 
     def _soon(self) -> None:

@@ -87,7 +87,7 @@ def _delete_late(core: Core, entry: Entry) -> Flow[bool]:
         core.hook_failed("store.delete", entry.id, error)
     finally:
         if not done:
-            core.locked(delete_failed, core.table, entry, core.clock())
+            core.locked(delete_failed, core.table, entry)
     return done
 
 

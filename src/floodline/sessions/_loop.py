@@ -79,8 +79,8 @@ class LoopDriver:
         if old is not None and old is not loop:
             if old.is_closed():
                 self.end_orphans()
-            free = len(table.idle) + len(table.unsaved) if old.is_closed() else 0
-            if len(table.entries) > free:
+            free = (*table.idle, *table.unsaved, *table.undeleted) if old.is_closed() else ()
+            if len(table.entries) > len(free):
                 raise WrongLoop(
                     f"{self._core.policy.name!r} has {len(table.entries)} sessions on another "
                     "event loop; shut it down there first, or make one for each loop"
@@ -88,7 +88,7 @@ class LoopDriver:
         self.start_empty()
         self.loop = loop
         if table.entries:
-            self.want_tick(0.0 if table.unsaved else None)
+            self.want_tick(0.0 if table.refused() else None)
 
     def here(self) -> asyncio.AbstractEventLoop:
         """Return the running loop, to which we belong from now on."""
@@ -343,7 +343,7 @@ class LoopDriver:
             telemetry.emit("tick_error", core.policy.name, error=telemetry.describe(error))
         table = core.table
         if self._tick_timer is None and (table.entries or core.departed):
-            soon = min(table.next_check, core.retry_at if table.unsaved else NEVER) - core.clock()
+            soon = min(table.next_check, core.retry_at if table.refused() else NEVER) - core.clock()
             delay = min(core.policy.sweep_every, max(soon, 0.02))
             if core.policy.sweep_every != NEVER:
                 self._tick_timer = self._later(delay, LoopDriver._tick)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from floodline.sessions._entry import LIVE, OPENING, Entry, Hold
+from floodline.sessions._entry import LIVE, OPENING, PARKING, Entry, Hold
 from floodline.sessions._policy import NEVER
 from floodline.sessions._table import Table
 from floodline.telemetry import Reason
 
 
-def take_unsaved(table: Table, hold: Hold) -> Entry | None:
+def take_refused(table: Table, hold: Hold) -> Entry | None:
     """Give `hold` an unsaved session, or answer that it was closed and must be seen out."""
     entry = table.unsaved.pop(hold.id, None)
     if entry is None:
-        return None
+        return table.undeleted.pop(hold.id, None)
     if entry.leave is Reason.closed:
         return table.begin_leave(entry, Reason.closed)
     table.lingering.pop(hold.id, None)  # it lingers again when it is released
@@ -24,8 +24,12 @@ def take_unsaved(table: Table, hold: Hold) -> Entry | None:
 def park_failed(table: Table, entry: Entry, now: float) -> None:
     """The store did not take it: it is live again, and leaves when it was saved.
 
-    If somebody waited for it, that one has it now, and it stays.
+    If somebody waited for it, that one has it now, and it stays. Of one that is buried only the
+    row is left, so it goes on leaving.
     """
+    if entry.buried:
+        table.undeleted[entry.id] = entry
+        return
     table.seats.break_promise(entry)
     entry.phase = LIVE
     entry.failed = True
@@ -44,13 +48,16 @@ def park_failed(table: Table, entry: Entry, now: float) -> None:
     table.seats.call_next()
 
 
-def delete_failed(table: Table, entry: Entry, now: float) -> None:
+def delete_failed(table: Table, entry: Entry) -> None:
     """The row of a session that was closed on its way in or out is still there."""
     if entry.phase == OPENING:
         hold, entry.holder = entry.holder, None
         assert hold is not None
         hold.entry = None
         table.seats.leave_room(hold)
+        table.seats.give_up(entry)
         table.seats.parking += 1
+        entry.phase = PARKING
     entry.buried = True
-    park_failed(table, entry, now)
+    entry.runner = None
+    table.undeleted[entry.id] = entry

@@ -31,6 +31,7 @@ class Table:
         self.entries: dict[str, Entry] = {}
         self.idle: OrderedDict[str, Entry] = OrderedDict()  # free, longest unused first
         self.unsaved: dict[str, Entry] = {}  # free, but the store refused the last save
+        self.undeleted: dict[str, Entry] = {}  # closed and gone, but their rows are still there
         self.by_age: OrderedDict[str, Entry] = OrderedDict()
         self.lingering: OrderedDict[str, float] = OrderedDict()
         self.ownerless: deque[Entry] = deque()
@@ -296,10 +297,16 @@ class Table:
                 self._promote(self.entries.setdefault(id, Entry(id)), claim)
             return None
         self.waiting.refuse_all(entry, SessionClosed(f"session {id!r} was closed while waited for"))
+        if id in self.undeleted:
+            return self.undeleted.pop(id)
         free = self.is_free(entry)
         entry.leave = Reason.closed
         self.lingering.pop(id, None)
         return self.begin_leave(entry, Reason.closed) if free else None
+
+    def refused(self) -> bool:
+        """Tell whether there is something that the store refused."""
+        return bool(self.unsaved or self.undeleted)
 
     def abandon(self, entry: Entry) -> None:
         """The last owner of a session has died; may be called by the garbage collector."""

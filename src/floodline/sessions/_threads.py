@@ -248,7 +248,7 @@ class Sessions(SessionsBase[S]):
         try:
             if core.clock() >= table.next_check:
                 self._run(sweep(core, SLICE))
-            if table.unsaved and core.clock() >= core.retry_at:
+            if table.refused() and core.clock() >= core.retry_at:
                 self._run(retry_unsaved(core))
         finally:
             core.tidying.discard(me)
@@ -322,7 +322,7 @@ class Sessions(SessionsBase[S]):
             return None
         self._ticking = True
         now = self._core.clock()
-        soon = min(table.next_check, self._core.retry_at if table.unsaved else NEVER) - now
+        soon = min(table.next_check, self._core.retry_at if table.refused() else NEVER) - now
         return min(policy.sweep_every, max(soon, 0.02))
 
     def _renew_tick(self) -> float | None:

@@ -10,7 +10,7 @@ from floodline.sessions._entry import LIVE, Hold
 from floodline.sessions._leases import acquire
 from floodline.sessions._leaving import discard, leave, release
 from floodline.sessions._opening import name_of, take_lease, where_taken
-from floodline.sessions._refused import take_unsaved
+from floodline.sessions._refused import take_refused
 from floodline.sessions._saving import save
 from floodline.sessions._stored import RECOUNT
 from floodline.telemetry import Reason
@@ -108,12 +108,13 @@ def _recount(core: Core) -> Flow[None]:
 
 def retry_unsaved(core: Core) -> Flow[None]:
     """Try again to save what the store refused, at growing intervals while it goes on refusing."""
-    if not core.table.unsaved or core.clock() < core.retry_at:
+    table = core.table
+    if not table.refused() or core.clock() < core.retry_at:
         return
-    for unsaved_id in list(core.table.unsaved):
-        hold = Hold(unsaved_id)
+    for refused_id in (*table.unsaved, *table.undeleted):
+        hold = Hold(refused_id)
         hold.since = core.clock()
-        entry = core.locked(take_unsaved, core.table, hold)
+        entry = core.locked(take_refused, core.table, hold)
         problem: BaseException | None = None
         if entry is not None:
             problem = yield SeeOut(leave(core, entry), wait=True)

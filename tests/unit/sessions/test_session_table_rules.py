@@ -9,7 +9,7 @@ from floodline.sessions import _look
 from floodline.sessions._due import next_due
 from floodline.sessions._entry import HELD, OPEN, WAIT, Entry, Hold
 from floodline.sessions._policy import Policy
-from floodline.sessions._refused import park_failed, take_unsaved
+from floodline.sessions._refused import park_failed, take_refused
 from floodline.sessions._table import Table
 from floodline.telemetry import Reason
 
@@ -43,7 +43,7 @@ def test_one_that_lingers_unsaved_is_not_seen_out_while_it_is_saved_again() -> N
     entry = failed(table, opened(table, "a"))
     table.park("a", Reason.completed, 0.0)
     retry = Hold("a")
-    assert take_unsaved(table, retry) is None
+    assert take_refused(table, retry) is None
     assert next_due(table, 100.0) is None
     entry.dirty = entry.failed = False
     assert table.release(retry, 100.0, False) is None
@@ -52,7 +52,7 @@ def test_one_that_lingers_unsaved_is_not_seen_out_while_it_is_saved_again() -> N
 
 def test_taking_what_is_not_unsaved_takes_nothing() -> None:
     table, hold = Table(Policy()), Hold("a")
-    assert take_unsaved(table, hold) is None
+    assert take_refused(table, hold) is None
     assert hold.entry is None
 
 
@@ -80,7 +80,7 @@ def test_one_that_aged_unsaved_leaves_when_it_is_saved() -> None:
     assert table.next_leaver(20.0) is None
     assert _look.count_live(table, 20.0) == 1
     retry = Hold("a")
-    take_unsaved(table, retry)
+    take_refused(table, retry)
     entry.dirty = entry.failed = False
     assert table.release(retry, 20.0, False) is entry
     assert entry.leave is Reason.age
