@@ -150,7 +150,7 @@ def test_a_kill_that_the_kernel_counted_is_an_oom():
     assert recorder.state()["exit"]["oom"] is True
 
 
-def test_a_worker_that_the_kernel_killed_is_told_although_the_program_goes_on(clock, monkeypatch):
+def test_a_worker_that_the_kernel_killed_is_told_although_the_program_goes_on(clock, alone):
     kills = [3]
     recorder = Recorder("app.py", clock=clock, kills=lambda: kills[0])
     recorder.program(os.getpid())
