@@ -20,7 +20,7 @@ from floodline.errors import (
     UnreadableRecord,
 )
 from floodline.stores import MemoryStore
-from worker_threads import Faulty
+from worker_threads import PATIENCE, Faulty
 
 
 class Clock:
@@ -169,6 +169,6 @@ def test_an_async_with_block_says_what_the_store_did_not_take() -> None:
         with pytest.raises(SaveFailed, match="could not be saved"):
             await block(sessions)
         store.fail()
-        assert await shutdown(grace=1) == 0
+        assert await shutdown(grace=PATIENCE) == 0
 
     asyncio.run(main())

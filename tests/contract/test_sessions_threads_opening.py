@@ -575,8 +575,8 @@ def test_s7_an_on_open_that_raises_is_a_failed_open_and_the_state_is_closed() ->
 def test_s7_who_loses_patience_while_opening_leaves_the_open_to_the_next() -> None:
     with Sessions(dict, max_sessions=1) as sessions:
         with holding(sessions, "a"):
-            impatient = Worker(lambda: use_once(sessions, "b", wait=0.05))
-            waiting(sessions, 1)
+            impatient = Worker(lambda: use_once(sessions, "b", wait=0.2))
+            until(lambda: sessions.stats().waiting == 1 or not impatient.running())
             patient = Worker(use_once, sessions, "b")
             assert isinstance(impatient.wait().error, SessionsFull)
             assert patient.running()

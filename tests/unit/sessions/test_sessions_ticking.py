@@ -21,9 +21,9 @@ def test_the_daemon_sees_out_what_is_due_and_ends() -> None:
         pass
     assert gone.wait(PATIENCE)
     until(lambda: not sessions._ticking)
+    gone.clear()
     with sessions.use("b"):  # it starts again by itself
         assert sessions._ticking
-    gone.clear()
     assert gone.wait(PATIENCE)
     sessions.shutdown()
 
