@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import _get_running_loop
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from functools import cached_property, partial
 from types import TracebackType
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from floodline import telemetry
 from floodline._units import Duration, parse_duration
@@ -20,6 +22,9 @@ from floodline.sessions._policy import NEVER
 from floodline.sessions._upkeep import close, retry_unsaved, shed, sweep, upkeep
 from floodline.sessions._use import UseBase, checkpoint
 from floodline.telemetry import Reason
+
+if TYPE_CHECKING:
+    from floodline.sessions._options import Options
 
 SLICE = 8  # how many sessions one call sees out on the side
 
@@ -104,6 +109,18 @@ class AsyncSessions(SessionsBase[S]):
 
     _closers = ("aclose", "close")
     _shedding: tuple[asyncio.AbstractEventLoop | None, Future[int] | None] = None, None
+
+    if TYPE_CHECKING:  # the state of an async factory is what it returns in the end
+
+        @overload
+        def __init__(
+            self, factory: Callable[..., Coroutine[Any, Any, S]], **options: Unpack[Options[S]]
+        ) -> None: ...
+        @overload
+        def __init__(
+            self, factory: Callable[..., S] | None = None, **options: Unpack[Options[S]]
+        ) -> None: ...
+        def __init__(self, factory: Any = None, **options: Any) -> None: ...
 
     @cached_property
     def _driver(self) -> LoopDriver:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -79,7 +79,7 @@ class SessionsBase(ABC, Generic[S]):
 
     def __init__(
         self,
-        factory: Callable[..., Awaitable[S]] | Callable[..., S] | None = None,
+        factory: Callable[..., S] | None = None,
         *,
         idle: Duration | None = default("30 min"),
         max_age: Duration | None = default(None),
