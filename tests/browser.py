@@ -27,7 +27,7 @@ FLAGS = [
     "--hide-scrollbars",
     "--force-device-scale-factor=1",
 ]
-PATIENCE = 60.0
+PATIENCE = 200.0  # a safety net: a browser starts slowly beside other tests
 
 
 def missing() -> str:
@@ -51,6 +51,9 @@ class Browser:
         self.base = f"{driver}/session/{made['sessionId']}"
 
     def open(self, url: str) -> None:
+        """Leave the last page, whose server may have gone, with all its complaints; open this."""
+        ask(f"{self.base}/url", {"url": "about:blank"})
+        self.complaints()
         ask(f"{self.base}/url", {"url": url})
 
     def run(self, script: str, *arguments: object) -> Any:

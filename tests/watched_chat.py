@@ -38,7 +38,7 @@ class Load(threading.Thread):
 
     def stop(self) -> None:
         self._end.set()
-        self.join(30)
+        self.join(100)
 
 
 class Watched:
@@ -50,7 +50,7 @@ class Watched:
     def end(self) -> int:
         """End the program as a terminal or a service manager would."""
         self.process.terminate()
-        return self.process.wait(60)
+        return self.process.wait(100)
 
 
 @contextmanager

@@ -41,7 +41,9 @@ def work(store: Any, rounds: int = 3) -> None:
 
 
 async def work_soon(store: Any) -> None:
-    await asyncio.gather(*(store.aio.acquire("chat", f"id{n}", "me", lease=600.0) for n in range(5)))
+    await asyncio.gather(
+        *(store.aio.acquire("chat", f"id{n}", "me", lease=600.0) for n in range(5))
+    )
 
 
 class Guest:
