@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 60.0  # a safety net, not a measure
+PATIENCE = 100.0  # a safety net, not a measure
 
 # A host that forgets a session on its `deleted` event, which does not always come.
 LEAKING = """

@@ -22,7 +22,7 @@ from floodline.recorder._launch import (
     watched_environment,
 )
 
-PATIENCE = 60.0
+PATIENCE = 100.0
 
 
 @pytest.fixture
