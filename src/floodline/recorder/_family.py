@@ -86,5 +86,7 @@ class Family:
         return [
             pid
             for pid, parent in parents.items()
-            if parent not in parents and _outside.carries(pid, self._address)
+            # a number may be another's by now; some write their title over their environment
+            if parent not in parents
+            and (running[pid].connected or _outside.carries(pid, self._address))
         ]

@@ -181,7 +181,10 @@ class Program:
             return False
         if self._ended.is_set():
             heirs = [] if self._heirs is None else self._heirs(number)
-            return bool([pid for pid in heirs if _sent(pid, number)])
+            reached = [pid for pid in heirs if _sent(pid, number)]
+            if number in STOPS and not reached:
+                self.stopped.set()  # then we are meant
+            return bool(reached)
         self._asked.add(number)
         return _sent(self.pid, number)
 

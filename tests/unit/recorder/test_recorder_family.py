@@ -105,12 +105,15 @@ def test_children_of_a_daemon_are_found_and_told(family, fleet, world):
     assert family.remaining() == [5]
 
 
-def test_a_signal_is_for_those_whose_parent_does_not_get_it(family, fleet, world):
+def test_a_signal_is_for_those_whose_parent_does_not_get_it(family, fleet, world, monkeypatch):
     world.alive = {5: "quiet", 6: "quiet", 7: "quiet"}
     family.outlives(10.0)
     for pid, parent in ((5, 1), (6, 5), (7, 1)):
         hello(fleet, pid, parent)
     assert family.heads() == [5, 7]
+    monkeypatch.setattr(_outside, "carries", lambda pid, address: False)
+    fleet.hung_up(7)
+    assert family.heads() == [5]
 
 
 # ---- the recorder

@@ -193,6 +193,9 @@ def test_after_the_end_a_signal_goes_to_those_who_remain(start, monkeypatch):
         assert program.pass_on(signal.SIGHUP, False) is False
         assert not program.stopped.is_set()
         assert program.pass_on(signal.SIGINT, True) is False
+        assert program.stopped.is_set()
+        program.stopped.clear()
+        assert program.pass_on(signal.SIGTERM, False) is False  # nobody is there: we are meant
     assert sent == [(8, signal.SIGTERM), (15, signal.SIGTERM)]
     assert program.stopped.is_set()
     assert not program.asked
