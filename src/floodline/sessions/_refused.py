@@ -36,7 +36,7 @@ def park_failed(table: Table, entry: Entry, now: float) -> None:
     entry.runner = None
     table.live += 1
     table.seats.parking -= 1
-    table.bytes += entry.weight
+    table.add_bytes(entry.weight)
     if table.max_age != NEVER:
         table.by_age[entry.id] = entry
     if entry.leave is not Reason.closed:

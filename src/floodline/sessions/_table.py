@@ -142,8 +142,8 @@ class Table:
         entry.runner = entry.holder = None
         entry.opened_at = entry.used_at = now
         self.live += 1
-        self.bytes += entry.weight
         self.next_check = min(self.next_check, now + self.policy.soonest)
+        self.add_bytes(entry.weight)
         if self.max_age != NEVER:
             self.by_age[entry.id] = entry
         self._grant(entry, hold, now)
@@ -265,10 +265,14 @@ class Table:
     def weigh(self, entry: Entry, weight: int) -> None:
         """Note what a live entry weighs now."""
         if entry.phase == LIVE:
-            self.bytes += weight - entry.weight
-            if self.bytes > self.max_bytes:
-                self.next_check = -NEVER
+            self.add_bytes(weight - entry.weight)
         entry.weight = weight
+
+    def add_bytes(self, change: int) -> None:
+        """Note that live entries weigh so much more; above the bound others must go soon."""
+        self.bytes += change
+        if self.bytes > self.max_bytes:
+            self.next_check = -NEVER
 
     # ---- leaving
 

@@ -159,6 +159,23 @@ def test_what_grows_above_the_bytes_in_the_middle_of_a_use_is_looked_for_at_once
     assert leaver.leave is Reason.bytes
 
 
+def test_who_comes_above_the_bytes_has_others_looked_for_at_once() -> None:
+    table = Table(Policy(max_bytes=50))
+    first = opened(table, "a")
+    table.weigh(entry_of(first), 41)
+    table.release(first, 0.0)
+    assert table.next_leaver(0.0) is None
+    second = Hold("b")
+    table.enter(second, 0.0)
+    table.seat(second, 0.0)
+    entry_of(second).weight = 10
+    table.opened(second, 0.0)
+    assert table.next_check <= 0.0
+    leaver = table.next_leaver(0.0)
+    assert leaver is not None
+    assert leaver.id == "a"
+
+
 def test_a_hold_that_was_served_meanwhile_cannot_give_up() -> None:
     table = Table(Policy())
     first, second = opened(table, "a"), Hold("a")
