@@ -200,7 +200,7 @@ def _watch(recorder: Recorder, child: Program) -> None:
         while recorder.remaining() and not child.stopped.wait(ticking.pause()):
             ticking.tick()
         _let_end(recorder, ticking)
-    recorder.ended(child.code, asked=child.asked)
+    recorder.ended(child.code, asked=child.asked, peak=child.peak)
 
 
 def _let_end(recorder: Recorder, ticking: _Ticking) -> None:

@@ -24,6 +24,7 @@ FROM_KEYS = frozenset(
 STOPS = frozenset({signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGQUIT", signal.SIGTERM)})
 FROM_KERNEL = 1  # si_code: at and above it, not sent by a process; the terminal sends so
 PATIENCE = 5.0
+KIB = 1 if sys.platform == "darwin" else 1024  # the unit of `ru_maxrss`
 # what a service manager, a container or a person may send; the others act on us alone
 PASSED_ON = frozenset(
     getattr(signal, name)
@@ -117,6 +118,8 @@ class Program:
         self._heirs: Callable[[int], list[int]] | None = None
         self.stopped = threading.Event()  # somebody wants an end, of the program or of us
         self.code: int | None = None
+        self.peak = 0  # the most resident bytes of the program or of a child that it waited for
+        self._ours = 1.1 * _most_resident()
         try:
             self.pid = os.posix_spawn(
                 words[0], words, dict(environ), setsigmask=mask,
@@ -157,11 +160,13 @@ class Program:
         everybody = os.getpid() == 1  # in a container orphans become ours, and want to be reaped
         while everybody or not self._ended.is_set():
             try:
-                pid, status = os.waitpid(-1 if everybody else self.pid, 0)
+                pid, status, used = os.wait4(-1 if everybody else self.pid, 0)
             except ChildProcessError:  # the last of them
                 return
             if pid == self.pid:
                 self.code = os.waitstatus_to_exitcode(status)
+                # before its exec it shared our memory, which the kernel counts as its own
+                self.peak = used.ru_maxrss * KIB if used.ru_maxrss > self._ours else 0
                 self._ended.set()
 
     def _pass_on(self) -> None:
@@ -187,6 +192,12 @@ class Program:
             return bool(reached)
         self._asked.add(number)
         return _sent(self.pid, number)
+
+
+def _most_resident() -> int:
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _sent(pid: int, number: int) -> bool:

@@ -161,10 +161,18 @@ class Recorder:
                 self._fleet.asked = name
             return heads
 
-    def ended(self, code: int | None, *, asked: str | None = None, patience: float = 1.0) -> None:
+    def ended(
+        self,
+        code: int | None,
+        *,
+        asked: str | None = None,
+        peak: float = 0.0,
+        patience: float = 1.0,
+    ) -> None:
         """Note how the program ended: an exit status, or a signal as a negative number.
 
-        `asked` is a signal that was passed on before.
+        `asked` is a signal that was passed on before, `peak` what the kernel says that it took at
+        most, also between two of our looks.
         """
         self._hear_out(patience)
         until = time.monotonic() + patience
@@ -174,7 +182,10 @@ class Recorder:
         oom = None not in (kills, self._kills_before) and (kills or 0) > (self._kills_before or 0)
         with self._changed:
             now, main = self._clock(), self._fleet.running.get(self._fleet.main or -1)
-            last = max(main.points.last if main else 0.0, self._total.last)
+            self._total.peak = max(self._total.peak, peak)
+            if main is not None and not self._fleet.ended and len(self._fleet.running) == 1:
+                main.points.peak = max(main.points.peak, peak)
+            last = max(main.points.last if main else 0.0, self._total.last, peak if oom else 0.0)
             limit = self._fleet.limit() or self._limit
             if self._left_at is None:
                 self._exit = exit_record(code, oom=oom, last=last, limit=limit, asked=asked)

@@ -126,6 +126,18 @@ def test_the_exit_status_is_that_of_the_program(start):
     assert not program.asked
 
 
+def test_the_most_that_a_program_took_is_told_if_it_is_more_than_what_we_lent_it(
+    start, monkeypatch
+):
+    for ours, told in ((1, True), (1 << 40, False)):
+        monkeypatch.setattr(_launch, "_most_resident", lambda ours=ours: ours)
+        program = start("")
+        assert program.wait(PATIENCE)
+        assert (program.peak > 1 << 20) is told
+    monkeypatch.undo()
+    assert _launch._most_resident() > 1000
+
+
 def test_the_program_has_the_signals_of_before_and_not_those_that_python_ignores(start):
     code = (
         "import signal; "
@@ -212,23 +224,24 @@ def test_a_wish_for_the_end_is_kept_until_it_is_known_whether_somebody_remains(s
 
 def test_as_process_1_everybody_is_reaped(monkeypatch):
     """Orphans of a container end too; they are taken note of by nobody but the kernel."""
-    ends = iter([(99, 0), (5, 256), (98, 0)])
+    used = SimpleNamespace(ru_maxrss=1000)
+    ends = iter([(99, 0, used), (5, 256, used), (98, 0, used)])
     asked = []
 
-    def waitpid(pid, _):
+    def wait4(pid, _):
         asked.append(pid)
         if (end := next(ends, None)) is None:
             raise ChildProcessError
         return end
 
     monkeypatch.setattr(_launch.os, "getpid", lambda: 1)
-    monkeypatch.setattr(_launch.os, "waitpid", waitpid)
+    monkeypatch.setattr(_launch.os, "wait4", wait4)
     program = Program.__new__(Program)
-    program.pid, program.code = 5, None
+    program.pid, program.code, program._ours = 5, None, 999
     program._ended = _launch.threading.Event()
     program._wait()
     assert asked == [-1, -1, -1, -1]
-    assert program.code == 1
+    assert (program.code, program.peak) == (1, 1000 * _launch.KIB)
     assert program._ended.is_set()
 
 

@@ -150,6 +150,19 @@ def test_a_kill_that_the_kernel_counted_is_an_oom():
     assert recorder.state()["exit"]["oom"] is True
 
 
+def test_what_was_taken_between_two_looks_is_told_by_the_kernel(clock, alone):
+    counts = iter((3, 4))
+    recorder = Recorder("app.py", clock=clock, kills=lambda: next(counts))
+    recorder.program(os.getpid())
+    recorder.tick()
+    recorder.ended(-9, peak=900 * MIB)
+    recorder.close()
+    state = recorder.state()
+    assert state["memory"]["peak"] == 900 * MIB
+    assert state["processes"][0]["peak"] == 900 * MIB
+    assert "with 900 MiB resident" in state["exit"]["cause"]
+
+
 def test_a_worker_that_the_kernel_killed_is_told_although_the_program_goes_on(clock, alone):
     kills = [3]
     recorder = Recorder("app.py", clock=clock, kills=lambda: kills[0])
