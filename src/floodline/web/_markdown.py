@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from floodline._units import format_duration, format_size
+from floodline._units import format_duration
 from floodline.web import _words as words
 from floodline.web._advice import steps
 from floodline.web._plot import in_words
@@ -66,7 +66,7 @@ _PROCESSES = {
     "pid": lambda p: str(p["pid"]),
     "state": lambda p: plain(words.how(p["exit"]) if p["exit"] else p["state"]),
     "verdict": lambda p: plain(p["verdict"] or ""),
-    "at most": lambda p: format_size(p.get("peak") or p["rss"] or 0),
+    "at most": lambda p: words.measured(p.get("peak") or p["rss"]),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from floodline._units import format_duration, format_size
+from floodline._units import format_duration
 from floodline.web import _words as words
 from floodline.web._advice import Step, steps
 from floodline.web._html import Markup, join, tag
@@ -71,8 +71,8 @@ def _hero(state: words.State) -> Markup:
     memory = state["memory"]
     unclosed = words.unclosed(state)
     figures = [
-        ("Memory at the end", format_size(memory["now"])),
-        ("At most", format_size(memory["peak"])),
+        ("Memory at the end", words.measured(memory["now"])),
+        ("At most", words.measured(memory["peak"])),
         ("Growth", words.rise(state)),
         ("The line", words.crossing(state)),
     ]
@@ -159,7 +159,7 @@ def _processes(processes: list[dict[str, Any]]) -> Markup:
                 ("Pid", each["pid"]),
                 ("State", _how_it_is(each)),
                 ("Verdict", each["verdict"]),
-                ("At most", format_size(each.get("peak") or each["rss"] or 0)),
+                ("At most", words.measured(each.get("peak") or each["rss"])),
                 ("Threads", words.count(each["threads"])),
                 ("Tasks", words.count(each["tasks"])),
                 ("Files", words.count(each["fds"])),

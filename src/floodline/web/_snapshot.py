@@ -21,10 +21,9 @@ def _lines(state: State) -> Iterator[str]:
         yield words.ending(state)
     watched = format_duration(state["now"] - state["started"])
     yield f"program   {state['command']}, watched for {watched}"
-    yield (
-        f"memory    {format_size(memory['now'])}, at most {format_size(memory['peak'])}, "
-        f"growth {words.rise(state)}, {words.crossing(state)}"
-    )
+    size = f"{words.measured(memory['now'])}, at most {format_size(memory['peak'])}, "
+    size = size if memory["peak"] else "not measured, "
+    yield f"memory    {size}growth {words.rise(state)}, {words.crossing(state)}"
     for suspect in words.shown(state):
         rate = f"{words.pace(suspect)}  {words.growth(suspect['bytes_per_round'])}"
         what = f"{suspect['owner']}  {suspect['verdict']}  {suspect['len']:,} items"

@@ -133,11 +133,17 @@ def rise(state: State) -> str:
     return growth(rate)
 
 
+def measured(size: float | None) -> str:
+    """Write memory; a process that ends at once is gone before anybody looks."""
+    return format_size(size) if size else "not measured"
+
+
 def held(process: dict[str, Any]) -> str:
     """Write the memory of a process; of one that has ended, the most that it took."""
     if process["state"] == "running":
         return format_size(process["rss"] or 0)
-    return f"at most {format_size(process.get('peak') or 0)}"
+    peak = process.get("peak")
+    return f"at most {format_size(peak)}" if peak else measured(None)
 
 
 def place(suspect: Suspect) -> str:

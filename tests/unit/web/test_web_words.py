@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from floodline.web import _words as words
-from floodline.web import snapshot_text
+from floodline.web import render_report, snapshot_text
 from floodline.web._screen import _curve, screen
 from web_states import MIB, SUSPECT, beginning, killed, leaking, steady
 
@@ -80,6 +80,14 @@ def test_of_a_process_that_has_ended_the_most_is_told():
     process = {"state": "running", "rss": 3 * MIB, "peak": 5 * MIB}
     assert words.held(process) == "3 MiB"
     assert words.held({**process, "state": "lost", "rss": 0}) == "at most 5 MiB"
+
+
+def test_what_was_gone_before_anybody_looked_is_not_called_empty():
+    assert words.held({"state": "exited", "rss": 0, "peak": 0}) == "not measured"
+    state = leaking()
+    state["memory"] |= {"now": 0, "peak": 0, "points": []}
+    assert "memory    not measured, growth" in snapshot_text(state)
+    assert "<dd>not measured</dd>" in render_report(state)
 
 
 def test_a_watch_that_ends_is_no_end_of_the_program():
