@@ -303,6 +303,38 @@ def test_a_signal_that_is_sent_to_us_reaches_the_daemon(daemon):
     assert {one["state"] for one in state["processes"]} == {"exited"}
 
 
+TERMINATING = """
+import multiprocessing, signal, time
+
+if __name__ == "__main__":
+    worker = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,))
+    worker.start()
+
+    def end(*_):
+        worker.terminate()
+        worker.join()
+        print("terminated", flush=True)
+        time.sleep(1.5)  # until somebody looks
+        raise SystemExit(0)
+
+    signal.signal(signal.SIGTERM, end)
+    while True:
+        time.sleep(0.05)
+"""
+
+
+def test_workers_that_go_with_a_program_that_was_asked_to_end_are_not_lost(start):
+    run = start(TERMINATING)
+    state_when(run, lambda state: len(watched(state)) == 2)
+    run.terminate()
+    out, errors = run.communicate(timeout=PATIENCE)
+    assert (out, run.returncode) == ("terminated\n", 0)
+    assert "lost" not in errors
+    state = read_recording(run.record).state()
+    assert state["exit"]["cause"] == "ended by itself, after SIGTERM was passed on to it"
+    assert {one["state"] for one in state["processes"]} == {"exited"}
+
+
 def test_a_program_that_ends_by_a_signal_which_was_passed_on_is_not_lost(start):
     run = start("input()")
     state_when(run, watched)

@@ -192,6 +192,8 @@ def _serve(recorder: Recorder, door: Door, announcement: Announcement) -> Servin
 def _watch(recorder: Recorder, child: Program) -> None:
     ticking = _Ticking(recorder)
     while not child.wait(ticking.pause()):
+        if child.stopped.is_set():
+            recorder.stopping()
         ticking.tick()
     if child.code == 0 and not child.stopped.is_set() and (left := recorder.outlived(0)):
         child.leave_to(recorder.pass_on)

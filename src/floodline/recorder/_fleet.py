@@ -98,6 +98,7 @@ class Fleet:
         self.main: int | None = None
         self.went_on = False  # the program has ended, but not all of its processes
         self.asked: str | None = None  # the signal that those were then sent
+        self.stopping = False  # somebody wants the end of the program, and so of its workers
         self.running: dict[int, Watched] = {}
         self.ended: list[Watched] = []
         self.not_covered: dict[str, int | None] = {}  # the words, and of which process
@@ -215,7 +216,8 @@ class Fleet:
         if one is None:
             return
         # without a probe none can tell
-        orderly = one.said_goodbye or not self._alone(pid) or bool(one.blind or self.asked)
+        wanted = self.stopping or self.asked is not None
+        orderly = one.said_goodbye or not self._alone(pid) or wanted or bool(one.blind)
         one.state = "exited" if orderly else "lost"
         if exit is not None:
             one.state = end_state(exit, asked)

@@ -152,6 +152,11 @@ class Recorder:
         with self._changed:
             return self._family.remaining()
 
+    def stopping(self) -> None:
+        """Note that the program was asked to end: what ends from now on is not lost."""
+        with self._changed:
+            self._fleet.stopping = True
+
     def pass_on(self, number: int) -> list[int]:
         """Note that a signal is passed on to what remains; return the processes that it is for."""
         with self._changed:

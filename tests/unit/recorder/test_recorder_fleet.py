@@ -123,6 +123,15 @@ def test_the_last_words_of_a_process_that_is_gone_may_be_on_the_way(fleet):
     assert [(one.pid, one.state) for one in fleet.ended] == [(2, "exited"), (3, "lost")]
 
 
+def test_a_worker_that_goes_when_the_program_was_asked_to_end_is_not_lost(fleet):
+    hello(fleet, 2)
+    hello(fleet, 3)
+    for pid, stopping in ((2, False), (3, True)):
+        fleet.stopping = stopping
+        fleet.end(pid, None, 3.0)
+    assert [one.state for one in fleet.ended] == ["lost", "exited"]
+
+
 def test_a_sample_of_nobody_is_passed_over(fleet):
     fleet.sample(77, sample(), 1.0)
     fleet.goodbye(77)
