@@ -8,6 +8,7 @@ from floodline._units import format_duration, format_size
 from floodline.recorder._death import WENT_ON
 
 SHOWN = 5
+LEFT = "left_running"
 SHORT = 22.0  # seconds in which memory has no rate yet
 
 Record = dict[str, Any]
@@ -29,6 +30,8 @@ def text(state: Record) -> str:
         signal = f"{name}: " if name and name not in ended["cause"] else ""
         lines.append(f"  the program: {signal}{ended['cause']}")
     lines += _lost(state["events"])
+    left = sum(event.get("count", 1) for event in state["events"] if event["kind"] == LEFT)
+    lines += [f"  {left} of its processes still ran when the recording ended"] if left else []
     lines += [f"  not covered: {one}" for one in state["not_covered"][:SHOWN]]
     return "\n".join(lines)
 

@@ -72,6 +72,12 @@ def test_a_run_of_some_seconds_has_no_rate():
     assert words.splitlines()[0] == "UNDECIDED  over 5 s"
 
 
+def test_what_still_ran_at_the_end_is_told():
+    left = {"kind": "left_running", "text": "app.py", "pid": 5, "at": 1.0}
+    told = text(state("bounded", events=[left, {**left, "pid": 6}]))
+    assert "  2 of its processes still ran when the recording ended" in told.splitlines()
+
+
 def test_a_signal_is_named_once():
     ended = {"status": None, "signal": "SIGINT", "cause": "ended by SIGINT"}
     assert "  the program: ended by SIGINT" in text(state("bounded", exit=ended)).splitlines()
