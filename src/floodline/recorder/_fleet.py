@@ -262,7 +262,8 @@ class Fleet:
 
     def began_to_end(self) -> float:
         """Return when the first of those ended that went down together, with the last."""
-        ends = [one.ended for one in self.ended if one.ended is not None]
+        those = [one for one in self.ended if not (self.went_on and one.pid == self.main)]
+        ends = [one.ended for one in those if one.ended is not None]
         last = max(ends, default=0.0)
         return min((at for at in ends if last - at <= GOING_DOWN), default=last)
 

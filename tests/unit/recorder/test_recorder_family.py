@@ -156,6 +156,16 @@ def test_the_end_of_a_daemon_is_that_of_the_program(recorder, world):
     assert texts[0] == "ended by itself, and went on in the background as process 5"
 
 
+def test_memory_at_the_end_is_that_of_the_daemon(recorder, world, monkeypatch):
+    recorder.outlived(0, patience=0)
+    monkeypatch.setattr(_outside, "resident", lambda pid: 70 * MIB)
+    recorder._clock.now += 1
+    recorder.tick()
+    recorder._clock.now += 1
+    del world.alive[5]
+    assert finish(recorder)["memory"]["now"] == 70 * MIB
+
+
 def test_a_daemon_that_was_killed_is_lost(recorder, world):
     recorder.outlived(0, patience=0)
     recorder._clock.now += 5
