@@ -49,9 +49,10 @@ class Arms:
         """Return the functions that lead to both changes, and not by different arms of a choice."""
         removes, grows = self._reach.ancestors(function), self._reach.ancestors(growing)
         common = removes & grows
+        choosing = common & self._choosing
         parted = {
             item
-            for item in common & (self._choosing | {function})
+            for item in (choosing | {function} if function in common else choosing)
             if _apart(self._ways(item, function, change, removes),
                       self._ways(item, growing, grown, grows))
         }  # fmt: skip

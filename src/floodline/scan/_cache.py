@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import sqlite3
 
 MANY_BYTES = 512 * 1024 * 1024
+BATCH = 4 * 1024 * 1024  # bytes that wait to be written: more would be memory for nothing
 NAME = "scan.db"
 PATIENCE = 5  # seconds to wait for another scan that writes
 CHECK = 8  # bytes of checksum in front of each entry
@@ -51,7 +52,9 @@ class Cache:
         self._max_bytes = max_bytes
         self._base: sqlite3.Connection | None = None
         self._new: list[tuple[bytes, bytes, int, int]] = []
+        self._waiting = 0
         self._old: list[tuple[int, bytes]] = []
+        self._wrote = False
 
     def __enter__(self) -> Cache:
         self._base = _opened(self._folder)
@@ -95,16 +98,26 @@ class Cache:
         return row[0][CHECK:]
 
     def put(self, key: bytes, data: bytes) -> None:
-        """Remember an entry; it is written at the end, all at once."""
-        if self._base is not None and len(data) < self._max_bytes:
-            self._new.append((key, _sum(data) + data, len(data), self._day))
+        """Remember an entry; entries are written some MB at a time, and the rest at the end."""
+        if self._base is None or len(data) >= self._max_bytes:
+            return
+        self._new.append((key, _sum(data) + data, len(data), self._day))
+        self._waiting += len(data)
+        if self._waiting >= BATCH:
+            with suppress(*_errors()), self._base as base:
+                self._insert(base)
+            self._new, self._waiting = [], 0
+
+    def _insert(self, base: sqlite3.Connection) -> None:
+        base.executemany("insert or replace into entries values (?, ?, ?, ?)", self._new)
+        self._wrote = self._wrote or bool(self._new)
 
     def _write(self, base: sqlite3.Connection) -> None:
-        if not self._new and not self._old:
+        if not self._new and not self._old and not self._wrote:
             return
         with base:
             base.executemany("update entries set used=? where key=?", self._old)
-            base.executemany("insert or replace into entries values (?, ?, ?, ?)", self._new)
+            self._insert(base)
             base.executemany("delete from entries where key=?", self._too_many(base))
 
     def _too_many(self, base: sqlite3.Connection) -> Iterable[tuple[bytes]]:

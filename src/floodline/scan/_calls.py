@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from types import NoneType
+from typing import Any, TypeVar
 
 from floodline.scan._expressions import at, dotted, last_name, stored_value, written
 from floodline.scan._model import Alias, Call, Change, Container, Function, Mark, Pair
@@ -56,6 +57,7 @@ TOLD = {"set", "labels", *CLOSES, *METERS, *BLOCKS, *OPPOSITES}  # names that si
 CALM = QUIET | HARMLESS
 HEAPS = {"heappush", "insort", "heappop"}
 RARE = {"addHandler", "finalize", *HEAPS, *TIMERS}
+Kept = TypeVar("Kept", str, tuple[str, ...], frozenset[str])
 MOVING = APPENDS | KEYED | SHRINKS
 PASSED_ON = {"partial", "ref", "WeakMethod"}
 PLAIN = {"other", "made"}
@@ -81,6 +83,7 @@ class Calls:
         self.slices: list[tuple[str, str, int]] = []
         self.risks: list[tuple[str, int, str]] = []
         self._standing: dict[frozenset[str], tuple[str, str, str]] = {}
+        self._told: dict[Any, Any] = {}
 
     def change(
         self,
@@ -102,9 +105,13 @@ class Calls:
         if stored == "other" and key == "append":
             stored = self.scope.origin(value)
         self.changes.append(
-            Change(found[0], found[1], verb, op, key, text, stored, at(node),
-                   self.scope.name, marks)
+            Change(self.shared(found[0]), found[1], verb, op, self.shared(key), self.shared(text),
+                   stored, at(node), self.scope.name, self.shared(marks))
         )  # fmt: skip
+
+    def shared(self, value: Kept) -> Kept:
+        """Return the equal value that the file said before: facts repeat each other."""
+        return self._told.setdefault(value, value)  # type: ignore[no-any-return]  # it is the same
 
     def keep_local(self, name: str, kept: str) -> None:
         """A local instance goes somewhere after all: note its making once more, with the place."""
@@ -203,12 +210,12 @@ class Calls:
             self._rare(node, name, callee, marks)
         if callee:
             repeats, arm, guard = self._stands(marks)
-            arguments = tuple([self.argument(item, name) for item in node.args])
-            keywords = tuple(
-                [f"{k.arg}={self.argument(k.value, name)}" for k in node.keywords if k.arg]
-            )
+            shared, named = self.shared, [k for k in node.keywords if k.arg]
+            arguments = [shared(self.argument(item, name)) for item in node.args]
+            keywords = [shared(f"{k.arg}={self.argument(k.value, name)}") for k in named]
             self.calls.append(
-                Call(self.scope.name, callee, node.lineno, repeats, arguments, keywords,
+                Call(self.scope.name, shared(callee), node.lineno, repeats,
+                     shared(tuple(arguments)), shared(tuple(keywords)),
                      "main" if "main" in marks else kept, arm, guard)
             )  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from floodline.scan._calls import HARMLESS
 from floodline.scan._model import Call, Change, Container, FileFacts, Limit, Mark, Pair
-from floodline.scan._names import Names
+from floodline.scan._names import INSIDE, Names
 from floodline.scan._targets import Targets
 
 Reached = tuple[tuple[str, int], ...]
@@ -157,7 +157,9 @@ class Program:
                     self.attributes[made.ref[2:]].append(key)
             else:
                 key = f"{file.module}:{made.ref[2:]}"
-            self.held.setdefault(key, Held(key, file)).made.append(made)
+            if key not in self.held:
+                self.held[key] = Held(key, file)
+            self.held[key].made.append(made)
         self.counters.update(f"{file.module}:{name}" for name in file.counters)
 
     def _add_aliases(self, file: FileFacts) -> None:
@@ -187,8 +189,10 @@ class Program:
             kept.escapes = kept.escapes or gone.escapes
 
     def _add_calls(self, file: FileFacts) -> None:
+        function, caller = None, ""
         for call in file.calls:
-            caller = f"{file.module}:{call.function}"
+            if call.function != function:
+                function, caller = call.function, f"{file.module}:{call.function}"
             target = self._targets.find(file.module, call.function, call.callee)
             if target.makes:
                 making = Making(caller, call.kept, call.repeats, call.line, file.path)
@@ -199,10 +203,11 @@ class Program:
                     self.edges.append(edge)
                     self.callers[callee].append(edge)
                     self.edges_of[caller].append(edge)
-            self._add_references(file, call)
+            if call.arguments or call.keywords:
+                self._add_references(file, call)
 
     def _add_references(self, file: FileFacts, call: Call) -> None:
-        given = [text for text in call.arguments if text[1:2] == ":" and text[0] in "fr"]
+        given = [text for text in call.arguments if text.startswith(("f:", "r:"))]
         given += [k.partition("=")[2] for k in call.keywords if "=f:" in k or "=r:" in k]
         for argument in given:
             for function in self.functions_in(file, call, argument):
@@ -218,7 +223,9 @@ class Program:
         ref = argument[2:].partition("=")[0]
         if ref[:2] == "l:":
             function, _, name = ref[2:].rpartition(":")
-            key = f"{file.module}:{function}.<locals>.{name}"
+            if name not in self.names.inner.get(file.module, ()):
+                return []
+            key = f"{file.module}:{function}{INSIDE}{name}"
             return [key] if key in self.names.functions else []
         kind = f"n:{ref[2:]}" if ref[0] == "g" else ref
         target = self._targets.find(file.module, call.function, kind)
@@ -273,17 +280,25 @@ class Program:
             if not call.line or not (call.arguments or call.keywords):
                 continue
             given: list[Given] = [
-                (n, text[2:].partition("=")[0])
+                (n, ref)
                 for n, text in enumerate(call.arguments)
-                if text[:2] == "r:"
+                if text[:2] == "r:" and self._may_hold(file, ref := text[2:].partition("=")[0])
             ]
             for text in call.keywords:
                 name, _, value = text.partition("=")
-                if value[:2] == "r:":
-                    given.append((name, value[2:].partition("=")[0]))
+                ref = value[2:].partition("=")[0]
+                if value[:2] == "r:" and self._may_hold(file, ref):
+                    given.append((name, ref))
             if given and call.callee.rpartition("|")[2].rpartition(":")[2] not in HARMLESS:
                 found.append((call, given))
         return found
+
+    def _may_hold(self, file: FileFacts, ref: str) -> bool:
+        """Whether a reference is, or may become, a container; a local that is none stays none."""
+        if ref[:2] != "l:":
+            return True
+        key = f"{file.module}:{ref[2:]}"
+        return key in self.held or key in self.same
 
     def _hand_on(self, key: str, place: int | str, callees: Reached) -> None:
         if not callees:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from floodline.scan._model import Class, FileFacts, Function
 
 HOPS = 6
+INSIDE = ".<locals>."
 
 
 class Names:
@@ -21,6 +22,9 @@ class Names:
         self.functions: dict[str, Function] = {}
         self.by_simple_name: dict[str, list[str]] = defaultdict(list)
         self.methods: dict[str, list[str]] = defaultdict(list)
+        self.inner: dict[str, set[str]] = defaultdict(set)  # functions of functions, by module
+        self._here = ""
+        self._resolved: dict[str, str] = {}
         for file in files:
             for item in file.classes:
                 key = f"{file.module}:{item.name}"
@@ -29,7 +33,9 @@ class Names:
             for function in file.functions:
                 key = f"{file.module}:{function.name}"
                 self.functions[key] = function
-                if function.owner and "<" not in function.name:
+                if INSIDE in function.name:
+                    self.inner[file.module].add(function.name.rpartition(INSIDE)[2])
+                elif function.owner and "<" not in function.name:
                     self.methods[function.name.rpartition(".")[2]].append(key)
         self._attributes = {key: dict(item.attributes) for key, item in self.classes.items()}
         self._orders: dict[str, list[str]] = {}
@@ -40,6 +46,14 @@ class Names:
 
     def resolve(self, module: str, name: str) -> str:
         """Follow imports from a name of a module to `module:name`; a module gives `module:`."""
+        if module != self._here:  # one module is asked about again and again, then the next one
+            self._here, self._resolved = module, {}
+        known = self._resolved.get(name)
+        if known is None:
+            known = self._resolved[name] = self._follow(module, name)
+        return known
+
+    def _follow(self, module: str, name: str) -> str:
         for _ in range(HOPS):
             target = self.imports.get(module, {}).get(name)
             if target is None:

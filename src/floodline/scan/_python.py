@@ -136,8 +136,8 @@ class _Reader(Bindings):
                 scope.origins[extra.arg] = f"attr:{extra.arg}"
         self.functions.append(
             Function(
-                name, owner, node.lineno, tuple(scope.parameters),
-                tuple(scope.annotations.get(p, "") for p in scope.parameters),
+                name, owner, node.lineno, self.shared(tuple(scope.parameters)),
+                self.shared(tuple([scope.annotations.get(p, "") for p in scope.parameters])),
                 tuple(dotted(called(d)) for d in node.decorator_list),
                 returns_inner(node),
                 type(node) is ast.AsyncFunctionDef,

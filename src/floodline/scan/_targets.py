@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import NamedTuple
 
-from floodline.scan._names import Names
+from floodline.scan._names import INSIDE, Names
 
 COMMON = {
     "get", "pop", "append", "add", "update", "clear", "remove", "close", "items", "keys", "values",
     "run", "start", "stop", "send", "write", "read", "join", "set", "put", "copy", "format",
 }  # fmt: skip
 CANDIDATES = 3
+NOBODY: frozenset[str] = frozenset()
 
 
 class Target(NamedTuple):
@@ -31,17 +33,32 @@ class Targets:
         self._names = names
         self._module = ""
         self._known: dict[tuple[str, str], Target] = {}
+        self._owners: dict[str, str] = {}
+        self._inner: Set[str] = NOBODY
 
     def find(self, module: str, function: str, callee: str) -> Target:
-        """Return what a call in a function of a module may reach."""
+        """Return what a call in a function of a module may reach.
+
+        A plain name means the same in all functions that define none inside, the rest means the
+        same in all methods of a class.
+        """
         if module != self._module:
-            self._module = module
-            self._known = {}
-        key = (function, callee)
+            self._enter(module)
+        if callee[:2] != "n:":
+            key = (self.owner(module, function), callee)
+        else:
+            own = callee == "n:cls" or callee[2:] in self._inner
+            key = (function if own else "", callee)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._find(module, function, callee)
         return known
+
+    def _enter(self, module: str) -> None:
+        self._module = module
+        self._known = {}
+        self._owners = {}
+        self._inner = self._names.inner.get(module, NOBODY)
 
     def _find(self, module: str, function: str, callee: str) -> Target:
         kind, _, rest = callee.partition(":")
@@ -65,16 +82,24 @@ class Targets:
 
     def owner(self, module: str, function: str) -> str:
         """Return the class whose method a function is."""
-        found = self._names.functions.get(f"{module}:{function}")
-        return found.owner if found else function.rstrip(":") if function.endswith(":") else ""
+        if module != self._module:
+            self._enter(module)
+        known = self._owners.get(function)
+        if known is None:
+            found = self._names.functions.get(f"{module}:{function}")
+            known = found.owner if found else ""
+            if found is None and function.endswith(":"):
+                known = function.rstrip(":")
+            self._owners[function] = known
+        return known
 
     def _named(self, module: str, function: str, name: str) -> Target:
         scope = function
         while scope:
-            key = f"{module}:{scope}.<locals>.{name}"
+            key = f"{module}:{scope}{INSIDE}{name}"
             if key in self._names.functions:
                 return Target(((key, 0),), "")
-            scope = scope.rpartition(".<locals>.")[0]
+            scope = scope.rpartition(INSIDE)[0]
         if name == "cls" and (owner := self.owner(module, function)):
             return self._made(f"{module}:{owner}")
         return self._symbol(self._names.resolve(module, name))
