@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import _thread
 import functools
+import io
 import struct
 import sys
 import types
+from array import array
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +28,7 @@ _qualname: Callable[[type], object] = type.__dict__["__qualname__"].__get__
 
 LruWrapper = type(functools.lru_cache(lambda: None))
 
-TEXT = (str, bytes, bytearray)
+TEXT = (str, bytes, bytearray, array, io.BytesIO, io.StringIO)
 # they hold nothing that a program could let grow
 INERT = frozenset(
     id(kind)
@@ -37,6 +39,25 @@ INERT = frozenset(
     )
 )
 
+
+def _array_bytes(obj: Any) -> int:
+    size: int = _itemsize(obj)
+    return size * array.__len__(obj)
+
+
+def _position(tell: Callable[[Any], int]) -> Callable[[Any], int]:
+    """Return what reads how far a buffer was written; a closed one holds nothing."""
+
+    def position(obj: Any) -> int:
+        try:
+            return tell(obj)
+        except ValueError:
+            return 0
+
+    return position
+
+
+_itemsize: Callable[[Any], int] = vars(array)["itemsize"].__get__
 _LENGTHS: tuple[tuple[type, Callable[[Any], int]], ...] = (
     (dict, dict.__len__),
     (list, list.__len__),
@@ -47,6 +68,9 @@ _LENGTHS: tuple[tuple[type, Callable[[Any], int]], ...] = (
     (str, str.__len__),
     (bytes, bytes.__len__),
     (bytearray, bytearray.__len__),
+    (array, _array_bytes),
+    (io.BytesIO, _position(io.BytesIO.tell)),
+    (io.StringIO, _position(io.StringIO.tell)),
 )
 _ITEMS: dict[type, Callable[[Any], Any]] = {
     list: list.__iter__,
@@ -84,7 +108,7 @@ def is_standard(label: str) -> bool:
 class Anatomy:
     """What one type is made of: its kind, how to count and list it, and its named attributes."""
 
-    __slots__ = ("base", "dict_of", "hidden", "kind", "label", "length", "local", "slots")
+    __slots__ = ("base", "dict_of", "extra", "hidden", "kind", "label", "length", "local", "slots")
 
     def __init__(self, kind: type) -> None:
         mro = mro_of(kind)
@@ -98,6 +122,7 @@ class Anatomy:
         self.hidden = self.base is None and any(
             base is not object and not _made_in_python(base) for base in mro
         )
+        self.extra = _extra(mro) if self.kind in ("instance", "opaque") else None
         self.dict_of: Callable[[Any], Any] | None = None
         self.slots: list[tuple[str, Callable[[Any], Any]]] = []
         if self.kind in ("instance", "container", "text", "module"):
@@ -122,6 +147,18 @@ class Anatomy:
             except RuntimeError:  # another thread changed it meanwhile
                 continue
         return []
+
+
+def _extra(mro: tuple[type, ...]) -> Callable[[Any], int] | None:
+    """Return what reads the memory that an object of a C type has besides its own, if it tells."""
+    for base in mro:
+        size = names_of_type(base).get("__sizeof__")
+        if size is not None:
+            if type(size) is not types.MethodDescriptorType or base is object:
+                return None
+            fixed = basic_size(mro[0])
+            return lambda obj: max(0, size(obj) - fixed)
+    return None
 
 
 def _is_heap(kind: type) -> bool:
@@ -159,6 +196,11 @@ def _kind_of(kind: type, bases: set[int], base: type | None) -> str:
         if id(known) in bases:
             return name
     return "instance" if _is_heap(kind) else "opaque"
+
+
+def unwrapped(value: Any) -> Any:
+    """Return the function that a static method or a class method is made of, else the value."""
+    return value.__func__ if type(value) is staticmethod or type(value) is classmethod else value
 
 
 def size_of(obj: Any, base: type | None) -> int:

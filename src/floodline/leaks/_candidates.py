@@ -66,7 +66,7 @@ def find_candidates(series: Figures, *, tests: int | None = None) -> Candidates:
             figures = _judge(series, index, column, tests)
             if figures.kind != "flat" and not _explained(series, index, column, counts[index]):
                 found.append(_candidate(series, index, column, figures, below))
-    if not any(one.trend.kind == "growing" for one in found):
+    if not any(one.trend.kind == "growing" and _is_named(one.slot) for one in found):
         found += _chains(series, counts, below, {one.slot.index for one in found})
     return Candidates(
         _ranked(found, "growing"), [c for c in _ranked(found, "rising") if _weighs(c)]
@@ -96,7 +96,9 @@ def _chains(
         parent = slot.parent
         if count.kind == "flat" or index in known:
             continue
-        if parent is None or counts.get(parent.index, FLAT).kind == "flat":
+        if parent is None or (
+            parent.index not in known and counts.get(parent.index, FLAT).kind == "flat"
+        ):
             yield _candidate(series, index, "count", count, below)
 
 
@@ -131,6 +133,11 @@ def _ranked(found: list[Candidate], kind: str) -> list[Candidate]:
 def _distance(head: Slot) -> tuple[bool, bool]:
     """Order what the program named before the library's names, and these before what has none."""
     return head.label.startswith("<"), head.standard
+
+
+def _is_named(slot: Slot) -> bool:
+    """Tell whether the program itself has a name for it."""
+    return not any(_distance(slot.head()))
 
 
 def _weighs(one: Candidate) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import atexit
-import contextvars
 import gc
 import sys
 import types
@@ -29,8 +28,9 @@ from floodline.leaks._candidates import Candidate
 from floodline.leaks._feed import Watch
 from floodline.leaks._frames import code_label, own_module
 from floodline.leaks._live_items import some
-from floodline.leaks._naming import isinstance_of_type, last_name, module_of, owner_of
+from floodline.leaks._naming import last_name, module_of, owner_of
 from floodline.leaks._outline import MISSING, Outline
+from floodline.leaks._reading import changes_in, length, length_in, names_in
 from floodline.leaks._roots import AT_EXIT, HELD_BY_C, survey
 from floodline.leaks._slots import Slot, Slots, shorten
 from floodline.leaks._source import caps
@@ -38,6 +38,7 @@ from floodline.leaks._suspect import Suspect
 from floodline.leaks._walk import Held
 
 MAX_WATCHED = 64
+Find = Callable[[Slot], list[Held]]
 _cache_names: Callable[[Any], dict[str, Any]] = vars(LruWrapper)["__dict__"].__get__
 _maxlen: Callable[[Any], int | None] = vars(deque)["maxlen"].__get__
 
@@ -45,13 +46,16 @@ _maxlen: Callable[[Any], int | None] = vars(deque)["maxlen"].__get__
 class Close:
     """A candidate with its objects: for naming, for the watch on its length, for its cap."""
 
-    def __init__(
-        self, one: Candidate, held: list[Held], heads: list[Held], *, most: int | None = None
-    ) -> None:
-        self.one, self.held, self._most = one, held, most
-        self.head = one.slot.head() if one.column != "count" else chain_head(one.slot)
-        self.heads = heads or held
+    def __init__(self, one: Candidate, find: Find, *, most: int | None = None) -> None:
+        self.one, self._most = one, most
+        self.held = held = find(one.slot)
+        self.head = head_of(one)
+        self.heads = find(self.head) or held
         self.owner, self.defined_in = owner_of(self.head, self.heads)
+        outer = outer_head(self.head)
+        if outer is not None and is_standard(self.defined_in) and not self.head.standard:
+            self.head, self.heads = outer, find(outer) or held
+            self.owner, self.defined_in = owner_of(outer, self.heads)
         if one.slot.key.startswith(HELD_BY_C):
             self.owner = f"{HELD_BY_C} {_hook_name(held)}".strip()
 
@@ -92,8 +96,11 @@ class Close:
         if self.one.column == "count":
             return [value]
         plan = Anatomy(type(value))
-        if self._most is not None and _length(value) > self._most:
-            return some(value, plan.base, _length(value), self._most)
+        if plan.base is None and plan.kind != "cache":
+            names = names_in(value) if self.one.column == "length" else None
+            return [] if names is None else list(islice(list(names.values()), self._most))
+        if self._most is not None and length(value) > self._most:
+            return some(value, plan.base, length(value), self._most)
         if plan.kind == "cache":
             inner = [o for o in gc.get_referents(value) if type(o) is dict]
             return [o for d in inner if "__wrapped__" not in d for o in dict.values(d)]
@@ -111,14 +118,14 @@ class Close:
         if self.one.slot.key == AT_EXIT:
             lengths = [atexit._ncallbacks]
         elif self.one.column == "count":
-            lengths = [_changes_of(held, self.head) for held in self.heads]
+            lengths = [changes_in(held, self.head) for held in self.heads[:MAX_WATCHED]]
         else:
-            lengths = [_length_of(held, self.one.slot) for held in chosen]
+            lengths = [length_in(held, self.one.slot, self.one.column) for held in chosen]
         return Watch(lengths, self.owner, private=private)
 
     def definition(self) -> types.CodeType | None:
         """Return the code of the cached function, for a `functools` cache."""
-        for held in self.heads:
+        for held in (*self.heads, *self.held):
             if type(held.value) is LruWrapper:
                 inner = dict.get(_cache_names(held.value), "__wrapped__")
                 if type(inner) is types.FunctionType:
@@ -144,6 +151,19 @@ class Close:
         return (max(numbers) * max(1, len(self.held)) if numbers else None), True
 
 
+def head_of(one: Candidate) -> Slot:
+    """Return the slot whose name stands for a candidate."""
+    return one.slot.head() if one.column != "count" else chain_head(one.slot)
+
+
+def outer_head(head: Slot) -> Slot | None:
+    """Return the next slot above that the program named, None if there is none."""
+    above = head.parent.head() if head.parent is not None else None
+    if above is None or above.standard or above.label[0] in "[→<":
+        return None
+    return above
+
+
 def chain_head(slot: Slot) -> Slot:
     """Return the named slot that the links of a chain hang from."""
     at = slot
@@ -152,57 +172,6 @@ def chain_head(slot: Slot) -> Slot:
     if at.entered is not None:
         return at.entered.head()
     return (at.parent or at).head()
-
-
-_FAST: dict[int, Callable[[Any], int]] = {
-    id(kind): kind.__len__ for kind in (dict, list, set, tuple, deque, str, bytes, bytearray)
-}
-
-
-def _length(value: Any) -> int:
-    fast = _FAST.get(id(type(value)))
-    if fast is not None:
-        return fast(value)
-    if type(value) is LruWrapper:
-        cached: int = LruWrapper.cache_info(value).currsize
-        return cached
-    plan = Anatomy(type(value))
-    return plan.length(value) if plan.length else 0
-
-
-def _length_of(held: Held, slot: Slot) -> Callable[[], int]:
-    """Return a function that reads the length of what is in that place now."""
-    if type(held.holder) is contextvars.ContextVar:
-        return lambda: _length(contextvars.ContextVar.get(held.holder, held.value))
-    names, attr = _namespace(held.holder), slot.label[1:]
-    if names is not None and slot.label[0] == "." and dict.get(names, attr) is held.value:
-        return lambda: _length(dict.get(names, attr))
-    for name, get in Anatomy(type(held.holder)).slots:
-        if name == attr:
-            return lambda: _length(get(held.holder))
-    return lambda: _length(held.value)
-
-
-def _changes_of(held: Held, slot: Slot) -> Callable[[], int]:
-    """Return a function that counts how often the head of a chain was replaced."""
-    names, attr = _namespace(held.holder) or {}, slot.label[1:]
-    state = [id(held.value), 0]
-
-    def count() -> int:
-        now = id(dict.get(names, attr))
-        state[:] = [now, state[1] + (now != state[0])]
-        return state[1]
-
-    return count
-
-
-def _namespace(holder: Any) -> dict[str, Any] | None:
-    if holder is None or isinstance_of_type(holder):
-        return None
-    plan = Anatomy(type(holder))
-    if plan.kind == "module":
-        return names_of_module(holder)
-    return plan.dict_of(holder) if plan.dict_of else None
 
 
 def _number(limit: ast.expr, holder: Any, module: str | None) -> int | None:
@@ -233,7 +202,7 @@ def _hook_name(held: list[Held]) -> str:
     """Return the newest function of the longest list of hooks, of the program if one is."""
     names: list[str] = []
     newest = list(reversed(held))
-    newest.sort(key=lambda one: -_length(one.value))
+    newest.sort(key=lambda one: -length(one.value))
     for one in newest:
         inner = tuple(list.__iter__(one.value)) if type(one.value) is list else ()
         for value in (one.value, *reversed(inner)):
@@ -246,37 +215,41 @@ def _hook_name(held: list[Held]) -> str:
 
 def look_closer(slots: Slots, found: list[Candidate], *, own: Iterable[Any] = ()) -> list[Close]:
     """Walk once more and keep the objects of these candidates; merge those of one owner."""
-    keys = {c.slot.key for c in found} | {c.slot.head().key for c in found}
-    keys |= {chain_head(c.slot).key for c in found if c.column == "count"}
-    walk = survey(slots, own=own, capture=frozenset(keys))
-    close: list[Close] = []
-    for one in found:
-        head = one.slot.head() if one.column != "count" else chain_head(one.slot)
-        held, heads = (walk.captured.get(key, []) for key in (one.slot.key, head.key))
-        close.append(Close(one, held, heads))
-    return close
+    wanted = [one.slot for one in found] + [head_of(one) for one in found]
+    wanted += [outer for slot in wanted if (outer := outer_head(slot)) is not None]
+    walk = survey(slots, own=own, capture=frozenset(slot.key for slot in wanted))
+    return [Close(one, lambda slot: walk.captured.get(slot.key, [])) for one in found]
 
 
 def merge(close: list[Close]) -> list[tuple[Close, tuple[str, ...]]]:
-    """Put what only echoes another one below it: of the same owner, items, or pace in a library."""
-    kept: list[tuple[Close, list[str]]] = []
-    for one in sorted(close, key=_only_points):
+    """Put what only echoes another one below it: of the same owner, items, or pace in a library.
+
+    What holds comes before what only points at the same; a group has the place of its first one.
+    """
+    kept: list[tuple[Close, list[str], list[int]]] = []
+    for number, one in sorted(enumerate(close), key=lambda pair: _strength(pair[1])):
         ids = one.ids()
-        for other, echoes in kept:
+        for other, echoes, numbers in kept:
             if one.owner == other.owner or _echoes(one, ids, other):
+                numbers.append(number)
                 if one.owner != other.owner:
                     echoes.append(one.owner)
                 break
         else:
-            kept.append((one, []))
-    return [(one, tuple(dict.fromkeys(echoes))) for one, echoes in kept]
+            kept.append((one, [], [number]))
+    kept.sort(key=lambda group: (_strength(group[0]) == LAST, min(group[2])))
+    return [(one, tuple(dict.fromkeys(echoes))) for one, echoes, _ in kept]
 
 
-def _only_points(one: Close) -> bool:
-    """Tell whether it is a registry of the library that holds nothing but weak references."""
+LAST = 3
+
+
+def _strength(one: Close) -> int:
+    """Order what holds before weak references, and the program's before those of the library."""
     items = [o for held in one.held for o in islice(one.items_of(held.value), 50)]
     points = bool(items) and all(derives(type(o), ref) for o in items)
-    return points and is_standard(one.owner)
+    library = is_standard(one.owner) or one.owner.startswith("<")
+    return (2 if library else 0) + points
 
 
 def _pointed_at(obj: Any) -> Any:

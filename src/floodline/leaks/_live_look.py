@@ -75,8 +75,11 @@ class LookingWalk(Walk):
 
     def _unnamed(self, obj: Any, slot: Slot, plan: Outline, named: list[tuple[str, Any]]) -> None:
         names, rest = plan.rest(obj, named)
+        if plan.hidden:
+            self._count_referents(obj, slot)
         plan.complete = 0 if rest or names else plan.complete + 1
         if names is not None:
+            self._count_names(slot, dict.__len__(names))
             self.namespace(names, slot, plan.label)
         for value in rest:
             if id(value) not in self.seen:

@@ -8,7 +8,7 @@ from typing import Any
 
 from floodline.leaks._anatomy import INERT, SIZES, Anatomy, basic_size, is_standard
 from floodline.leaks._candidates import Candidate
-from floodline.leaks._inspect import Close, chain_head
+from floodline.leaks._inspect import Close
 from floodline.leaks._live_place import Places
 from floodline.leaks._naming import last_name, module_of
 from floodline.leaks._source import feeding_place
@@ -32,9 +32,7 @@ class Named:
 
 def name(one: Candidate, places: Places) -> Named:
     """Return the record of a candidate; what no path leads back to is named by its slot alone."""
-    head = one.slot.head() if one.column != "count" else chain_head(one.slot)
-    held, heads = places.held(one.slot), places.held(head)
-    close = Close(one, held, heads, most=MOST_ITEMS)
+    close = Close(one, places.held, most=MOST_ITEMS)
     items = [item for at in close.held[-WEIGHED:] for item in list(close.items_of(at.value))]
     weight = _mean_weight(items[-WEIGHED:]) if one.column != "text" else 0.0
     kinds = close.kinds()

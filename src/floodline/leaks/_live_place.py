@@ -16,6 +16,7 @@ from floodline.leaks._anatomy import (
     label_of,
     names_of_module,
     names_of_type,
+    unwrapped,
 )
 from floodline.leaks._frames import READS_RUNNING, code_label, frames_of, read_locals
 from floodline.leaks._live_items import some
@@ -154,7 +155,7 @@ class Places:
         if plan.kind == "module":
             value = dict.get(names_of_module(holder), name, MISSING)
         elif plan.kind == "type":
-            value = names_of_type(holder).get(name, MISSING)
+            value = unwrapped(names_of_type(holder).get(name, MISSING))
         elif plan.local:
             return [d[name] for d in thread_dicts(holder) if name in d]
         elif plan.kind in ("instance", "container", "text"):

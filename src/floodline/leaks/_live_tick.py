@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
+from typing import Any
 
-from floodline.leaks._anatomy import LruWrapper, size_of
+from floodline.leaks._anatomy import LruWrapper, names_of_module, names_of_type, size_of
 from floodline.leaks._live_place import Places
 from floodline.leaks._live_tracks import Row, Track, Tracks
-from floodline.leaks._outline import Outlines
+from floodline.leaks._outline import Outline, Outlines
 from floodline.leaks._slots import Slot
 
 MAX_WATCHED = 5_000
@@ -109,7 +111,25 @@ class Ticks:
                 length += plan.length(value)
             elif plan.kind == "cache":
                 length += LruWrapper.cache_info(value).currsize
+            elif plan.extra is not None:
+                text += plan.extra(value)
+            if not slot.starred:
+                length += _names_of(value, plan)
         return (count, length, text, size) if count else None
+
+
+def _names_of(value: Any, plan: Outline) -> int:
+    """Count the attributes of what has no length of its own, and what C code keeps in it.
+
+    No `__dict__` is made by it.
+    """
+    if plan.kind == "module":
+        return dict.__len__(names_of_module(value))
+    if plan.kind == "type":
+        return len(names_of_type(value))
+    inside = len(gc.get_referents(value)) if plan.kind == "opaque" or plan.hidden else 0
+    names = plan.rest(value, [])[0] if plan.kind == "instance" and plan.dict_of else None
+    return inside if names is None else inside + dict.__len__(names)
 
 
 def _is_idle(track: Track) -> bool:

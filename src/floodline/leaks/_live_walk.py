@@ -143,6 +143,8 @@ class SlicedWalk(LookingWalk):
             self.length[index] += plan.length(obj)
         elif plan.kind == "cache":
             self.length[index] += LruWrapper.cache_info(obj).currsize
+        elif plan.extra is not None:
+            self.text[index] += plan.extra(obj)
         if slot.starred and plan.kind in _ENTERED and 0 < len(self._path) < NESTED:
             self._at_once(obj, slot, plan)
         elif slot.starred and not plan.weak and plan.kind == "instance" and self._is_link(kind):

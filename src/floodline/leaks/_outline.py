@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dis
 import gc
+import io
 import types
 import weakref
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,7 +18,7 @@ from floodline.leaks._frames import own_module
 _weak_offset: Callable[[type], int] = type.__dict__["__weakrefoffset__"].__get__
 MISSING: Any = type("Missing", (), {})()
 MAX_NAMES = 120
-_MUTABLE = frozenset(map(id, (dict, list, set, deque, bytearray)))
+_MUTABLE = frozenset(map(id, (dict, list, set, deque, bytearray, array, io.BytesIO, io.StringIO)))
 MAX_OUTLINES = 20_000
 _STORE, _EXTEND = dis.opmap["STORE_ATTR"], dis.opmap["EXTENDED_ARG"]
 
@@ -25,22 +27,22 @@ class Outline:
     """The anatomy of a type without a reference to it: its slots and attributes by name."""
 
     __slots__ = (
-        *("base", "complete", "dict_of", "fixed", "generic", "grows", "hidden", "kind", "label"),
-        *("length", "local", "names", "own", "ref", "size", "skipped", "slots", "weak"),
+        *("base", "complete", "dict_of", "extra", "fixed", "generic", "grows", "hidden", "kind"),
+        *("label", "length", "local", "names", "own", "ref", "size", "skipped", "slots", "weak"),
     )
 
     def __init__(self, kind: type, died: Callable[[Any], object] | None = None) -> None:
         plan = Anatomy(kind)
         self.ref = weakref.ref(kind, died) if died else weakref.ref(kind)
         self.base, self.kind = plan.base, plan.kind
-        self.label, self.length = plan.label, plan.length
+        self.label, self.length, self.extra = plan.label, plan.length, plan.extra
         self.local, self.hidden = plan.local, plan.hidden
         self.dict_of = plan.dict_of is not None
         self.own = own_module(plan.label)
         self.skipped = self.own or id(kind) in INERT
         self.size = SIZES[plan.base] if plan.base is not None else None
         self.fixed = 0 if plan.base is not None else basic_size(kind)
-        self.grows = plan.kind == "cache" or id(plan.base) in _MUTABLE
+        self.grows = plan.kind == "cache" or id(plan.base) in _MUTABLE or plan.extra is not None
         self.weak = bool(_weak_offset(kind))
         self.complete = 0  # objects of this type in a row whose attributes all had a known name
         mro = mro_of(kind)

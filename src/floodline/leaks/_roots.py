@@ -24,6 +24,7 @@ _CALLED = frozenset(
 THREAD_LOCAL = "<thread local>"
 HELD_BY_C = "<held by the interpreter>"
 AT_EXIT = "atexit.register"
+_PACKAGE = __name__.split(".", 1)[0]
 
 
 def survey(slots: Slots, *, own: Iterable[Any] = (), capture: frozenset[str] = frozenset()) -> Walk:
@@ -82,11 +83,15 @@ def _modules(walk: Walk) -> None:
         for name, module in list(dict.items(sys.modules))
         if type(name) is str and not own_module(name) and module is not None
     ]
-    # the program's own names first, so that they win over those of the library
-    for name, module in sorted(found, key=lambda pair: is_standard(pair[0])):
+    for name, module in sorted(found, key=lambda pair: _rank(pair[0])):
         if _is_engine_main(name, module):
             continue
         walk.push(module, walk.slots.root(name))
+
+
+def _rank(name: str) -> int:
+    """Put the program's own names first, so that they win; what is ours leads to nothing first."""
+    return 2 if name.split(".", 1)[0] == _PACKAGE else int(is_standard(name))
 
 
 def _is_engine_main(name: str, module: Any) -> bool:

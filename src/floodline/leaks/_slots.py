@@ -13,6 +13,7 @@ from floodline.leaks._anatomy import is_standard
 MAX_DEPTH = 14
 MAX_SLOTS = 100_000
 MAX_PATH = 200
+MAX_UP = 64  # steps; a function may lie in a variable of its own
 
 
 class Slot:
@@ -52,18 +53,21 @@ class Slot:
         """Return the nearest slot with a name that the program itself wrote, else with any name.
 
         What lies in an item of a container that the library keeps for itself is not the program's:
-        all loggers hang below each of them.
+        all loggers hang below each of them. A variable of a function of the library belongs to
+        where that function lies.
         """
         first: Slot | None = None
         at: Slot | None = self
-        while at is not None:
+        for _ in range(MAX_UP):
+            if at is None:
+                break
             if at.named and first is None:
                 first = at
             if at.named and not at.standard:
                 return at
             if first is not None and at.label[0] == "[" and _kept_by_library(at.parent):
                 return first
-            at = at.parent
+            at = at.entered or at.parent
         return first or self
 
 

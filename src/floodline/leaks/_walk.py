@@ -13,11 +13,13 @@ from floodline.leaks._anatomy import (
     Anatomy,
     LruWrapper,
     derives,
+    is_standard,
     label_of,
     mro_of,
     names_of_module,
     names_of_type,
     size_of,
+    unwrapped,
 )
 from floodline.leaks._frames import code_label, read_locals
 from floodline.leaks._slots import Slot, Slots
@@ -25,6 +27,7 @@ from floodline.leaks._slots import Slot, Slots
 PLAIN = INERT | {id(str), id(bytes), id(bytearray)}
 _DULL = frozenset(("__builtins__", "__loader__", "__spec__", "__doc__", "__module__"))
 MAX_NAMES = 200
+MANY_NAMES = 64  # so many attributes nobody writes: they are keys
 MAX_CAPTURED = 4096
 
 
@@ -86,6 +89,8 @@ class Walk:
             self.length[index] += plan.length(obj)
         elif plan.kind == "cache":
             self.length[index] += LruWrapper.cache_info(obj).currsize
+        elif plan.extra is not None:
+            self.text[index] += plan.extra(obj)
         if self._capture and slot.key in self._capture:
             self._keep(obj, slot)
         if plan.kind != "text" or plan.dict_of:
@@ -99,6 +104,16 @@ class Walk:
         if slot.index >= len(self.length):
             self._widen(slot.index)
         self.length[slot.index] += length
+
+    def _count_names(self, slot: Slot, count: int) -> None:
+        """Add attributes to the length of what has them: of one object, or of a few with many."""
+        if not slot.starred or count > MANY_NAMES:
+            self.lengthen(slot, count)
+
+    def _count_referents(self, obj: Any, slot: Slot) -> None:
+        """Add what C code keeps in one object to its length: that is all that can be seen of it."""
+        if not slot.starred:
+            self.lengthen(slot, len(gc.get_referents(obj)))
 
     def run(self) -> None:
         """Look into all that was pushed, nearest first."""
@@ -166,12 +181,14 @@ class Walk:
 
     def _thread_local(self, obj: Any, slot: Slot) -> None:
         """Name the attributes in all threads; asking for `__dict__` would make one in this one."""
+        label = self._plan(type(obj)).label
+        anchor = (slot.owner or slot.path) if is_standard(label) else label
         for threads in gc.get_referents(obj):
             if type(threads) is dict:
                 self.seen.add(id(threads))
                 for names in list(dict.values(threads)):
                     if type(names) is dict:
-                        self.namespace(names, slot, slot.owner or slot.path)
+                        self.namespace(names, slot, anchor)
 
     def _attributes(self, obj: Any, slot: Slot, plan: Anatomy) -> None:
         for name, get in plan.slots:
@@ -182,9 +199,12 @@ class Walk:
             self._named(value, slot, plan.label, "." + name)
         names = plan.dict_of(obj) if plan.dict_of else None
         if names is not None:
+            self._count_names(slot, dict.__len__(names))
             self.namespace(names, slot, plan.label)
 
-    def namespace(self, names: Any, slot: Slot, anchor: str) -> None:
+    def namespace(
+        self, names: Any, slot: Slot, anchor: str, *, entered: Slot | None = None
+    ) -> None:
         """Count what a dict of attributes holds, each under its name."""
         self.seen.add(id(names))
         if dict.__len__(names) > MAX_NAMES:
@@ -192,7 +212,8 @@ class Walk:
             self.push(names, self.slots.child(slot, anchor, ".__dict__"))
             return
         for name, value in list(dict.items(names)):
-            self._named(value, slot, anchor, f".{name}" if type(name) is str else ".?")
+            label = f".{name}" if type(name) is str else ".?"
+            self._named(value, slot, anchor, label, entered=entered)
 
     def _named(
         self, value: Any, slot: Slot, anchor: str, label: str, *, entered: Slot | None = None
@@ -206,6 +227,7 @@ class Walk:
         names = names_of_module(obj)
         self.seen.add(id(names))
         label = slot.label if slot.parent is None else slot.key
+        self._count_names(slot, dict.__len__(names))
         for name, value in list(dict.items(names)):
             if name in _DULL or derives(type(value), types.ModuleType) or type(name) is not str:
                 continue
@@ -216,9 +238,11 @@ class Walk:
     def _type(self, obj: Any, slot: Slot, _: Anatomy) -> None:
         label = label_of(obj)
         root = self.slots.root(label)
-        for name, value in list(names_of_type(obj).items()):
+        names = names_of_type(obj)
+        self._count_names(slot, len(names))
+        for name, value in list(names.items()):
             if name not in _DULL:
-                self._named(value, root, label, "." + name)
+                self._named(unwrapped(value), root, label, "." + name)
         for base in mro_of(obj):
             self.push(base, slot)
 
@@ -234,17 +258,17 @@ class Walk:
         defaults = obj.__defaults__ or ()
         taken = code.co_varnames[: code.co_argcount]
         for name, value in zip(taken[len(taken) - len(defaults) :], defaults, strict=False):
-            self._named(value, root, label, f"({name}=)")
+            self._named(value, root, label, f"({name}=)", entered=slot)
         for name, value in (obj.__kwdefaults__ or {}).items():
-            self._named(value, root, label, f"({name}=)")
-        self._function_names(obj, root, label)
+            self._named(value, root, label, f"({name}=)", entered=slot)
+        self._function_names(obj, root, label, slot)
 
-    def _function_names(self, obj: Any, root: Slot, label: str) -> None:
+    def _function_names(self, obj: Any, root: Slot, label: str, slot: Slot) -> None:
         # `__dict__` would be made by asking for it
         passed = (id(obj.__globals__), id(obj.__kwdefaults__))
         for value in gc.get_referents(obj):
             if type(value) is dict and id(value) not in passed and id(value) not in self.seen:
-                self.namespace(value, root, label)
+                self.namespace(value, root, label, entered=slot)
 
     def _cache(self, obj: Any, slot: Slot, _: Anatomy) -> None:
         child = self.slots.child(slot, "", "[*]")
@@ -284,6 +308,7 @@ class Walk:
         if type(obj) is contextvars.Context:
             self.context(obj)
             return
+        self._count_referents(obj, slot)
         for value in gc.get_referents(obj):
             if id(type(value)) in INERT or id(value) in self.seen:
                 continue

@@ -12,6 +12,7 @@ import weakref
 from floodline.leaks import Candidate, Close, Place, Slots, Trend, look_closer, merge, survey
 from floodline.leaks import _inspect as inspect
 from floodline.leaks import _naming as naming
+from floodline.leaks import _reading as reading
 from floodline.leaks._roots import HELD_BY_C
 from floodline.leaks._walk import Held, Walk
 from soak_programs import module, narrow
@@ -148,17 +149,17 @@ def test_hooks_of_the_interpreter_are_named_by_their_function():
     slots = Slots()
     one = Candidate(slots.root(HELD_BY_C), "count", Trend("growing", 1.0), 0.0, 3)
     held = [Held(None, test_hooks_of_the_interpreter_are_named_by_their_function)]
-    found = Close(one, held, [])
+    found = Close(one, lambda _: held)
     assert found.owner.endswith("test_hooks_of_the_interpreter_are_named_by_their_function")
-    assert Close(one, [Held(None, [])], []).owner == HELD_BY_C
+    assert Close(one, lambda _: [Held(None, [])]).owner == HELD_BY_C
 
 
 def test_the_newest_function_of_the_longest_list_of_hooks_names_it():
     slots = Slots()
     one = Candidate(slots.root(HELD_BY_C), "length", Trend("growing", 1.0), 0.0, 3)
     lists = [[merge, Hooked().run], [merge, survey, json.dumps], [json.dumps]]
-    assert Close(one, [Held(None, hooks) for hooks in lists], []).owner.endswith("Hooked.run")
-    assert Close(one, [Held(None, lists[2])], []).owner == f"{HELD_BY_C} json.dumps"
+    assert Close(one, lambda _: [Held(None, hooks) for hooks in lists]).owner.endswith("Hooked.run")
+    assert Close(one, lambda _: [Held(None, lists[2])]).owner == f"{HELD_BY_C} json.dumps"
 
 
 class Hooked:
@@ -172,7 +173,7 @@ def test_hooks_at_exit_are_watched_by_their_number():
     slot = slots.child(slots.root("atexit"), "atexit", ".register")
     walk.lengthen(slot, 3)
     assert walk.length[slot.index] == 3
-    close = Close(Candidate(slot, "length", Trend("growing", 1.0), 0.0, 3), [], [])
+    close = Close(Candidate(slot, "length", Trend("growing", 1.0), 0.0, 3), lambda _: [])
     watch = close.watch()
     atexit.register(Hooked.run)
     watch.compare(lambda _: Place("a.py", 1, "f"))
@@ -184,11 +185,11 @@ def test_a_variable_of_a_context_is_watched_through_its_values():
     slots = Slots()
     variable = contextvars.ContextVar("trail", default=())
     one = Candidate(slots.root("app.TRAIL"), "length", Trend("growing", 1.0), 0.0, 3)
-    watch = Close(one, [Held(variable, ())], []).watch()
+    watch = Close(one, lambda _: [Held(variable, ())]).watch()
     variable.set((1, 2))
     watch.compare(lambda _: Place("a.py", 1, "f"))
     assert watch.fed
-    assert Close(one, [], []).suspect(1).type == ""
+    assert Close(one, lambda _: []).suspect(1).type == ""
 
 
 def test_a_place_in_a_thread_local_is_named_by_its_use():
@@ -222,7 +223,7 @@ def closely(owner, items, rate=1.0):
         "." + owner.rpartition(".")[2],
     )
     one = Candidate(slot, "length", Trend("growing", rate), 0.0, len(items))
-    found = Close(one, [Held(None, items)], [])
+    found = Close(one, lambda _: [Held(None, items)])
     found.owner = owner
     return found
 
@@ -258,7 +259,7 @@ def test_lengths_of_caches_and_of_no_container():
     class Rows(list):
         pass
 
-    assert [inspect._length(v) for v in (cached, Rows([1, 2]), None)] == [1, 2, 0]
+    assert [reading.length(v) for v in (cached, Rows([1, 2]), None)] == [1, 2, 0]
 
 
 def below(slots, *steps):
@@ -288,7 +289,7 @@ def test_a_registry_of_weak_references_echoes_what_holds_the_same():
 
     def close(label, values):
         slot = slots.child(slots.root("logging"), "logging", label)
-        return Close(Candidate(slot, "length", Trend("growing", 1.0), 0.0, 2), values, [])
+        return Close(Candidate(slot, "length", Trend("growing", 1.0), 0.0, 2), lambda _: values)
 
     weak = close("._handlerList", [Held(None, [weakref.ref(one) for one in kept])])
     strong = close(".handlers", [Held(None, kept)])

@@ -184,6 +184,73 @@ def teardown():
 """
 
 
+BUFFERS = """
+import array, collections, functools, io, xml.etree.ElementTree as tree
+
+class Registry(collections.UserDict):
+    pass
+
+class Bag:
+    pass
+
+class Desk:
+    def __init__(self):
+        self.numbers = array.array("d")
+        self.sink = io.BytesIO()
+        self.text = io.StringIO()
+        self.root = tree.Element("root")
+
+    @staticmethod                            # feeds look_up
+    @functools.cache
+    def look_up(i):
+        return [i]
+
+def extend(i):
+    DESK.numbers.extend([1.0] * 50)          # feeds numbers
+    DESK.sink.write(b"0123456789" * 40)      # feeds sink
+    DESK.text.write("0123456789" * 40)       # feeds text
+    tree.SubElement(DESK.root, "row")        # feeds root
+
+def mark(i):
+    setattr(BAG, "key%d" % i, [i])           # feeds bag
+    TABLE[i] = [i]                           # feeds table
+
+DESK, BAG, TABLE = Desk(), Bag(), Registry()
+
+def round(i):
+    extend(i)
+    mark(i)
+    Desk.look_up(i)
+"""
+REPLACED = """
+class Chat:
+    turns = ()
+    __slots__ = ("views",)
+
+    def __init__(self):
+        self.views = []
+
+    @classmethod
+    def say(cls, i):
+        cls.turns = (*cls.turns, [i])            # feeds turns
+
+    def view(self, i):
+        self.views = self.views + [[i]]          # feeds views
+
+def make():
+    log = []
+    def note(i):
+        nonlocal log
+        log = log + [[i]]                        # feeds log
+    return note
+
+NOTE, CHAT = make(), Chat()
+
+def round(i):
+    Chat.say(i)
+    CHAT.view(i)
+    NOTE(i)
+"""
 DRIVER = """
 import json, sys, weakref
 from pathlib import Path
@@ -199,7 +266,14 @@ for name in sys.argv[1:]:
     answers[Path(name).stem] = Soak(scene, rounds=40, budget=0).run().as_dict()
 print(json.dumps(answers))
 """
-PROGRAMS = {"hooks": HOOKS, "waiting": WAITING, "held": HELD, "chains": CHAINS}
+PROGRAMS = {
+    "hooks": HOOKS,
+    "waiting": WAITING,
+    "held": HELD,
+    "chains": CHAINS,
+    "buffers": BUFFERS,
+    "replaced": REPLACED,
+}
 
 
 @pytest.fixture(scope="module")
@@ -248,6 +322,21 @@ def test_chains_of_cells_generators_and_errors_are_named_by_what_holds_them(answ
     lines = lines_of(answers["chains"])
     for name in ("handler", "stream", "failure"):
         assert lines[f"chains.App.{name}"] == line_of(CHAINS, f"# feeds {name}")
+
+
+def test_buffers_and_what_is_used_like_a_dict_are_named(answers):
+    lines = lines_of(answers["buffers"])
+    for name in ("numbers", "sink", "text", "root", "look_up"):
+        assert lines[f"buffers.Desk.{name}"] == line_of(BUFFERS, f"# feeds {name}")
+    assert lines["buffers.BAG"] == line_of(BUFFERS, "# feeds bag")
+    assert lines["buffers.TABLE"] == line_of(BUFFERS, "# feeds table")
+
+
+def test_what_is_replaced_by_a_longer_one_shows_its_line(answers):
+    lines = lines_of(answers["replaced"])
+    for name in ("turns", "views"):
+        assert lines[f"replaced.Chat.{name}"] == line_of(REPLACED, f"# feeds {name}")
+    assert lines["replaced.make.<locals>.note{log}"] == line_of(REPLACED, "# feeds log")
 
 
 def test_hooks_of_the_interpreter_are_named(answers):
