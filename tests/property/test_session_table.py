@@ -23,6 +23,7 @@ from floodline.errors import (
 )
 from floodline.sessions import _look
 from floodline.sessions._entry import (
+    BURIED,
     GONE,
     HELD,
     LEAVE,
@@ -376,7 +377,7 @@ class TableMachine(RuleBasedStateMachine):
     def finish(self, entry: Entry, reason: Reason, refused: bool = False) -> None:
         self.put_away(entry)
         row_gone = reason is Reason.closed or not self.policy.stored
-        if not entry.buried:
+        if entry.state is not BURIED:
             self.bury(entry)
         if not self.table.left(entry, reason, row_gone):
             assert entry.leave is Reason.closed
@@ -393,7 +394,7 @@ class TableMachine(RuleBasedStateMachine):
     def fail_to_park(self, number: int) -> None:
         entry, reason = self.pick(self.leaving, number)
         refusable = entry.seated and (entry.dirty or reason is Reason.closed)
-        if self.policy.stored and (refusable or entry.buried):
+        if self.policy.stored and (refusable or entry.state is BURIED):
             self.leaving.remove((entry, reason))
             park_failed(self.table, entry, self.now)
             self.settle()

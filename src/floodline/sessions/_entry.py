@@ -20,12 +20,13 @@ OPEN: Final = 1  # it must find a seat and open the session for all who ask
 LEAVE: Final = 2  # it must first see the expired entry out, and is queued meanwhile
 WAIT: Final = 3  # it is queued, and will be woken
 
+BURIED: Final = object()  # the state of an entry of which only the row is left to be deleted
+
 
 class Entry:
     """One session in memory: who uses it, since when it is idle, and what the store has of it."""
 
     __slots__ = (
-        "buried",
         "checked",
         "digest",
         "dirty",
@@ -64,7 +65,6 @@ class Entry:
         self.opened_at = self.used_at = 0.0
         self.weight = 0
         self.reported = False  # as one whose finalizer hangs
-        self.buried = False  # its finalizer has run, and only its row is to be deleted
         self.owners: dict[int, object] | None = None  # weak references, by identity
         # the store's side
         self.dirty = False  # may differ from what is stored

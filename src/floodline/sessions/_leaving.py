@@ -8,7 +8,7 @@ from typing import Any
 from floodline import telemetry
 from floodline.errors import SessionConflict
 from floodline.sessions._core import Core, Flow, SeeOut, StoreCall, UserCall, who
-from floodline.sessions._entry import GONE, Entry, Hold
+from floodline.sessions._entry import BURIED, GONE, Entry, Hold
 from floodline.sessions._leases import acquire, give_lease_back
 from floodline.sessions._refused import delete_failed, park_failed
 from floodline.sessions._saving import save
@@ -93,7 +93,7 @@ def _delete_late(core: Core, entry: Entry) -> Flow[bool]:
 
 def bury(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
     """Run the finalizer, clear the scope, close the state; errors are counted, nothing stops."""
-    if entry.buried:
+    if entry.state is BURIED:
         return
     state, on_leave = entry.state, core.hooks.on_leave
     try:

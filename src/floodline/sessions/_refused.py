@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodline.sessions._entry import LIVE, OPENING, PARKING, Entry, Hold
+from floodline.sessions._entry import BURIED, LIVE, OPENING, PARKING, Entry, Hold
 from floodline.sessions._policy import NEVER
 from floodline.sessions._table import Table
 from floodline.telemetry import Reason
@@ -27,7 +27,7 @@ def park_failed(table: Table, entry: Entry, now: float) -> None:
     If somebody waited for it, that one has it now, and it stays. Of one that is buried only the
     row is left, so it goes on leaving.
     """
-    if entry.buried:
+    if entry.state is BURIED:
         table.undeleted[entry.id] = entry
         return
     table.seats.break_promise(entry)
@@ -58,6 +58,6 @@ def delete_failed(table: Table, entry: Entry) -> None:
         table.seats.give_up(entry)
         table.seats.parking += 1
         entry.phase = PARKING
-    entry.buried = True
+    entry.state = BURIED
     entry.runner = None
     table.undeleted[entry.id] = entry

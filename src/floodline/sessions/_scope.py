@@ -64,7 +64,7 @@ class SessionScope:
         """Return a new map; `on_leave(id, value, reason)` is called for each value that leaves."""
         if name in self._hooks:
             raise ConfigError(f"the scope has a map {name!r} already; keep and share that one")
-        self._hooks[name] = on_leave
+        self._hooks[name] = on_leave  # floodline: bounded[one for each map that a program names]
         return SessionMap(self, name)
 
     def opened(self, id: str) -> None:
