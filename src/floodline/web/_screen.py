@@ -44,6 +44,8 @@ def _head(state: State, status: str) -> RenderableType:
     ]
     if state["closed"] or state["exit"]:
         lines.append(_text(words.ending(state), "red" if words.failed(state) else ""))
+    if state.get("cut"):
+        lines.append(_text(words.unclosed(state), "red"))
     return Group(*lines)
 
 

@@ -19,6 +19,8 @@ def _lines(state: State) -> Iterator[str]:
     yield f"{state['verdict'].upper()}  {words.because(state)}"
     if state["closed"] or state["exit"]:
         yield words.ending(state)
+    if state.get("cut"):
+        yield words.unclosed(state)
     watched = format_duration(state["now"] - state["started"])
     yield f"program   {state['command']}, watched for {watched}"
     size = f"{words.measured(memory['now'])}, at most {format_size(memory['peak'])}, "

@@ -82,6 +82,14 @@ def test_of_a_process_that_has_ended_the_most_is_told():
     assert words.held({**process, "state": "lost", "rss": 0}) == "at most 5 MiB"
 
 
+def test_a_recording_that_was_cut_off_says_so_in_the_terminal_too():
+    state = {**killed(), "cut": {"at": 0.0, "why": "database or disk is full"}}
+    console = Console(width=200, record=True)
+    console.print(screen(state))
+    for text in (snapshot_text(state), console.export_text()):
+        assert "From 1970-01-01 00:00:00 UTC on nothing could be written (database" in text
+
+
 def test_what_was_gone_before_anybody_looked_is_not_called_empty():
     assert words.held({"state": "exited", "rss": 0, "peak": 0}) == "not measured"
     state = leaking()
