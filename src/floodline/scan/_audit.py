@@ -10,7 +10,7 @@ from floodline.scan._finding import LOW, Finding, symbol_of
 from floodline.scan._judge import Judge
 from floodline.scan._link import Held, Program
 from floodline.scan._model import Change, FileFacts, Mark
-from floodline.scan._proof import PROVED, REFUTED, Proof, place
+from floodline.scan._proof import REFUTED, Proof, place
 from floodline.scan._removal import RUNS
 
 GROWING, BOUNDED, UNDECIDED = "growing", "bounded", "undecided"
@@ -62,7 +62,7 @@ def _container(
     grown = [
         (file, change, key)
         for file, change, path, key in judge.growth(held, kinds)
-        if key.state == PROVED and change.key != "append" and path.state != REFUTED
+        if key.state != REFUTED and change.key != "append" and path.state != REFUTED
         and not change.depth
     ]  # fmt: skip
     if not grown:
@@ -127,7 +127,7 @@ def _uses(
         for change in file.changes:
             if change.verb == "grow" and change.key != "append" and not change.depth:
                 key = program.key(file, change.function, change.ref)
-                if key in capped and (proof := judge.paths.key(file, change)).state == PROVED:
+                if key in capped and (proof := judge.paths.key(file, change)).state != REFUTED:
                     found[key].append((_key(proof), place(file.path, change.at.line)))
         for call in file.calls:
             base = call.callee.partition(":")[2].rpartition("|")[0]
@@ -135,6 +135,6 @@ def _uses(
             if key in capped:
                 origin = call.arguments[0].rpartition("=")[2]
                 state, why = judge.paths.origin(file.module, call.function, origin)
-                if state == PROVED:
+                if state != REFUTED:
                     found[key].append((why, place(file.path, call.line)))
     return found

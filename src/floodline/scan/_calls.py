@@ -60,7 +60,7 @@ RARE = {"addHandler", "finalize", *HEAPS, *TIMERS}
 Kept = TypeVar("Kept", str, tuple[str, ...], frozenset[str])
 MOVING = APPENDS | KEYED | SHRINKS
 PASSED_ON = {"partial", "ref", "WeakMethod"}
-PLAIN = {"other", "made"}
+PLAIN = {"other", "made", "sum"}
 _LEAVES = {ast.Name, ast.Constant, NoneType}
 _PAUSES = {ast.Await, ast.Yield, ast.YieldFrom}
 _THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr}
@@ -102,7 +102,7 @@ class Calls:
             stored = self.scope.stored.get(value.id, stored)
         elif stored in PLAIN and verb == "grow" and value is not None and refers(value, text):
             stored = "key"
-        if stored == "other" and key == "append":
+        if stored in ("other", "sum") and key == "append":
             stored = self.scope.origin(value)
         self.changes.append(
             Change(self.shared(found[0]), found[1], verb, op, self.shared(key), self.shared(text),

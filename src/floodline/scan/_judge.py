@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -30,7 +29,6 @@ from floodline.scan._removal import (
 Grown = tuple[FileFacts, Change, Proof, Proof]
 STATES = [PROVED, ASSUMED, UNKNOWN, REFUTED]
 BOUNDS = {"cap", "ttl"}
-GUESTS = re.compile(r"(session|user|chat|conversation|request|message|run|job|customer)(_id)?\b")
 BY_VALUE = {"task": "FLD401", "future": "FLD402", "lock": "FLD106", "weakref": "FLD111"}
 
 
@@ -96,7 +94,7 @@ class Judge:
             confidence = confidence_of(proofs, removal)
             if confidence:
                 rule = self._rule(held, change, removal, kinds)
-                if confidence == HIGH and _is_doubtful(rule, removal, key):
+                if confidence == HIGH and _is_doubtful(rule, removal):
                     confidence = MEDIUM
                 proofs = (*proofs[:3], _told(held, rule, removal.proof))
                 beside = self._beside(held, growing) if rule == "FLD101" else None
@@ -214,7 +212,7 @@ class Judge:
             change = next(
                 c for f, c in held.changes if f is file and c.at == pair.added and c.verb == "grow"
             )
-            path, key = self.paths.path(held, file, change), self.paths.key(file, change)
+            path, key = self.paths.path(held, file, change), self.paths.passing(file, change)
             risk = UNKNOWN if pair.risk == "call" else PROVED
             how = (
                 f"by the {pair.risk}"
@@ -240,14 +238,9 @@ class Judge:
         return self.removals.elsewhere(held, pair.depth, pair.function) not in (RUNS, PUBLIC)
 
 
-def _is_doubtful(rule: str, removal: Removal, key: Proof) -> bool:
-    """Whether more is known than four proofs say: it may live shortly, or be emptied in time."""
-    if rule == "FLD108":  # how long the function lives that has it is seldom seen
-        return True
-    if "start-up" in removal.proof.claim:
-        return True
-    # emptied now and then; sessions and users come without an end all the same
-    return rule == "FLD102" and not GUESTS.search(key.claim)
+def _is_doubtful(rule: str, removal: Removal) -> bool:
+    """Whether more is known than four proofs say: how long a function lives is seldom seen."""
+    return rule == "FLD108" or "start-up" in removal.proof.claim
 
 
 def _told(held: Held, rule: str, proof: Proof) -> Proof:

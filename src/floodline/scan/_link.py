@@ -69,6 +69,8 @@ class Program:
         self.makings: dict[str, list[Making]] = defaultdict(list)
         self.by_reference: dict[str, set[str]] = defaultdict(set)
         self.counters: set[str] = set()
+        self.subscribed: set[str] = set()  # functions that get the events of an outer object
+        self.fresh: dict[str, str] = {}  # names of functions, and the new value that they return
         self.singletons: set[str] = set()  # classes that keep their one instance
         self.clocks: set[str] = set()  # functions that compare something with the time
         self._parameters: dict[tuple[str, str], list[tuple[FileFacts, Change]]] = defaultdict(list)
@@ -213,6 +215,18 @@ class Program:
             for function in self.functions_in(file, call, argument):
                 into = call.callee.rpartition("|")[2].rpartition(":")[2]
                 self.by_reference[function].add(into)
+                if argument in call.arguments and self._subscribes(file, call):
+                    self.subscribed.add(function)
+
+    def _subscribes(self, file: FileFacts, call: Call) -> bool:
+        """Whether something is registered under a name with an object from outside."""
+        base = call.callee[2:].rpartition("|")[0]
+        if call.callee[:2] != "o:" or call.arguments[:1] != ("const",):
+            return False
+        head = base[2:].partition(".")[0]
+        if base[:2] == "g:" and self.names.resolve(file.module, head).endswith(":"):
+            return False  # a function of a module
+        return not self.names.base_class(file.module, self.owner(file, call.function), base)
 
     def functions_in(self, file: FileFacts, call: Call, argument: str) -> list[str]:
         """Return the functions that an argument of a call hands on."""
@@ -250,6 +264,8 @@ class Program:
             if (key := self.key(file, pair.function, pair.ref)) in self.held:
                 self.held[key].pairs.append((file, pair))
         for mark in file.marks:
+            if mark.kind == "fresh":
+                self.fresh[mark.name.rpartition(".")[2]] = mark.detail
             if mark.kind == "singleton":
                 self.singletons.add(f"{file.module}:{mark.name}")
             if mark.kind == "ttl":

@@ -10,7 +10,7 @@ from floodline.scan._judge import Judge
 from floodline.scan._keys import COMMAND_LINE
 from floodline.scan._link import Program
 from floodline.scan._model import FileFacts, Mark
-from floodline.scan._proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._proof import PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._reach import REPEATS, STARTS
 
 PLAIN = {
@@ -61,7 +61,8 @@ def _cached(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iter
     bound = function.owner and "staticmethod" not in function.decorators and first == ("self",)
     cache = Proof("the cache belongs to the class and outlives its instances", PROVED, at)
     if bound:
-        one = judge.holders.instance(f"{file.module}:{function.owner}").state == PROVED
+        owner = f"{file.module}:{function.owner}"
+        one = judge.holders.instance(owner).state == PROVED
         if one and not unbounded:
             return
         path = Proof("one entry for every instance and argument", PROVED, at)
@@ -72,7 +73,7 @@ def _cached(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iter
             Proof("self is part of the key", PROVED, at),
             Proof(size, PROVED, at),
         )
-        confidence = HIGH if unbounded and not one else MEDIUM
+        confidence = HIGH if unbounded and _comes_and_goes(program, judge, owner) else MEDIUM
         yield build("FLD301", file.path, mark.at, symbol, confidence, proofs, grows=[at])
     elif unbounded and (held := _object_parameter(program, file, function.annotations)):
         path = Proof("one entry for every argument", PROVED, at)
@@ -84,6 +85,13 @@ def _cached(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iter
             Proof("nothing leaves", PROVED, at),
         )
         yield build("FLD303", file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
+
+
+def _comes_and_goes(program: Program, judge: Judge, owner: str) -> bool:
+    """Whether instances are seen to be made for each event."""
+    return judge.holders.instance(owner).state == REFUTED and any(
+        judge.paths.events.why(making.function) for making in program.makings.get(owner, ())
+    )
 
 
 def _object_parameter(program: Program, file: FileFacts, annotations: tuple[str, ...]) -> str:

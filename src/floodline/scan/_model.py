@@ -40,7 +40,7 @@ class Change(NamedTuple):
     op: str
     key: str  # the origin
     key_text: str
-    value: str  # what is put in: task, lock, future, weakref, self, made (here), or its origin
+    value: str  # what is put in: task, lock, future, weakref, self, made (here), sum, or its origin
     at: At
     function: str
     marks: frozenset[str]  # loop, while, finally, except, absent, limit, with

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from floodline.scan._finding import MEDIUM, Finding, build, make
 from floodline.scan._judge import Judge
-from floodline.scan._keys import MAKERS, MANY
+from floodline.scan._keys import MAKERS
 from floodline.scan._link import Held, Program
 from floodline.scan._model import Call, FileFacts, Function, Mark
 from floodline.scan._proof import PROVED, REFUTED, UNKNOWN, Proof, place
@@ -81,7 +81,7 @@ def _cached(
     at = place(file.path, mark.at.line)
     for number, name in enumerate(function.parameters):
         state, why = judge.paths.origin(file.module, mark.name, f"param:{number}")
-        if state == PROVED and MANY.search(why.rpartition(" ")[2].rstrip(")")):
+        if state == PROVED:
             proofs = (
                 Proof("held by the module", PROVED, at),
                 Proof("one entry for every argument", PROVED, at),

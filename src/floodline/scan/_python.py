@@ -266,8 +266,8 @@ class _Reader(Bindings):
         if node.value is None:
             return
         self.expression(node.value, marks, kept="returned")
-        if type(node.value) in MAKING and self.scope.origin(node.value)[:6] == "fresh:":
-            self.marks.append(Mark("fresh", self.scope.name, at(node), self.scope.name, ""))
+        if type(node.value) in MAKING and (made := self.scope.origin(node.value))[:6] == "fresh:":
+            self.marks.append(Mark("fresh", self.scope.name, at(node), self.scope.name, made[6:]))
         if type(node.value) is ast.Name:
             self.keep_local(node.value.id, "returned")
         if type(node.value) in NAMING:

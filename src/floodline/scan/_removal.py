@@ -10,7 +10,7 @@ from floodline.scan._arms import Arms, arms_of, exclude, is_forgetting
 from floodline.scan._keys import MAKERS
 from floodline.scan._link import Held, Program
 from floodline.scan._model import Change, FileFacts
-from floodline.scan._proof import PROVED, REFUTED, UNKNOWN, Proof, place
+from floodline.scan._proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._reach import ENDING, LOOPS, STARTS, Reach
 
 RUNS, PUBLIC, LAZY, EVENT, END = "runs", "public", "lazy", "event", "end"
@@ -77,7 +77,9 @@ class Removals:
             return self._none(held)
         best = ways[0]
         state = REFUTED if best.when in (RUNS, PUBLIC) else PROVED
-        if best.when == LAZY:
+        if best.when in (EVENT, NEVER):
+            state = ASSUMED  # the event may come for each entry; a call may be hidden
+        if best.when == LAZY or (best.when == END and held.escapes):
             state = UNKNOWN
         return Removal(best.when, Proof(best.told, state, best.at), tuple(ways))
 

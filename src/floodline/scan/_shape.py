@@ -111,7 +111,9 @@ def serves(node: ast.While) -> bool:
     One that counts, or returns what it waited for, tries again or searches.
     """
     waiting = False
-    stack: list[ast.AST] = [] if type(node.test) in COUNTING else list(node.body)
+    stack: list[ast.AST] = list(node.body)
+    if type(node.test) in COUNTING or _ends_itself(node.body[-1]):
+        return False
     while stack:
         here = stack.pop()
         kind = type(here)
@@ -122,6 +124,10 @@ def serves(node: ast.While) -> bool:
         if kind not in FUNCTIONS:
             stack.extend(ast.iter_child_nodes(here))
     return waiting
+
+
+def _ends_itself(last: ast.stmt) -> bool:
+    return type(last) in LEAVING or (type(last) is ast.Try and type(last.body[-1]) is ast.Break)
 
 
 def _receives(node: ast.Call) -> bool:

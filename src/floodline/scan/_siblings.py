@@ -9,7 +9,7 @@ from floodline.scan._finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._judge import Judge, confidence_of
 from floodline.scan._link import Held, Program
 from floodline.scan._model import Change, FileFacts
-from floodline.scan._proof import ASSUMED, UNKNOWN, Proof, place
+from floodline.scan._proof import UNKNOWN, Proof, place
 from floodline.scan._removal import RUNS, Removal
 
 DROPS = {"pop", "del", "discard", "remove", "__delitem__"}
@@ -67,14 +67,11 @@ def _finding(
 ) -> Iterator[Finding]:
     kinds = {made.kind for made in left.made}
     grown = [g for g in judge.growth(left, kinds) if g[1].verb == "grow" and not g[1].depth]
-    for at_file, growth, path, key in grown:
+    for at_file, growth, path, _ in grown:
         name = change.function.rpartition(".")[2]
         told = f"{name}() drops the key from its sibling and leaves it here"
         skipped = Proof(told, UNKNOWN, place(file.path, change.at.line))
-        if key.state == UNKNOWN:
-            # that the sibling is cleaned says more of the keys than their name does
-            key = key._replace(state=ASSUMED)
-        proofs = (judge.holders.proof(left), path, key, skipped)
+        proofs = (judge.holders.proof(left), path, judge.paths.passing(at_file, growth), skipped)
         if confidence_of(proofs, Removal(RUNS, skipped, ())) in (HIGH, MEDIUM):
             shrinks = [(f.path, c.at.line) for f, c in left.changes if c.verb == "shrink"]
             yield make(

@@ -124,7 +124,7 @@ def _finding(
     proofs = (
         judge.holders.proof(held),
         judge.paths.path(held, added.file, added.change),
-        judge.paths.key(added.file, added.change),
+        judge.paths.passing(added.file, added.change),
         Proof(told, UNKNOWN, place(path, risk)),
     )
     if confidence_of(proofs, Removal(RUNS, proofs[3], ())) not in (HIGH, MEDIUM):

@@ -51,7 +51,7 @@ def _abandoned(
     proofs = (
         judge.holders.proof(held),
         judge.paths.path(held, file, change),
-        judge.paths.key(file, change),
+        judge.paths.passing(file, change),
         Proof(told, sure, place(file.path, mark.at.line)),
     )
     confidence = confidence_of(proofs, Removal(RUNS, proofs[3], ()))

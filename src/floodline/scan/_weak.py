@@ -54,7 +54,8 @@ def _is_finalize(program: Program, file: FileFacts, mark: Mark) -> bool:
 def _finalized(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     """A finalizer is kept until its object dies: one for each use of an object that lives on."""
     name = mark.function.rpartition(".")[2]
-    if judge.reach.often(f"{file.module}:{mark.function}") != REPEATS or name in MAKERS:
+    function = f"{file.module}:{mark.function}"
+    if judge.reach.often(function) != REPEATS or name in MAKERS:
         return
     at = place(file.path, mark.at.line)
     owner = mark.function.rpartition(".")[0]
@@ -63,7 +64,7 @@ def _finalized(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
         holder = judge.holders.instance(f"{file.module}:{owner}")
     proofs = (
         holder,
-        Proof(f"{name}() adds one each time it runs", PROVED, at),
+        Proof(f"{name}() adds one each time it runs", judge.paths.seen(function), at),
         Proof("every call adds one more", PROVED, at),
         Proof("a finalizer goes only with its object", PROVED, at),
     )

@@ -207,7 +207,7 @@ class _Table:
         return row is not None
 
     def _count(self, name: str, rows: int, size: int) -> None:
-        self._counts[name] += rows
+        self._counts[name] += rows  # floodline: bounded[one for each kind of session]
         self._row_bytes += size
 
     def _keep_conflict(self, name: str, id: str, envelope: bytes, why: str) -> None:

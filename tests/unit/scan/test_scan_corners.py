@@ -18,25 +18,25 @@ def reported(folder, code: str, *, library: bool = False) -> list[str]:
 FOUND = {
     "annotations without a value": (
         "items: dict\nitems = {}\ndef f(user_id):\n    name: str\n    items[user_id] = 1",
-        "FLD101 app.items high",
+        "FLD101 app.items medium",
     ),
     "values that are unpacked": (
         "pairs = {'a': ([], [])}\ndef f(x):\n    first, second = pairs['a']\n    first.append(x)",
-        "FLD101 app.pairs high",
+        "FLD101 app.pairs medium",
     ),
     "starred names": (
         "items = []\ndef f(x):\n    head, *rest = x\n    items.append(rest)",
-        "FLD101 app.items high",
+        "FLD101 app.items medium",
     ),
     "results of calls that are changed": (
         "items = []\ndef f(x):\n    x()[0] = 1\n    (x or x)[1] += 1\n    x().total += 1\n"
         "    x().list.append(1)\n    (x + x).append(2)\n    items.append(x)",
-        "FLD101 app.items high",
+        "FLD101 app.items medium",
     ),
     "a counter of the instance as key": (
         "class A:\n    def __init__(self):\n        self.items = {}\n        self.n = 0\n"
         "    def f(self, x):\n        self.n += 1\n        self.items[self.n] = x\na = A()",
-        "FLD101 app.A.items high",
+        "FLD101 app.A.items medium",
     ),
     "an attribute of the instance as key": (
         "class A:\n    def __init__(self):\n        self.items = {}\n        self.other = 0\n"
@@ -49,7 +49,7 @@ FOUND = {
     ),
     "a key of a proxy object": (
         "from flask import request\nitems = {}\ndef f():\n    items[request.user_id] = 1",
-        "FLD101 app.items high",
+        "FLD101 app.items medium",
     ),
     "a key that is a function": (
         "items = {}\ndef g(callback):\n    items[callback] = 1\ndef f():\n    g(lambda: 1)",
@@ -66,31 +66,31 @@ FOUND = {
     ),
     "a key made by a method of a value": (
         "items = {}\ndef f(user_id):\n    items[user_id.lower()] = 1",
-        "FLD101 app.items high",
+        "FLD101 app.items medium",
     ),
     "a set written out": (
         "items = {0}\ndef f(user_id):\n    items.add(user_id)",
-        "FLD101 app.items high",
+        "FLD101 app.items medium",
     ),
     "the class of an instance": (
         "class A:\n    items = []\n    def f(self, x):\n        self.__class__.items.append(x)\n"
         "    def g(self, x):\n        type(self).items.append(x)",
-        "FLD101 app.A.items high",
+        "FLD101 app.A.items medium",
     ),
     "a class by its name": (
         "class A:\n    items = []\ndef f(x):\n    A.items.append(x)",
-        "FLD101 app.A.items high",
+        "FLD101 app.A.items medium",
     ),
     "an object of a module by its dotted name": (
         "import app\nclass A:\n    def __init__(self):\n        self.items = []\na = A()\n"
         "def f(x):\n    app.a.items.append(x)",
-        "FLD101 app.A.items high",
+        "FLD101 app.A.items medium",
     ),
     "an instance that its class makes": (
         "class A:\n    one = None\n    def __init__(self):\n        self.items = []\n"
         "    def f(self, x):\n        self.items.append(x)\n    @classmethod\n"
         "    def get(cls):\n        global it\n        it = cls()\n        return it",
-        "FLD101 app.A.items high",
+        "FLD101 app.A.items medium",
     ),
     "a method of the parent class": (
         "class A:\n    def __init__(self):\n        self.items = []\n    def f(self, x):\n"
@@ -102,31 +102,31 @@ FOUND = {
     "a local that becomes an attribute": (
         "class A:\n    def __init__(self):\n        items = []\n        self.items = items\n"
         "    def f(self, x):\n        self.items.append(x)\na = A()",
-        "FLD101 app.A.items high",
+        "FLD101 app.A.items medium",
     ),
     "an object typed by an optional annotation": (
         "from typing import Optional\nclass A:\n    def __init__(self):\n"
         "        self.items = []\na = A()\ndef f(a: Optional[A], b: 'A', c: A | None, x):\n"
         "    a.items.append(x)\n    b.items.append(x)\n    c.items.append(x)",
-        "FLD101 app.A.items high",
+        "FLD101 app.A.items medium",
     ),
     "an object typed by a dotted annotation": (
         "import app\nclass A:\n    def __init__(self):\n        self.items = []\na = A()\n"
         "def f(a: app.A, y: list[int], x):\n    a.items.append(x)",
-        "FLD101 app.A.items high",
+        "FLD101 app.A.items medium",
     ),
     "a limit that does nothing": (
         "items = []\ndef f(x):\n    if len(items) > 9:\n        pass\n    items.append(x)",
-        "FLD201 app.items high",
+        "FLD201 app.items medium",
     ),
     "a limit that sets a flag": (
         "items = []\ndef f(x):\n    if len(items) > 9:\n        full = True\n    items.append(x)",
-        "FLD201 app.items high",
+        "FLD201 app.items medium",
     ),
     "an exception as value": (
         "items = []\ndef f(x):\n    try:\n        x()\n    except ValueError as error:\n"
         "        items.append(error)\n        note = 1",
-        "FLD101 app.items high",
+        "FLD101 app.items medium",
     ),
     "a decorator of the module that keeps results": (
         "def memo(function):\n    results = {}\n    def inner(user_id):\n"
@@ -139,16 +139,16 @@ FOUND = {
     ),
     "a lambda of the module": (
         "import bus\nitems = []\nbus.each(lambda x: items.append(x))",
-        "FLD101 app.items high",
+        "FLD101 app.items medium",
     ),
     "a lambda of a class": (
         "import bus\nitems = []\nclass A:\n    bus.each(lambda x: items.append(x))",
-        "FLD101 app.items high",
+        "FLD101 app.items medium",
     ),
     "a map that the subscript of a generic makes": (
         "from collections import OrderedDict\nitems = OrderedDict[str, int]()\n"
         "def f(user_id):\n    items[user_id] = 1",
-        "FLD101 app.items high",
+        "FLD101 app.items medium",
     ),
 }
 
@@ -252,7 +252,7 @@ def test_what_only_an_end_and_a_start_reach_is_no_way_out(tmp_path):
         def close():
             _drop()
     """
-    assert reported(tmp_path, code) == ["FLD102 app.items high"]
+    assert reported(tmp_path, code) == ["FLD102 app.items medium"]
 
 
 def test_imports_in_a_circle_end(tmp_path):

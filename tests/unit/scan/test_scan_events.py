@@ -45,7 +45,7 @@ FOUND = {
                         break
                     window.show(line)
         """,
-        "FLD101 app.Window.lines high",
+        "FLD101 app.Window.lines medium",
     ),
     "a removal in the arm of another event, through a call": (
         """
@@ -63,7 +63,7 @@ FOUND = {
             elif event.type == "session.deleted":
                 forget(event.session_id)
         """,
-        "FLD102 app.sessions high",
+        "FLD102 app.sessions medium",
     ),
     "a removal in the case of another event, in another function": (
         """
@@ -79,7 +79,7 @@ FOUND = {
                 case "deleted":
                     sessions.pop(event.session_id, None)
         """,
-        "FLD102 app.sessions high",
+        "FLD102 app.sessions medium",
     ),
     "a removal that somebody has to ask for": (
         """
@@ -95,7 +95,7 @@ FOUND = {
             def close_all(self):
                 self.sessions.clear()
         """,
-        "FLD102 app.Handler.sessions high",
+        "FLD102 app.Handler.sessions medium",
     ),
     "values of a map that lives long": (
         """
@@ -131,7 +131,7 @@ FOUND = {
         def called(session_id, kind):
             tools[session_id].add(kind)
         """,
-        "FLD101 app.tools high",
+        "FLD101 app.tools medium",
     ),
     "the only instance of a class": (
         """
@@ -150,7 +150,7 @@ FOUND = {
         def handle(user_id):
             Registry().login(user_id)
         """,
-        "FLD101 app.Registry.users high",
+        "FLD101 app.Registry.users medium",
     ),
     "locks that reading a map makes": (
         """
@@ -163,7 +163,7 @@ FOUND = {
             with locks[session_id]:
                 work()
         """,
-        "FLD106 app.locks high",
+        "FLD106 app.locks medium",
     ),
     "one of several methods that take the same": (
         """
@@ -331,6 +331,7 @@ def test_a_container_on_an_object_of_the_module_is_one_container(tmp_path):
         application.state.users = {}
         application.state.rooms = {}
 
+        @application.post("/enter")
         def enter(user_id):
             application.state.rooms[user_id] = 1
 

@@ -364,7 +364,7 @@ def test_what_cannot_be_fixed_is_told_as_advice(project, capsys):
     (project / "pair.py").write_text(
         "sessions = {}\n\ndef f(user_id):\n    sessions[user_id] = 1\n"
     )
-    assert main(["scan", ".", "--fix"]) == 1
+    assert main(["scan", ".", "--fix", "--fail-on", "medium"]) == 1
     shown = capsys.readouterr()
     assert "FLD401 is left alone: line 11 reads tasks" in shown.err
     assert "0 findings fixed in 0 files" in shown.err
@@ -396,7 +396,7 @@ def test_a_file_that_changed_or_cannot_be_written_is_left_alone(project, capsys,
         raise PermissionError("no")
 
     monkeypatch.setattr(Path, "replace", refuse)
-    assert main(["scan", ".", "--fix"]) == 1
+    assert main(["scan", ".", "--fix", "--fail-on", "medium"]) == 1
     assert "FLD401 is left alone: cannot write it: no" in capsys.readouterr().err
     assert sorted(path.name for path in project.iterdir()) == ["app.py", "pair.py"]
 

@@ -132,11 +132,10 @@ KEPT = {
 @pytest.mark.parametrize("holder", KEPT)
 def test_an_instance_lives_long_in(holder, tmp_path):
     code = dedent(HOLDER) + KEPT[holder]
-    found = reported(tmp_path, code)
-    if holder == "a class method":
-        assert found == ["FLD101 app.Store.items medium"]
-    else:
-        assert found == ["FLD101 app.Store.items high"]
+    (tmp_path / "app.py").write_text(code, encoding="utf-8")
+    [finding] = Scan([tmp_path]).report().findings
+    state = "unknown" if holder == "a class method" else "proved"
+    assert (finding.symbol, finding.proofs[0].state) == ("app.Store.items", state)
 
 
 PASSING = {
@@ -314,7 +313,7 @@ def test_a_map_class_of_ones_own_is_named_by_the_module_that_keeps_it(tmp_path):
 
         cache = Cache()
     """
-    assert reported(tmp_path, code) == ["FLD101 app.cache high"]
+    assert reported(tmp_path, code) == ["FLD101 app.cache medium"]
 
 
 def test_a_map_class_that_nobody_keeps_is_named_by_itself(tmp_path):
@@ -365,7 +364,10 @@ def test_a_dataclass_field_belongs_to_the_instance(tmp_path):
 
         log = Log()
     """
-    assert reported(tmp_path, code) == ["FLD101 app.Log.lines high", "FLD101 app.Log.names high"]
+    assert reported(tmp_path, code) == [
+        "FLD101 app.Log.lines medium",
+        "FLD101 app.Log.names medium",
+    ]
 
 
 def test_a_method_cache_with_a_size_still_keeps_instances_for_a_while(tmp_path):
@@ -453,7 +455,7 @@ def test_a_generator_that_yields_between_adding_and_removing(tmp_path):
             yield
             active.discard(job_id)
     """
-    assert reported(tmp_path, code) == ["FLD109 app.active high"]
+    assert reported(tmp_path, code) == ["FLD109 app.active medium"]
 
 
 def test_a_pair_beside_a_sweeper_is_no_finding(tmp_path):

@@ -146,6 +146,10 @@ FOUND = {
 
         @functools.lru_cache(maxsize=None)
         def claims(token): ...
+
+        @app.get("/claims")
+        def show(token):
+            return claims(token)
         """,
     ),
     "a listener of each instance": (
@@ -231,14 +235,16 @@ FOUND = {
     "attributes of a measurement": (
         "FLD504",
         """
-        def done(histogram, seconds, session_id):
+        @app.post("/done")
+        def done(seconds, session_id):
             histogram.record(seconds, {"session": session_id})
         """,
     ),
     "tags given by name": (
         "FLD504",
         """
-        def done(statsd, request):
+        @app.post("/done")
+        def done(request):
             statsd.increment("done", tags={"user": request.user_id})
         """,
     ),
@@ -667,7 +673,7 @@ def test_an_access_order_beside_a_capped_map_is_named_with_the_line_of_the_cap(t
         cache = Cache()
         """,
     )
-    assert (finding.rule, finding.confidence) == ("FLD205", "high")
+    assert (finding.rule, finding.confidence) == ("FLD205", "medium")
     assert finding.symbol == "app.Cache._access_order"
     assert "keeps what line 9 drops beside it" in finding.message
 

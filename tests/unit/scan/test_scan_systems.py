@@ -457,6 +457,16 @@ FIXES = {
             "            self.pending.clear()",
         ),
         ("core", "        self.history = []", "        self.history = deque(maxlen=window)"),
+        (
+            "agent",
+            "        if self.analytics.get(message.query_hash) is None:\n"
+            "            self.analytics.put(message.query_hash, await message.analyse())\n"
+            "        self.status.finish(task_id)",
+            "        try:\n"
+            "            self.analytics.put(message.query_hash, await message.analyse())\n"
+            "        finally:\n"
+            "            self.status.finish(task_id)",
+        ),
     ],
     "stage pipeline": [
         ("pipeline", "self.samples = []", "self.samples = deque(maxlen=1000)"),

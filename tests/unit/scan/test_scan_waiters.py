@@ -53,7 +53,7 @@ ABANDONED = {
             await self._stream.put((key, text))
             return await asyncio.wait_for(future, 10)
         """,
-        "FLD109 high",
+        "FLD109 medium",
     ),
     "a wait that may be cancelled": (
         """
@@ -74,7 +74,7 @@ ABANDONED = {
             self._stream.put((key, text))
             return future.result(timeout=10)
         """,
-        "FLD109 high",
+        "FLD109 medium",
     ),
     "a wait of a thread without an end": (
         """
@@ -98,7 +98,7 @@ ABANDONED = {
         def shutdown(self):
             self._pending.clear()
         """,
-        "FLD109 high",
+        "FLD109 medium",
     ),
 }
 

@@ -1,0 +1,123 @@
+"""Which functions are seen to run again and again: for each event, or in a loop that waits."""
+
+from __future__ import annotations
+
+from floodline.scan._link import Program
+from floodline.scan._model import Change
+from floodline.scan._reach import Reach
+
+DEEP = 3  # calls below a handler; further down much is done once and kept
+# classes of the standard library, and what it calls on them for each request, packet or record
+CALLED = {
+    "BaseHTTPRequestHandler": "do_",
+    "SimpleHTTPRequestHandler": "do_",
+    "BaseRequestHandler": "handle",
+    "StreamRequestHandler": "handle",
+    "DatagramRequestHandler": "handle",
+    "Protocol": "data_received",
+    "BufferedProtocol": "buffer_updated",
+    "DatagramProtocol": "datagram_received",
+    "SubprocessProtocol": "pipe_data_received",
+    "Handler": "emit",
+    "StreamHandler": "emit",
+}
+
+
+class Events:
+    """Answers for every function of a program; `handlers` have the event in their parameters."""
+
+    def __init__(self, program: Program, reach: Reach) -> None:
+        self._program = program
+        self._reach = reach
+        self._runs: dict[str, str] = {}
+        for key in program.names.functions:
+            if told := self._handled(key):
+                self._runs[key] = told
+        self.handlers = frozenset(self._runs)
+        self._spread()
+
+    def why(self, function: str) -> str:
+        """Say why a function runs again and again, `""` if that is not seen."""
+        return self._runs.get(function, "")
+
+    def is_near(self, function: str, change: Change) -> bool:
+        """Whether a change stands in a handler itself, or in a loop that waits."""
+        return function in self.handlers or in_a_loop(change)
+
+    def makes(self, maker: str) -> bool:
+        """Whether a handler itself makes what a constructor makes."""
+        return any(edge.caller in self.handlers for edge in self._program.callers.get(maker, ()))
+
+    def _spread(self) -> None:
+        below: dict[str, list[str]] = {}
+        for edge in self._program.edges:
+            if edge.repeats == "once" or edge.guessed or self._reach.is_definition(edge.callee):
+                continue
+            below.setdefault(edge.caller, []).append(edge.callee)
+            if edge.repeats == "forever":
+                name = edge.caller.rpartition(":")[2].rpartition(".")[2]
+                self._runs.setdefault(edge.callee, f"a loop of {name}() has no end")
+        reached = {key: self._runs[key] for key in self._runs if key in self.handlers}
+        for _ in range(DEEP):
+            reached = {
+                callee: why
+                for here, why in reached.items()
+                for callee in below.get(here, ())
+                if callee not in self._runs
+            }
+            self._runs.update(reached)
+
+    def _handled(self, key: str) -> str:
+        """Say who hands events to a function, `""` if nobody is seen to."""
+        function = self._program.names.functions[key]
+        own = bool(function.owner) and "<" not in function.name
+        name = function.name.rpartition(".")[2]
+        if name.startswith("__"):
+            return ""
+        if own and self._overrides(key, name):
+            return f"{name}() is called for each event"
+        if len(function.parameters) == own:
+            return ""
+        by = next((text for text in function.decorators if self._is_app(key, text)), "")
+        if by:
+            return f"@{by} calls {name}() for each event"
+        if key in self._program.subscribed and (own or function.waits):
+            return f"{name}() is registered for an event"
+        return ""
+
+    def _is_app(self, key: str, decorator: str) -> bool:
+        """Whether a decorator is a method of an object from outside: an app, a router, a bot.
+
+        Modules, functions and classes have decorators that change a function; objects of a class
+        of the program are registers of its own, which nobody may ever ask.
+        """
+        head, _, rest = decorator.partition(".")
+        names = self._program.names
+        module = key.partition(":")[0]
+        found = names.resolve(module, head)
+        beside = f"{module}:{names.functions[key].owner}.{head}"  # a property, and its setter
+        if not rest or found.endswith(":") or found in names.classes:
+            return False
+        if found in names.functions or beside in names.functions:
+            return False
+        source, _, name = found.partition(":")
+        made = names.globals.get(source, {}).get(name)
+        if made:
+            return not names.class_of(source, made)
+        return source == module or names.functions[key].waits
+
+    def _overrides(self, key: str, name: str) -> bool:
+        """Whether a class of the standard library calls a method for each event."""
+        names = self._program.names
+        owner = f"{key.partition(':')[0]}:{names.functions[key].owner}"
+        return owner in names.classes and any(
+            name.startswith(CALLED.get(base.rpartition(".")[2], " "))
+            and names.is_outside(kind.partition(":")[0], base)
+            for kind in names.order(owner)
+            for base in names.classes[kind].bases
+        )
+
+
+def in_a_loop(change: Change) -> bool:
+    """Whether a change stands in a loop without an end, or in one that waits in each turn."""
+    return any(mark == "serves" or mark[:8] == "forever:" for mark in change.marks)
