@@ -188,7 +188,8 @@ class Fleet:
                 found.pid, found.parent, found.command, at, Points(next(self._series), FEWER)
             )
             self.running[found.pid] = one
-        one.blind, one.quiet = f"no probe: {found.why}", found.key == "quiet"
+        one.quiet = found.key == "quiet"
+        one.blind = f"no probe{' yet' if one.quiet else ''}: {found.why}"
         if found.key not in ("quiet", "other"):
             self.uncover(f"`{found.command}` (process {found.pid}): {found.why}", found.pid, at)
 

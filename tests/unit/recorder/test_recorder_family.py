@@ -72,6 +72,7 @@ def test_a_daemon_remains_also_before_its_probe_has_said_a_word(family, fleet, w
     assert family.outlives(10.0)
     assert fleet.went_on
     assert family.remaining() == [5]
+    assert fleet.running[5].blind == "no probe yet: why"
     hello(fleet, 5)
     assert family.remaining() == [5]
     del world.alive[5]
