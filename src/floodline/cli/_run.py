@@ -119,6 +119,8 @@ def command(
 def _run(recorder: Recorder, words: list[str], mask: set[int], door: Door | None) -> int:
     announcement = Announcement()
     serving = None if door is None else _serve(recorder, door, announcement)
+    if serving is None:  # then floodline top reads the recording
+        announcement.publish(url=None, token=None, record=_file(recorder))
     try:
         child = Program(words, watched_environment(recorder.address), mask)
         try:
@@ -184,9 +186,14 @@ def _serve(recorder: Recorder, door: Door, announcement: Announcement) -> Servin
 
     token = None if door.host in LOOPBACK else secrets.token_urlsafe(16)
     serving = serve(make_app(recorder, token=token), door.host, sock=door.sock)
-    announcement.publish(url=serving.url, token=token)
+    announcement.publish(url=serving.url, token=token, record=_file(recorder))
     _say(f"dashboard at {serving.address(token)}")
     return serving
+
+
+def _file(recorder: Recorder) -> str | None:
+    file = recorder.state()["recorder"]["file"]
+    return None if file is None else str(Path(file).absolute())
 
 
 def _watch(recorder: Recorder, child: Program) -> None:

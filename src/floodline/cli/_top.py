@@ -14,7 +14,7 @@ from rich.live import Live
 from floodline.recorder import read_recording
 from floodline.recorder._runtime import announced
 from floodline.web import snapshot_text
-from floodline.web._follow import Remote, paced
+from floodline.web._follow import Remote, Tail, paced
 from floodline.web._screen import screen
 
 NOTHING = (
@@ -56,23 +56,24 @@ def _is_address(source: str | None) -> bool:
     return source is not None and source.startswith(("http://", "https://"))
 
 
-def _remote(source: str | None) -> Remote:
+def _live(source: str | None) -> Remote | Tail:
     if source is not None:
         return Remote(source)
-    running = announced()
+    running = [one for one in announced() if one["url"] or one.get("record")]
     if not running:
         raise click.UsageError(NOTHING)
-    return Remote(running[0]["url"], running[0]["token"])
+    newest = running[0]
+    return Remote(newest["url"], newest["token"]) if newest["url"] else Tail(Path(newest["record"]))
 
 
 def _newest(source: str | None) -> dict[str, Any]:
     if source is None or _is_address(source):
-        return _remote(source).state()
+        return _live(source).state()
     return read_recording(Path(source)).state()
 
 
 def _states(source: str | None, speed: float) -> tuple[Iterator[dict[str, Any]], str]:
     if source is None or _is_address(source):
-        return _remote(source).states(), "live, Ctrl-C ends"
+        return _live(source).states(), "live, Ctrl-C ends"
     recording = read_recording(Path(source))
     return paced(recording.frames(), speed), f"{source}, {speed:g} times as fast"

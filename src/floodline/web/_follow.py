@@ -8,10 +8,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from http.client import HTTPException, HTTPResponse
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from floodline.errors import ConfigError
+from floodline.recorder import read_recording
 from floodline.web._words import State
 
 PATIENCE = 20.0  # seconds without a word after which a recorder is taken for gone
@@ -61,6 +63,26 @@ class Remote:
             why = getattr(error, "reason", error)
             raise ConfigError(f"no recorder answers at {self.base}: {why}") from error
         return answer
+
+
+class Tail:
+    """A recording that is still written, by a recorder without a dashboard."""
+
+    def __init__(self, file: Path, *, sleep: Callable[[float], object] = time.sleep) -> None:
+        self._file, self._sleep = file, sleep
+
+    def state(self) -> State:
+        """Return the newest state."""
+        return read_recording(self._file).state()
+
+    def states(self) -> Iterator[State]:
+        """Yield the state each second until the program or its recorder has ended."""
+        while True:
+            recording = read_recording(self._file)
+            yield recording.state()
+            if not recording.running:
+                return
+            self._sleep(1.0)
 
 
 def _decoded(data: bytes) -> State:

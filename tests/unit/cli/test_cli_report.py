@@ -11,6 +11,7 @@ from floodline.cli import _top as top
 from floodline.cli import main
 from floodline.recorder import Recorder
 from floodline.web import make_app, serve
+from floodline.web._follow import Tail
 from web_states import Shown, killed, leaking
 
 
@@ -99,6 +100,26 @@ def test_top_finds_the_newest_recorder_of_this_user(dashboard, capsys, monkeypat
     monkeypatch.setattr(top, "announced", lambda: running)
     assert main(["top", "--once"]) == 0
     assert "watched for 1 min" in capsys.readouterr().out
+
+
+def test_top_reads_the_recording_of_a_recorder_without_a_dashboard(
+    recording, capsys, monkeypatch, in_terminal
+):
+    file, recorder = recording
+    nowhere = {"url": None, "token": None, "pid": 1, "record": None}
+    monkeypatch.setattr(top, "announced", lambda: [nowhere, {**nowhere, "record": str(file)}])
+    assert main(["top"]) == 0
+    assert "program   app.py" in capsys.readouterr().out
+    naps = []
+
+    def nap(seconds):
+        naps.append(seconds)
+        recorder.close()
+
+    monkeypatch.setattr(top, "Tail", lambda file: Tail(file, sleep=nap))
+    assert in_terminal("top") == 0
+    assert "The program has ended." in capsys.readouterr().out
+    assert naps == [1.0]
 
 
 def test_top_without_a_recorder_says_what_to_do(capsys, monkeypatch):

@@ -123,6 +123,16 @@ def test_the_dashboard_is_announced_while_it_runs(app, capfd, monkeypatch, tmp_p
     assert announced() == []
 
 
+def test_without_a_dashboard_the_recording_is_announced(app, monkeypatch, tmp_path):
+    found = []
+    watch = _run._watch
+    monkeypatch.setattr(_run, "_watch", lambda *a: (found.extend(announced()), watch(*a)))
+    record = tmp_path / "a.rec"
+    assert main(["run", "--no-dashboard", f"--record={record}", app("")]) == 0
+    assert (found[0]["url"], found[0]["record"]) == (None, str(record))
+    assert announced() == []
+
+
 def test_off_loopback_the_dashboard_asks_for_a_token(app, capfd):
     assert main(["run", "--port=0", "--host=0.0.0.0", app("")]) == 0
     assert "?token=" in capfd.readouterr().err
