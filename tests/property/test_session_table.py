@@ -511,8 +511,9 @@ class TableMachine(RuleBasedStateMachine):
                 assert call.victim.seated
                 assert call.victim.phase == PARKING
         if room and room[0].outcome == WAIT:
-            crowded = table.seats.crowded()
-            assert crowded or (table.seats.taken >= table.seats.limit and not table.idle)
+            promised = room[0].victim is not None and room[0].victim.seat_for is room[0]
+            full = table.seats.taken >= table.seats.limit and not table.idle
+            assert table.seats.crowded() or promised or full
 
     @invariant()
     def what_is_due_is_looked_for(self) -> None:

@@ -226,6 +226,8 @@ class Table:
             return entry if not entry.pins and entry.leave is not None else None
         if stamp:
             entry.used_at = now
+        else:  # it may have been due before this hold
+            self.next_check = min(self.next_check, entry.used_at + self.max_idle)
         return self._rest(entry, now)
 
     def _rest(self, entry: Entry, now: float) -> Entry | None:

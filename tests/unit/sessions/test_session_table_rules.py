@@ -176,6 +176,21 @@ def test_who_comes_above_the_bytes_has_others_looked_for_at_once() -> None:
     assert leaver.id == "a"
 
 
+def test_one_that_was_idle_for_too_long_when_it_was_saved_again_is_looked_for_at_once() -> None:
+    table = Table(Policy(stored=True, idle=10.0))
+    hold = opened(table, "a")
+    entry = entry_of(hold)
+    entry.failed = entry.dirty = True
+    table.release(hold, 0.0)
+    retry = Hold("a")
+    assert take_refused(table, retry) is None
+    assert table.next_leaver(11.0) is None
+    entry.failed = entry.dirty = False
+    assert table.release(retry, 11.0, stamp=False) is None
+    assert table.next_check <= 11.0
+    assert table.next_leaver(11.0) is entry
+
+
 def test_a_hold_that_was_served_meanwhile_cannot_give_up() -> None:
     table = Table(Policy())
     first, second = opened(table, "a"), Hold("a")
