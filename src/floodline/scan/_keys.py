@@ -156,6 +156,8 @@ class Paths:
             return PROVED, f"{name} comes with each event"
         edges = self._program.callers.get(key, ())
         answers = [self._at_call(e, int(number), name, depth) for e in edges if not e.guessed]
+        if {PROVED, REFUTED} <= {state for state, _ in answers}:
+            return ASSUMED, f"{name} is fixed for some who call, and comes with events for others"
         for wanted in (PROVED, ASSUMED, UNKNOWN, REFUTED):
             for state, why in answers:
                 if state == wanted:

@@ -208,6 +208,19 @@ UNSURE = {
         def enter(name):
             items[name] = items.get(name, 0) + 1
     """,
+    "a helper that most call with a text of their own": """
+        items = set()
+
+        def warn(text):
+            items.add(text)
+
+        def old():
+            warn("old() will go")
+
+        @app.post("/")
+        def enter(name):
+            warn(name)
+    """,
     "the keys of another map": """
         items = {}
 
