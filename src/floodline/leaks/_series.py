@@ -20,7 +20,7 @@ class Series:
 
     unit = "round"
     least_resident = 1 << 19
-    least_native = 0
+    least_native = 1 << 17  # freed blocks that a thread keeps at hand count as in use
 
     def __init__(self, slots: Slots) -> None:
         self.slots = slots

@@ -108,7 +108,8 @@ def _native(series: Figures, total: int) -> Verdict | None:
     # one large block that came and went leaves a step: beside a sure leak only a climb counts
     climbs = free.kind != "flat" or _climbs(series.process("malloc_free"))
     dwarfed = held and climbs and free.gain >= DWARFS * native.gain
-    if native.kind == "growing" and native.rate >= LEAST_NATIVE and not dwarfed:
+    enough = native.rate >= LEAST_NATIVE and native.gain >= series.least_native
+    if native.kind == "growing" and enough and not dwarfed:
         pace = f"{format_size(native.rate)} more each {series.unit}"
         why = f"malloc holds {pace} while Python objects stay"
         return Verdict("growing", "native", total, f"{why}; {NATIVE_STEP}")

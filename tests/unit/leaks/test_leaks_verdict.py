@@ -77,6 +77,12 @@ def test_a_leak_of_malloc_is_native():
     assert "memray" in found.why
 
 
+def test_what_a_thread_keeps_at_hand_of_freed_blocks_is_no_leak_of_malloc():
+    assert decide(series(malloc_used=1000, rss=1000), [], []).verdict == "bounded"
+    found = decide(series(malloc_used=1000, rss=1000, rounds=300), [], [])
+    assert (found.verdict, found.where) == ("growing", "native")
+
+
 def test_free_memory_that_malloc_holds_is_fragmentation():
     found = decide(series(malloc_free=90_000, rss=90_000), [], [])
     assert (found.verdict, found.where) == ("undecided", "fragmentation")
