@@ -243,7 +243,7 @@ def soak(folder: Path, source: str, *options: str, name: str = "program") -> dic
     clean = {k: v for k, v in os.environ.items() if not k.startswith("COVERAGE")}
     command = [sys.executable, "-m", "floodline", "soak", str(file), "--json", str(out), *options]
     run = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=clean, timeout=250
+        command, capture_output=True, text=True, check=False, env=clean, timeout=600
     )
     record: dict[str, Any] = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
     return {**record, "exit": run.returncode, "text": run.stdout, "said": run.stderr}

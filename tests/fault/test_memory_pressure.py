@@ -82,7 +82,7 @@ def run(program: str, file: os.PathLike[str], budget: int) -> tuple[int, list[in
         capture_output=True,
         check=False,
         env=environment,
-        timeout=140,
+        timeout=400,
     )
     lines = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
     if budget:

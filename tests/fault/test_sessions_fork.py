@@ -45,7 +45,7 @@ def run(program: str, *args: object, code: int = 0) -> str:
     done = subprocess.run(
         [sys.executable, "-c", source, *map(str, args)],
         capture_output=True,
-        timeout=100,
+        timeout=400,
         text=True,
         check=False,
     )

@@ -28,7 +28,7 @@ CRITICAL = tuple(f"{OURS}/{part}" for part in ("sessions", "_guard", "stores/_me
 
 @pytest.fixture(autouse=True)
 def no_hang() -> Iterator[None]:
-    faulthandler.dump_traceback_later(280, exit=True)
+    faulthandler.dump_traceback_later(880, exit=True)
     yield
     faulthandler.cancel_dump_traceback_later()
 

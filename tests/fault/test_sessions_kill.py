@@ -69,7 +69,7 @@ def kill_once(path: Path, acknowledged: dict[str, int], chance: random.Random) -
     lines = [process.stdout.readline() for _ in range(chance.randrange(1, 80))]
     process.kill()
     lines += process.stdout.read().splitlines()  # what `communicate` would not see is buffered here
-    _, err = process.communicate(timeout=100)
+    _, err = process.communicate(timeout=400)
     assert err == b"", err.decode()
     for line in lines:
         one, number = line.split()
@@ -114,7 +114,7 @@ def test_a_process_killed_hundreds_of_times_loses_no_acknowledged_use(tmp_path: 
 def test_two_processes_on_one_file_lose_no_acknowledged_use(tmp_path: Path) -> None:
     path, counted = tmp_path / "s.db", dict[str, int]()
     for process in [start(COUNTER, path), start(COUNTER, path)]:
-        out, err = process.communicate(timeout=100)
+        out, err = process.communicate(timeout=400)
         assert process.returncode == 0, err.decode()
         for one in out.decode().split():
             counted[one] = counted.get(one, 0) + 1

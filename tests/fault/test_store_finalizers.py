@@ -85,7 +85,7 @@ def test_a_guest_at_every_line_neither_hangs_nor_breaks_anything(store: Any) -> 
 
     thread = threading.Thread(target=main, daemon=True)
     thread.start()
-    thread.join(250)
+    thread.join(800)
     assert not thread.is_alive(), "the guest hangs"
     assert guest.called > 20
     assert guest.deferred > 20
@@ -119,7 +119,7 @@ def test_finalizers_run_by_an_eager_collector_neither_hang_nor_lose_anything(sto
     try:
         thread = threading.Thread(target=main, daemon=True)
         thread.start()
-        thread.join(250)
+        thread.join(800)
     finally:
         gc.set_threshold(*old)
     assert not thread.is_alive(), "a finalizer hangs"

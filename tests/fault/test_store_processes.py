@@ -62,7 +62,7 @@ def start(program: str, *args: object) -> subprocess.Popen[bytes]:
 
 
 def finish(process: subprocess.Popen[bytes]) -> str:
-    out, err = process.communicate(timeout=100)
+    out, err = process.communicate(timeout=400)
     assert process.returncode == 0, err.decode()
     assert err == b"", err.decode()
     return out.decode()
@@ -74,7 +74,7 @@ def kill_once(path: Path, acknowledged: dict[str, int], random: random.Random) -
     lines = [process.stdout.readline() for _ in range(random.randrange(1, 60))]
     process.kill()
     lines += process.stdout.read().splitlines()
-    _, err = process.communicate(timeout=100)
+    _, err = process.communicate(timeout=400)
     assert err == b"", err.decode()
     for line in lines:
         one, number = line.split()
@@ -166,7 +166,7 @@ def test_two_stores_on_one_file_lose_no_write(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(100)
+        thread.join(400)
     record = stores[0].load("chat", "a")
     for store in stores:
         store.close()

@@ -77,7 +77,7 @@ def test_a_worker_leaves_alone_what_it_shares_with_its_parent(tmp_path):
     file = tmp_path / "preforked.py"
     file.write_text(PREFORKED, encoding="utf-8")
     run = subprocess.run(
-        [sys.executable, file], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, file], capture_output=True, text=True, timeout=400, check=False
     )
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)

@@ -11,7 +11,7 @@ from web_states import Shown, beginning, killed, leaking
 
 pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=missing()),
-    pytest.mark.timeout(800),
+    pytest.mark.timeout(900),
 ]
 
 NASTY = "<img src=x onerror=\"document.title='owned'\">"
