@@ -46,7 +46,6 @@ class Reach:
         self._program = program
         self._library = library
         self._often: dict[str, str] = {}
-        self.assumed: set[str] = set()  # functions that repeat if a call means them
         self._ancestors: dict[tuple[str, str], frozenset[str]] = {}
         # what `@factory(...)` returns runs where a function is defined, and not when it is called
         self._factories = {e.callee for e in program.edges if e.call.kept == "decorator"}
@@ -94,7 +93,6 @@ class Reach:
             here = queue.popleft()
             if here not in self._often and not self.is_definition(here):
                 self._often[here] = REPEATS
-                self.assumed.add(here)
                 queue.extend(below.get(here, ()))
 
     def _spread_starts(self, below: dict[str, set[str]]) -> None:
