@@ -11,6 +11,7 @@ from floodline.recorder._fleet import Fleet
 SITE = str(Path(__file__).parent / "_site")
 LOOK_EVERY = 1.0  # seconds between two looks for child processes
 CHILD_AGE = 3.0  # seconds after which a child without a probe is told
+LOOKS = 3  # a process that forks and ends while we look is missed, but not its child by the next
 
 
 class Family:
@@ -57,10 +58,21 @@ class Family:
 
     def outlives(self, now: float) -> bool:
         """Tell whether the program, which has ended, has left processes behind."""
-        self._fleet.went_on, self._looked = True, 0.0
-        self.look(now)
-        self._fleet.went_on = bool(self.remaining())
+        self._fleet.went_on = True
+        self._fleet.went_on = bool(self._look_again(now))
         return self._fleet.went_on
+
+    def left(self, now: float) -> list[int]:
+        """Return those that remain; if none does, look whether they have left others behind."""
+        return self.remaining() or self._look_again(now)
+
+    def _look_again(self, now: float) -> list[int]:
+        for _ in range(LOOKS):
+            self._looked = 0.0
+            self.look(now)
+            if found := self.remaining():
+                return found
+        return []
 
     def remaining(self) -> list[int]:
         """Return those that carry a probe and still run."""

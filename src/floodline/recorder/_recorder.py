@@ -150,7 +150,7 @@ class Recorder:
     def remaining(self) -> list[int]:
         """Return the processes of an ended program that still run."""
         with self._changed:
-            return self._family.remaining()
+            return self._family.left(self._clock())
 
     def stopping(self) -> None:
         """Note that the program was asked to end: what ends from now on is not lost."""

@@ -79,6 +79,33 @@ def test_a_daemon_remains_also_before_its_probe_has_said_a_word(family, fleet, w
     assert family.remaining() == []
 
 
+def test_a_daemon_is_found_though_the_process_between_ends_while_we_look(
+    family, world, monkeypatch
+):
+    """Listed, it forks for the second time and ends before it is looked at."""
+
+    def listed(address):
+        found = list(world.alive)
+        if 5 in world.alive:
+            world.alive = {6: "quiet"}
+        return found
+
+    world.alive = {5: "quiet"}
+    monkeypatch.setattr(_outside, "carriers", listed)
+    assert family.outlives(10.0)
+    assert family.remaining() == [6]
+
+
+def test_one_that_forks_and_ends_between_two_looks_is_followed(family, world):
+    world.alive = {5: "quiet"}
+    assert family.outlives(10.0)
+    world.alive = {6: "quiet"}
+    assert family.remaining() == []
+    assert family.left(10.1) == [6]
+    world.alive = {}
+    assert family.left(10.2) == []
+
+
 @pytest.mark.parametrize("why", ["other", "flags", "path", "helper"])
 def test_a_process_without_a_probe_is_no_reason_to_wait(family, world, why):
     world.alive = {5: why}
