@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from types import NoneType
-from typing import Any, TypeVar
 
-from floodline.scan._expressions import at, dotted, last_name, stored_value, written
-from floodline.scan._model import Alias, Call, Change, Container, Function, Mark, Pair
+from floodline.scan._arguments import SHRINKS, Arguments, lambda_name
+from floodline.scan._expressions import at, dotted, last_name, written
+from floodline.scan._model import Call, Function, Mark
 from floodline.scan._scope import Found, Scope
 from floodline.scan._shape import QUIET
 from floodline.scan._signs import (
@@ -25,7 +25,6 @@ from floodline.scan._signs import (
     inline_client,
     labels,
     opposites_of,
-    refers,
 )
 from floodline.scan._walk import below, standing
 
@@ -34,10 +33,6 @@ APPENDS = {
     "enter_async_context", "push_async_exit", "callback", "push_async_callback",
 }  # fmt: skip
 KEYED = {"add", "setdefault", "update", "__setitem__", "subtract"}
-SHRINKS = {
-    "pop", "popitem", "popleft", "remove", "discard", "clear", "difference_update",
-    "intersection_update", "__delitem__", "pop_all", "aclose", "symmetric_difference_update",
-}  # fmt: skip
 HARMLESS = {
     "len", "list", "tuple", "set", "dict", "sorted", "sum", "any", "all", "iter", "enumerate",
     "min", "max", "isinstance", "bool", "frozenset", "map", "filter", "zip", "repr", "str", "join",
@@ -57,75 +52,29 @@ TOLD = {"set", "labels", *CLOSES, *METERS, *BLOCKS, *OPPOSITES}  # names that si
 CALM = QUIET | HARMLESS
 HEAPS = {"heappush", "insort", "heappop"}
 RARE = {"addHandler", "finalize", *HEAPS, *TIMERS}
-Kept = TypeVar("Kept", str, tuple[str, ...], frozenset[str])
 MOVING = APPENDS | KEYED | SHRINKS
-PASSED_ON = {"partial", "ref", "WeakMethod"}
-PLAIN = {"other", "made", "sum"}
 _LEAVES = {ast.Name, ast.Constant, NoneType}
 _PAUSES = {ast.Await, ast.Yield, ast.YieldFrom}
 _THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr}
 _GATHERS = {ast.List, ast.Tuple, ast.Dict, ast.Set}
 
 
-class Calls:
-    """Holds the lists of facts and reads expressions into them."""
+class Calls(Arguments):
+    """Reads expressions into facts."""
 
     def __init__(self) -> None:
-        self.scope = Scope("", "", None)
-        self.containers: list[Container] = []
-        self.changes: list[Change] = []
-        self.calls: list[Call] = []
-        self.aliases: list[Alias] = []
-        self.marks: list[Mark] = []
-        self.functions: list[Function] = []
-        self.pairs: list[Pair] = []
-        self.escapes: list[tuple[str, str]] = []
-        self.slices: list[tuple[str, str, int]] = []
-        self.risks: list[tuple[str, int, str]] = []
+        super().__init__()
         self._standing: dict[frozenset[str], tuple[str, str, str]] = {}
-        self._told: dict[Any, Any] = {}
-
-    def change(
-        self,
-        verb: str,
-        found: Found,
-        op: str,
-        node: ast.expr,
-        key: str,
-        text: str,
-        value: ast.expr | None,
-        marks: frozenset[str],
-    ) -> None:
-        """Note that something grows or shrinks; what only a local name holds is noted as well."""
-        stored = stored_value(value)
-        if type(value) is ast.Name:
-            stored = self.scope.stored.get(value.id, stored)
-        elif stored in PLAIN and verb == "grow" and value is not None and refers(value, text):
-            stored = "key"
-        if stored in ("other", "sum") and key == "append":
-            stored = self.scope.origin(value)
-        self.changes.append(
-            Change(self.shared(found[0]), found[1], verb, op, self.shared(key), self.shared(text),
-                   stored, at(node), self.scope.name, self.shared(marks))
-        )  # fmt: skip
-
-    def shared(self, value: Kept) -> Kept:
-        """Return the equal value that the file said before: facts repeat each other."""
-        return self._told.setdefault(value, value)  # type: ignore[no-any-return]  # it is the same
-
-    def keep_local(self, name: str, kept: str) -> None:
-        """A local instance goes somewhere after all: note its making once more, with the place."""
-        holder = self.scope.holder_of(name)
-        made = holder.types.get(name) if holder else None
-        if made:
-            self.calls.append(Call(self.scope.name, _callee_text(made), 0, "", (), (), kept))
 
     def expression(
         self, node: ast.expr, marks: frozenset[str], *, kept: str = "local", stored: bool = False
     ) -> None:
         """Read an expression and all below it."""
-        if type(node) in _LEAVES:
-            return
+        below_it: ast.expr = node
+        while type(below_it) is ast.Attribute:
+            below_it = below_it.value
+        if type(below_it) in _LEAVES:
+            return  # a name, and attributes of it: that is most
         stack: list[tuple[ast.AST | None, str]] = [(node, kept)]
         while stack:
             here, goes = stack.pop()
@@ -136,9 +85,11 @@ class Calls:
                 continue
             if type(here) is ast.Call:
                 self.call(here, goes, marks)
-                stack.append((here.func, "argument"))
+                if type(here.func) is not ast.Name:
+                    stack.append((here.func, "argument"))
                 stack += [(item, "argument") for item in here.args if type(item) not in _LEAVES]
-                stack += [(item.value, "local") for item in here.keywords]
+                if here.keywords:
+                    stack += [(item.value, "local") for item in here.keywords]
                 continue
             if type(here) is ast.Subscript:
                 if type(here.ctx) is ast.Load and not (stored and here is node):
@@ -210,12 +161,18 @@ class Calls:
             self._rare(node, name, callee, marks)
         if callee:
             repeats, arm, guard = self._stands(marks)
-            shared, named = self.shared, [k for k in node.keywords if k.arg]
-            arguments = [shared(self.argument(item, name)) for item in node.args]
-            keywords = [shared(f"{k.arg}={self.argument(k.value, name)}") for k in named]
+            shared = self.shared
+            arguments: tuple[str, ...] = ()
+            if node.args:
+                arguments = tuple([self.argument(item, name) for item in node.args])
+            keywords: tuple[str, ...] = ()
+            if node.keywords:
+                keywords = tuple(
+                    [f"{k.arg}={self.argument(k.value, name)}" for k in node.keywords if k.arg]
+                )
             self.calls.append(
-                Call(self.scope.name, shared(callee), node.lineno, repeats,
-                     shared(tuple(arguments)), shared(tuple(keywords)),
+                Call(self.scope.name, shared(callee, callee), node.lineno, repeats,
+                     shared(arguments, arguments), shared(keywords, keywords),
                      "main" if "main" in marks else kept, arm, guard)
             )  # fmt: skip
 
@@ -310,50 +267,6 @@ class Calls:
             return next((o for o in origins if o != "const"), "const")
         return self.scope.origin(first)
 
-    def callee(self, node: ast.expr) -> str:
-        if type(node) is ast.Name:
-            return f"n:{node.id}"
-        if type(node) is not ast.Attribute:
-            return ""
-        if type(node.value) is ast.Call and last_name(node.value.func) == "super":
-            return f"u:{node.attr}"
-        base = self.scope.base(node.value)
-        return f"s:{node.attr}" if base == "self" else f"o:{base}|{node.attr}"
-
-    def argument(self, node: ast.expr, into: str) -> str:
-        """Return what an argument is: a function, a container or the origin of a value."""
-        if type(node) is ast.Constant:
-            return "const"
-        if type(node) is ast.Name:
-            return self._named_argument(node.id)
-        if type(node) is ast.Attribute:
-            return self._attribute_argument(node)
-        if type(node) is ast.Lambda:
-            return f"f:{lambda_name(self.scope, node)}"
-        if type(node) is ast.Call and last_name(node.func) in PASSED_ON:
-            return self.argument(node.args[0], into) if node.args else "unknown"
-        return self.scope.origin(node)
-
-    def _named_argument(self, name: str) -> str:
-        scope = self.scope
-        holder = scope.holder_of(name)
-        if holder is not None and (made := holder.types.get(name)):
-            self.calls.append(Call(scope.name, _callee_text(made), 0, "", (), (), "argument"))
-        ref, depth = scope.named(name, holder)
-        origin = scope.origin_of(name, holder)
-        return origin if depth else f"r:{ref}={origin}"
-
-    def _attribute_argument(self, node: ast.Attribute) -> str:
-        if node.attr in CLOSES:
-            self.marks += closes(self.scope, node)
-        elif node.attr in SHRINKS:
-            below = self.scope.reference(node.value)
-            if below:
-                self.change("shrink", below, node.attr, node, "const", "", None, frozenset())
-        found = self.scope.reference(node)
-        origin = self.scope.origin(node)
-        return f"r:{found[0]}={origin}" if found and not found[1] else origin
-
     def sized(self, test: ast.expr) -> Found | None:
         """Return the container whose `len` a test compares, if it does."""
         parts = test.values if type(test) is ast.BoolOp else [test]
@@ -382,18 +295,3 @@ class Calls:
         if found and isinstance(last, ast.Name):
             called = isinstance(iterable, ast.Call)
             self.scope.refs[last.id] = found if called else (found[0], found[1] + 1)
-
-
-def lambda_name(scope: Scope, node: ast.Lambda) -> str:
-    """Return the name under which a lambda is known."""
-    inner = f"<lambda:{node.lineno}:{node.col_offset}>"
-    if not scope.name:
-        return inner
-    if scope.name.endswith(":"):
-        return f"{scope.owner}.{inner}"
-    return f"{scope.name}.<locals>.{inner}"
-
-
-def _callee_text(name: str) -> str:
-    head, _, tail = name.rpartition(".")
-    return f"o:g:{head}|{tail}" if head else f"n:{tail}"

@@ -65,12 +65,12 @@ class _Reader(Bindings):
     def block(self, body: list[ast.stmt], marks: frozenset[str]) -> None:
         for number, statement in enumerate(body):
             handler = _STATEMENTS.get(type(statement))
-            if handler is None:
+            if handler is not None:
+                handler(self, statement, marks)
+            else:
                 for value in ast.iter_child_nodes(statement):
                     if isinstance(value, ast.expr):
                         self.expression(value, marks)
-            else:
-                handler(self, statement, marks)
             if type(statement) is ast.If and leaves(statement):
                 if tests_membership(statement):
                     marks = marks | {"absent"}
@@ -134,10 +134,11 @@ class _Reader(Bindings):
         for extra in (node.args.vararg, node.args.kwarg):
             if extra:
                 scope.origins[extra.arg] = f"attr:{extra.arg}"
+        names = tuple(scope.parameters)
+        said = tuple([scope.annotations.get(name, "") for name in names])
         self.functions.append(
             Function(
-                name, owner, node.lineno, self.shared(tuple(scope.parameters)),
-                self.shared(tuple([scope.annotations.get(p, "") for p in scope.parameters])),
+                name, owner, node.lineno, self.shared(names, names), self.shared(said, said),
                 tuple(dotted(called(d)) for d in node.decorator_list),
                 returns_inner(node),
                 type(node) is ast.AsyncFunctionDef,
