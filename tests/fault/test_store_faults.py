@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -275,11 +276,27 @@ def test_a_directory_in_place_of_the_file_is_unavailable(tmp_path: Path) -> None
         SQLiteStore(tmp_path)
 
 
+def test_a_directory_that_we_may_not_search_is_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(self: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    with pytest.raises(StoreUnavailable, match="cannot be opened; check the path"):
+        SQLiteStore(tmp_path / "hidden" / "sessions.db")
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """Not one of pytest, which each run of it makes private again, also one beside this."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
 @pytest.mark.skipif(not hasattr(os, "setuid"), reason="needs a user without rights")
 @pytest.mark.parametrize("there", [False, True], ids=["new file", "file of another user"])
-def test_a_read_only_directory_is_unavailable(tmp_path: Path, there: bool) -> None:
-    directory = tmp_path / "fixed"
-    directory.mkdir()
+def test_a_read_only_directory_is_unavailable(directory: Path, there: bool) -> None:
     path = directory / "sessions.db"
     if there:
         fill(path, rows=1)
@@ -299,7 +316,7 @@ def test_a_read_only_directory_is_unavailable(tmp_path: Path, there: bool) -> No
         except StoreUnavailable as error:
             print(error)
     """
-    for parent in directory.parents:  # pytest makes its directories for one user only
+    for parent in directory.parents:  # they may be for one user only
         if parent.owner() == directory.owner() and parent != Path("/"):
             parent.chmod(parent.stat().st_mode | 0o111)
     done = subprocess.run(

@@ -11,6 +11,7 @@ has in memory never stands for other bytes.
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 from floodline.errors import StoreCorrupt, StoreTooNew, StoreUnavailable
@@ -59,8 +60,9 @@ def connect(path: str, *, create: bool, synchronous: str, timeout: float) -> sql
     the rest. Nothing is written to a file that is not ours.
     """
     parent = Path(path).parent
-    if not parent.is_dir():
-        raise StoreUnavailable(f"{path!r} has no directory; make {str(parent)!r} first")
+    with suppress(PermissionError):  # SQLite may not look there either, and says so
+        if not parent.is_dir():
+            raise StoreUnavailable(f"{path!r} has no directory; make {str(parent)!r} first")
     mode = "rwc" if create else "rw"
     connection = sqlite3.connect(
         f"{Path(path).as_uri()}?mode={mode}",
