@@ -38,6 +38,10 @@ def missing() -> str:
     )
 
 
+class NoBrowser(Exception):
+    """Chromium is installed, but cannot be started on this machine."""
+
+
 class Browser:
     """One session of the driver."""
 
@@ -47,7 +51,10 @@ class Browser:
             "args": [*FLAGS, f"--user-data-dir={profile}"],
         }
         wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
-        made = ask(f"{driver}/session", {"capabilities": {"alwaysMatch": wanted}})
+        try:
+            made = ask(f"{driver}/session", {"capabilities": {"alwaysMatch": wanted}})
+        except AssertionError as error:
+            raise NoBrowser(str(error)) from None
         self.base = f"{driver}/session/{made['sessionId']}"
 
     def open(self, url: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 
-from browser import chromium, missing
+from browser import NoBrowser, chromium, missing
 from floodline.web import make_app, serve
 from watched_chat import CULPRIT, watched_chat
 from web_states import Shown, beginning, killed, leaking
@@ -30,7 +32,11 @@ WIDTH = "return document.documentElement.scrollWidth"
 
 @pytest.fixture(scope="module")
 def browser():
-    with chromium() as running:
+    with ExitStack() as open_until_the_end:
+        try:
+            running = open_until_the_end.enter_context(chromium())
+        except NoBrowser as error:
+            pytest.skip(f"chromium cannot be started here: {error}")
         yield running
 
 
