@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, overload
 
-from floodline._time import Clock, monotonic
+from floodline._time import Clock, forward, monotonic
 from floodline._units import Duration, Size, parse_count, parse_duration, parse_size
 from floodline.errors import ArchiveFailed, ConfigError
 from floodline.history._archive import ArchiveLike, Outbox, Page, parse_archive
@@ -62,7 +62,7 @@ class Conversation(Sequence[Message]):
             max_summary_bytes, summary_timeout, summary_failures, summary_retry
         )
         _check_archive_id(archive_id)
-        self._keeper = Keeper(bounds, name, _callable(clock or monotonic, "clock"))
+        self._keeper = Keeper(bounds, name, forward(_callable(clock or monotonic, "clock")))
         self._archive_id = archive_id
         self._window_tokens = 0
         self.configure(archive=archive, summarise=summarise, count_tokens=count_tokens)

@@ -9,7 +9,7 @@ from functools import partial
 
 from floodline import telemetry
 from floodline._guard import Guard
-from floodline._time import Clock, monotonic, sweeper
+from floodline._time import Clock, forward, sweeper
 from floodline._units import Duration, Size, format_size, parse_choice, parse_count, parse_duration
 from floodline.bounded._bounds import callable_or_none
 from floodline.bounded._enrol import name_of
@@ -120,7 +120,7 @@ class MemoryBudget:
         self._on_event = on_event
         lines: list[Line] = [self._limit, self._target, *self._alarms.values()]
         self._ground = Ground(any(line.share for line in lines), probe, total)
-        self._clock = clock or monotonic
+        self._clock = forward(clock)
         self._holders = Holders()
         self._guard = Guard()
         self._start()

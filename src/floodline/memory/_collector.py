@@ -12,7 +12,7 @@ from types import TracebackType
 
 from floodline import telemetry
 from floodline._guard import Guard
-from floodline._time import Clock
+from floodline._time import Clock, forward
 from floodline._units import Size, parse_size
 from floodline.bounded._bounds import callable_or_none
 from floodline.bounded._enrol import name_of
@@ -102,7 +102,7 @@ class GCController:
         self._threshold = None if threshold is None else parse_size(threshold, "threshold")
         self._trim = aggressive if trim is None else trim
         self._probe: Probe = probe or rss
-        self._clock = clock or perf_counter
+        self._clock = forward(clock or perf_counter)
         self._floor = self._read()
         self._collections = self._objects = self._reclaimed = self._trims = 0
         self._seconds = self._longest = 0.0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from floodline import telemetry
 from floodline._guard import Guard
-from floodline._time import Clock, monotonic, sampler
+from floodline._time import Clock, forward, sampler
 from floodline._units import Duration, parse_choice, parse_count, parse_duration
 from floodline.bounded import BoundedLog
 from floodline.bounded._bounds import callable_or_none
@@ -83,7 +83,7 @@ class MemoryTracker:
         self._top = parse_count(top, "top")
         self._interval = None if interval is None else parse_duration(interval, "interval")
         self._probe: Probe = probe or rss
-        self._clock = clock or monotonic
+        self._clock = forward(clock)
         self._listeners: dict[int, Listener] = {}
         self._listener_numbers = itertools.count()
         self._guard = Guard()

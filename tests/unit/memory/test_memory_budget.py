@@ -340,6 +340,18 @@ def test_an_event_of_a_kind_comes_once_in_a_cooldown():
     assert kinds(events) == ["warn", "warn"]
 
 
+def test_a_clock_that_was_set_back_prolongs_no_cooldown():
+    budget, memory, clock, events = make(warn=800, cooldown="1 min")
+    memory.size = 850
+    budget.check()
+    clock.now -= 900
+    budget.check()
+    assert kinds(events) == ["warn"]
+    clock.now += 60
+    budget.check()
+    assert kinds(events) == ["warn", "warn"]
+
+
 def test_thresholds_may_be_shares():
     budget = MemoryBudget(
         "80%", warn="50%", every=None, probe=lambda: 600, total=lambda: 1000, action="alert"
