@@ -282,9 +282,26 @@ def test_an_async_close_during_a_park_deletes_the_row_later_too() -> None:
             await parker
             assert store.count("sessions") == 1
             store.recover()
-            sessions._core.retry_at = 0.0
             await sessions.sweep()
             assert store.count("sessions") == 0
+
+    asyncio.run(play())
+
+
+def test_an_async_sweep_tries_again_at_once_what_the_store_refused() -> None:
+    async def play() -> None:
+        store, clock = Faulty(), StillClock()
+        async with AsyncSessions(dict, store=Blocking(store), clock=clock) as sessions:
+            store.fail("save")
+            with pytest.raises(SaveFailed):
+                async with sessions.use("a") as state:
+                    state["n"] = 1
+            await sessions.sweep()
+            assert sessions.stats().unsaved == 1
+            store.recover()
+            await sessions.sweep()
+            assert sessions.stats().unsaved == 0
+            assert store.count("sessions") == 1
 
     asyncio.run(play())
 

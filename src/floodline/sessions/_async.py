@@ -160,7 +160,11 @@ class AsyncSessions(SessionsBase[S]):
         return await self._driver.finish(close(self._core, id))
 
     async def sweep(self) -> int:
-        """See out everything that is due now; returns how many sessions left."""
+        """See out everything that is due now; returns how many sessions left.
+
+        What the store refused is tried again, however short the time since the last try.
+        """
+        self._core.retry_at = 0.0
         done = 0
         while more := await self._driver.join(upkeep(self._core)):
             done += more
