@@ -211,8 +211,9 @@ def test_a_socket_that_a_killed_process_left_is_no_probe(folder):
 
 
 def test_a_process_of_another_user_is_told_as_such(folder, monkeypatch):
-    monkeypatch.setattr(_attach, "owner_of", lambda pid: 65534)
-    with pytest.raises(ConfigError, match=r"belongs to user 65534, we are \d+"):
+    other = os.getuid() + 12345
+    monkeypatch.setattr(_attach, "owner_of", lambda pid: other)
+    with pytest.raises(ConfigError, match=rf"belongs to user {other}, we are \d+"):
         wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
 
 
