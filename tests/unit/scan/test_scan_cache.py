@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from floodline.cli import main
-from floodline.scan import Scan, _reading
+from floodline.scan import Scan, _cache, _reading
 from floodline.scan._cache import NAME, Cache, default_folder, tool_key
 
 LEAKY = "sessions = {}\n\n\ndef handle(session_id, state):\n    sessions[session_id] = state\n"
@@ -187,6 +187,45 @@ def test_a_scan_that_fails_writes_nothing(project, tmp_path):
     with pytest.raises(RuntimeError):
         fail()
     assert rows(project) == []
+
+
+def test_a_scan_that_is_cut_off_keeps_the_batches_that_it_has_written(project, parsed, monkeypatch):
+    monkeypatch.setattr(_cache, "BATCH", 1)
+    seen: list[int] = []
+
+    def stop(number: int, _: int) -> None:
+        seen.append(number)
+        if number == 2:
+            raise KeyboardInterrupt
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Cache(project.parent / "cache", "1", day=1) as cache,
+    ):
+        Scan([project], cache=cache, progress=stop).report()
+    assert seen == [1, 2]
+    assert len(rows(project)) == 2
+    parsed.clear()
+    scanned(project)
+    assert parsed == []
+
+
+def test_entries_of_earlier_batches_leave_as_well(project, monkeypatch):
+    monkeypatch.setattr(_cache, "BATCH", 1)
+    with Cache(project.parent / "cache", "1", day=1, max_bytes=1000) as cache:
+        for number in range(20):
+            cache.put(b"%d" % number, bytes(100))
+    assert 0 < sum(size for _, size, _ in rows(project)) <= 1000
+
+
+def test_a_batch_that_cannot_be_written_is_lost_and_nothing_else(project, monkeypatch):
+    monkeypatch.setattr(_cache, "BATCH", 1)
+    with Cache(project.parent / "cache", "1", day=1) as cache:
+        base = sqlite3.connect(project.parent / "cache" / NAME)
+        base.execute("drop table entries")
+        base.commit()
+        base.close()
+        assert Scan([project], cache=cache).report() == Scan([project]).report()
 
 
 def test_what_was_not_used_for_longest_leaves_first(project):

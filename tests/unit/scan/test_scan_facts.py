@@ -1,0 +1,55 @@
+"""What is read of one file: the text of expressions, and facts that repeat each other."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from floodline.scan._expressions import most_open, written
+from floodline.scan._python import read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name", "a.b.c", "f().b", "(1).real", "1", "-1", "1.5", "1e400", "2j", "True", "None",
+        "...", "'text'", "u'text'", "b'bytes'", '"it\'s"', "'a\\nb'", "a[0]", "a[b, c]", "a[1:2]",
+        "f'{x!r:>{width}} {y}'", "(a, b)", "lambda x: x", "not a", "a if b else c", "'\\ud800'",
+    ],
+)  # fmt: skip
+def test_an_expression_is_written_as_python_itself_writes_it(text):
+    node = ast.parse(text, mode="eval").body
+    assert written(node) == ast.unparse(node)
+
+
+def test_equal_facts_of_a_file_are_one_object():
+    text = "def f(a, b):\n    if a:\n        x.send(a, b, key=1)\n        x.send(a, b, key=1)\n"
+    facts = read(text + text.replace("f(", "g("), "app.py", "app")
+    first, second = facts.calls[0], facts.calls[1]
+    assert first.callee is second.callee
+    assert first.arguments is second.arguments
+    assert first.keywords is second.keywords
+    assert facts.functions[0].parameters is facts.functions[1].parameters
+
+
+def test_marks_of_changes_that_stand_alike_are_one_object():
+    facts = read(
+        "def f(x):\n    if x:\n        a.add(x)\n    if x:\n        b.add(x)\n", "a.py", "a"
+    )
+    assert facts.changes[0].marks == {"branch"}
+    assert facts.changes[0].marks is facts.changes[1].marks
+
+
+@pytest.mark.parametrize(
+    ("origins", "widest"),
+    [
+        ([], "const"),
+        (["const", "const"], "const"),
+        (["type", "enum:A.B"], "enum:A.B"),
+        (["call:f", "param:1", "param:2"], "param:1"),
+        (["unknown", "fresh:uuid4()"], "fresh:uuid4()"),
+    ],
+)
+def test_the_widest_origin_decides_and_of_equals_the_first(origins, widest):
+    assert most_open(origins) == widest
