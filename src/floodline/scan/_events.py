@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floodline.scan._link import Program
 from floodline.scan._model import Change
-from floodline.scan._reach import Reach
+from floodline.scan._reach import REPEATS, Reach
 
 DEEP = 3  # calls below a handler; further down much is done once and kept
 # classes of the standard library, and what it calls on them for each request, packet or record
@@ -24,7 +24,10 @@ CALLED = {
 
 
 class Events:
-    """Answers for every function of a program; `handlers` have the event in their parameters."""
+    """Answers for every function of a program; `handlers` have the event in their parameters.
+
+    `open` are those that somebody outside calls, if the program shows no event at all.
+    """
 
     def __init__(self, program: Program, reach: Reach) -> None:
         self._program = program
@@ -33,6 +36,8 @@ class Events:
         for key in program.names.functions:
             if told := self._handled(key):
                 self._runs[key] = told
+        shown = bool(self._runs) or self._loops()
+        self.open = frozenset(() if shown else filter(self._is_open, program.names.functions))
         self.handlers = frozenset(self._runs)
         self._spread()
 
@@ -47,6 +52,27 @@ class Events:
     def makes(self, maker: str) -> bool:
         """Whether a handler itself makes what a constructor makes."""
         return any(edge.caller in self.handlers for edge in self._program.callers.get(maker, ()))
+
+    def _loops(self) -> bool:
+        """Whether a loop is seen that waits or has no end."""
+        files = self._program.names.files
+        return any(edge.repeats == "forever" for edge in self._program.edges) or any(
+            in_a_loop(change) for file in files for change in file.changes
+        )
+
+    def _is_open(self, key: str) -> bool:
+        """Whether a function is for whoever uses this part of a program, as nobody in it calls it.
+
+        A program that shows where its events come in says more: then this is not asked.
+        """
+        function = self._program.names.functions[key]
+        name = function.name.rpartition(".")[2]
+        own = bool(function.owner) and "<" not in function.name
+        if name.startswith("_") or len(function.parameters) == own:
+            return False
+        if self._program.callers.get(key) or self._reach.is_definition(key):
+            return False
+        return self._reach.often(key) == REPEATS
 
     def _spread(self) -> None:
         below: dict[str, list[str]] = {}

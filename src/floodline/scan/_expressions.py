@@ -148,7 +148,8 @@ def stored_value(node: ast.expr | None) -> str:
         return "self" if node.id == "self" else "other"
     if type(node) is ast.Tuple or type(node) is ast.List:
         kinds = [stored_value(item) for item in node.elts]
-        return next((kind for kind in kinds if kind != "other"), "other")
+        plain = "made" if type(node) is ast.List else "other"
+        return next((kind for kind in kinds if kind != "other"), plain)
     if type(node) is ast.BinOp:
         return "sum"
     return "made" if type(node) in MADE else "other"

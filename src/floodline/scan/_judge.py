@@ -85,11 +85,13 @@ class Judge:
 
     def _unbounded(self, held: Held, holder: Proof, kinds: set[str]) -> Finding | None:
         grown = [g for g in self.growth(held, kinds) if g[1].verb != "lookup"]
+        removals: dict[int, Removal] = {}  # by depth: one container may grow in many places
         for file, change, path, key in grown:
             if path.state == REFUTED:
                 continue
             growing = [(f, c) for f, c, _, _ in grown if c.depth <= change.depth]
-            removal = self.removals.judge(held, change.depth, growing)
+            removal = removals.get(change.depth) or self.removals.judge(held, change.depth, growing)
+            removals[change.depth] = removal
             proofs = (holder, path, key, removal.proof)
             confidence = confidence_of(proofs, removal)
             if confidence:

@@ -42,6 +42,8 @@ class Paths:
             return Proof(f"{name}() runs where things are defined", REFUTED, at)
         if why := self.events.why(function):
             return Proof(f"grows each time {name}() runs: {why}", PROVED, at)
+        if self._makes_for_others(function, change):
+            return Proof(f"{name}() makes one more for whoever calls it", PROVED, at)
         often = self._reach.often(function)
         if change.marks & {"while"} and often != UNKNOWN:
             return Proof(f"grows in a loop of {name}()", ASSUMED, at)
@@ -75,9 +77,15 @@ class Paths:
         state, why = self.origin(file.module, change.function, change.key)
         if state == ASSUMED and "()" in change.key and in_a_loop(change):
             state, why = PROVED, "received in each turn of the loop"
+        if state == ASSUMED and self._makes_for_others(f"{file.module}:{change.function}", change):
+            state = PROVED
         if state == PROVED and (change.value == "sum" or change.op == "update"):
             state = ASSUMED  # what is counted comes again; what else a map has for keys is not seen
         return Proof(f"key {change.key_text or 'of the look-up'}: {why}", state, at)
+
+    def _makes_for_others(self, function: str, change: Change) -> bool:
+        """Whether nothing here shows an event, and this is not a mere register of what is given."""
+        return function in self.events.open and (change.value in NEW or change.value == "key")
 
     def _adds(self, file: FileFacts, change: Change) -> str:
         """Whether each call adds a thing of its own, and not one that was there before."""

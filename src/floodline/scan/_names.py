@@ -39,6 +39,7 @@ class Names:
                     self.methods[function.name.rpartition(".")[2]].append(key)
         self._attributes = {key: dict(item.attributes) for key, item in self.classes.items()}
         self._orders: dict[str, list[str]] = {}
+        self._overrides: dict[tuple[str, str], list[str]] = {}
         self.children: dict[str, list[str]] = defaultdict(list)
         for key in self.classes:
             for parent in self.order(key)[1:]:
@@ -128,6 +129,14 @@ class Names:
             if f"{module}:{owner}.{name}" in self.functions:
                 return f"{module}:{owner}.{name}"
         return ""
+
+    def overrides(self, key: str, name: str) -> list[str]:
+        """Return the methods of this name in classes below a class."""
+        known = self._overrides.get((key, name))
+        if known is None:
+            below = [f"{child}.{name}" for child in self.children.get(key, ())]
+            known = self._overrides[key, name] = [one for one in below if one in self.functions]
+        return known
 
     def base_class(self, module: str, owner: str, base: str) -> str:
         """Return the class of the object that a base text of a reference means."""

@@ -121,7 +121,5 @@ class Targets:
             found = next((m for p in parents if (m := self._names.method(p, name))), "")
             return Target(((found, 1),), "") if found else NOTHING
         own = self._names.method(key, name)
-        below = [f"{child}.{name}" for child in self._names.children.get(key, ())]
-        found_below = [item for item in below if item in self._names.functions]
-        reached = dict.fromkeys([own, *found_below])
+        reached = dict.fromkeys([own, *self._names.overrides(key, name)])
         return Target(tuple((item, 1) for item in reached if item), "")
