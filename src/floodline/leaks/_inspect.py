@@ -97,7 +97,8 @@ class Close:
             return [value]
         plan = Anatomy(type(value))
         if plan.base is None and plan.kind != "cache":
-            names = names_in(value) if self.one.column == "length" else None
+            plain = self.one.column == "length" and not self.one.slot.starred
+            names = names_in(value) if plain else None
             return [] if names is None else list(islice(list(names.values()), self._most))
         if self._most is not None and length(value) > self._most:
             return some(value, plan.base, length(value), self._most)
@@ -110,6 +111,11 @@ class Close:
         """Return the identities of what it holds, also of what dead or weak entries point at."""
         items = (_pointed_at(o) for held in self.held for o in self.items_of(held.value))
         return {id(o) for o in items if id(type(o)) not in INERT}
+
+    def points(self) -> bool:
+        """Tell whether it holds nothing but weak references."""
+        items = [o for held in self.held for o in islice(self.items_of(held.value), 50)]
+        return bool(items) and all(derives(type(o), ref) for o in items)
 
     def watch(self) -> Watch:
         """Return a watch on the lengths of the containers, also if they are replaced."""
@@ -246,10 +252,8 @@ LAST = 3
 
 def _strength(one: Close) -> int:
     """Order what holds before weak references, and the program's before those of the library."""
-    items = [o for held in one.held for o in islice(one.items_of(held.value), 50)]
-    points = bool(items) and all(derives(type(o), ref) for o in items)
     library = is_standard(one.owner) or one.owner.startswith("<")
-    return (2 if library else 0) + points
+    return (2 if library else 0) + one.points()
 
 
 def _pointed_at(obj: Any) -> Any:

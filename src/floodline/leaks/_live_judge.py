@@ -143,8 +143,12 @@ class Judge:
             if named is None:
                 continue
             suspect = renewed(named, one, len(kept) + 1)
-            for other, first, echoes in kept:
+            for at, (other, first, echoes) in enumerate(kept):
                 if suspect.owner == first.owner:
+                    break
+                if other.points and not named.points and echoes_of(other, first, named, suspect):
+                    suspect = suspect.but(rank=first.rank)
+                    kept[at] = (named, suspect, [first.owner, *echoes])
                     break
                 if echoes_of(named, suspect, other, first):
                     echoes.append(suspect.owner)

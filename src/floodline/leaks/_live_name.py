@@ -28,6 +28,7 @@ class Named:
     weight: float
     ids: frozenset[int]
     kinds: tuple[tuple[str, float], ...]  # the most frequent types of items, and their shares
+    points: bool = False  # it holds weak references alone
 
 
 def name(one: Candidate, places: Places) -> Named:
@@ -38,7 +39,8 @@ def name(one: Candidate, places: Places) -> Named:
     kinds = close.kinds()
     shares = tuple((kind, count / kinds.total()) for kind, count in kinds.most_common(2))
     found = _with_line(close.suspect(1), close)
-    return Named(found, weight, frozenset(close.ids()), shares if one.column == "length" else ())
+    counted = shares if one.column == "length" else ()
+    return Named(found, weight, frozenset(close.ids()), counted, close.points())
 
 
 def _mean_weight(items: list[Any]) -> float:

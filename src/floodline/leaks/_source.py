@@ -93,17 +93,19 @@ def _targets(node: ast.stmt) -> set[str]:
 
 
 def feeding_place(module: str, name: str) -> Place | None:
-    """Return the first line of a module that adds to what is called `name`, outside `__init__`."""
+    """Return the first line of a module that most clearly adds to what is called `name`.
+
+    Lines of `__init__` come last: they make what others fill.
+    """
     file, tree = file_of_module(module), tree_of(module, name)
     if file is None or tree is None:
         return None
     found = [
-        Place(file, line, function.name)
+        (function.name == "__init__", strength, Place(file, line, function.name))
         for function in _functions(tree)
-        for line in _feeding_lines(function, name)
+        for strength, line in _feeding_lines(function, name)
     ]
-    later = [place for place in found if place.function != "__init__"]
-    return next(iter(later or found), None)
+    return min(found, key=lambda one: one[:2])[2] if found else None
 
 
 def _functions(tree: ast.AST) -> Iterator[Function]:
@@ -121,22 +123,41 @@ def is_named(node: ast.AST | None, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _feeding_lines(function: Function, name: str) -> list[int]:
-    strong, weak = [], []
-    for node in ast.walk(function):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in _FEEDS and is_named(node.func.value, name):
-                strong.append(node.lineno)
-        elif isinstance(node, ast.AugAssign) and is_named(node.target, name):
-            strong.append(node.lineno)
-        elif isinstance(node, ast.Assign):
-            named = [target for target in node.targets if is_named(target, name)]
-            into = any(isinstance(target, ast.Subscript) for target in named)
-            if into or (named and _mentions(node.value, name)):
-                strong.append(node.lineno)
-        elif isinstance(node, ast.Subscript) and is_named(node, name):
-            weak.append(node.lineno)
-    return sorted(strong) or sorted(weak)
+def _feeding_lines(function: Function, name: str) -> list[tuple[int, int]]:
+    """Return lines that may feed, each after a number: the less, the clearer it is that they do."""
+    found = [
+        (strength, getattr(node, "lineno", 0))
+        for node in ast.walk(function)
+        if (strength := _feeds(node, name)) is not None
+    ]
+    return sorted(found)
+
+
+def _feeds(node: ast.AST, name: str) -> int | None:
+    """Tell how clearly a piece of source adds: 0 it says so, 1 it may, 2 it reads, 3 it replaces.
+
+    A call for its effect alone may add to what it is called on, or to what is handed to it.
+    """
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return 0 if node.func.attr in _FEEDS and is_named(node.func.value, name) else None
+    if isinstance(node, ast.AugAssign):
+        return 0 if is_named(node.target, name) else None
+    if isinstance(node, ast.Assign):
+        named = [target for target in node.targets if is_named(target, name)]
+        into = any(isinstance(target, ast.Subscript) for target in named)
+        if named and (into or _mentions(node.value, name)):
+            return 0
+        return 3 if named and isinstance(node.value, ast.Name) else None
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return 1 if _may_feed(node.value, name) else None
+    return 2 if isinstance(node, ast.Subscript) and is_named(node, name) else None
+
+
+def _may_feed(call: ast.Call, name: str) -> bool:
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if isinstance(call.func, ast.Attribute) and call.func.attr not in _REMOVES:
+        given.append(call.func.value)
+    return any(is_named(one, name) for one in given)
 
 
 def _mentions(node: ast.AST, name: str) -> bool:

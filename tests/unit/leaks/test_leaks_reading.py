@@ -287,3 +287,22 @@ def test_a_live_watch_names_them_too(tmp_path, monkeypatch):
     names = {suspect.owner for suspect in answer.suspects if suspect.verdict == "growing"}
     assert names >= {f"served.Desk.{name}" for name in ("numbers", "sink", "text", "look_up")}
     assert "served.BAG" in names
+
+
+KEPT = """
+import weakref
+
+class Thing: pass
+BY_ID, KEPT = weakref.WeakValueDictionary(), []
+
+def round(i):
+    thing = Thing()
+    BY_ID[i] = thing
+    KEPT.append(thing)
+"""
+
+
+def test_a_live_watch_names_what_holds_before_what_points(tmp_path, monkeypatch):
+    made = module("served", KEPT, tmp_path, monkeypatch)
+    (suspect,) = Watched(monkeypatch, made).run(100, made.round).suspects
+    assert (suspect.owner, suspect.echoes, suspect.rank) == ("served.KEPT", ("served.BY_ID",), 1)

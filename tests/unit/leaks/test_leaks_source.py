@@ -50,6 +50,18 @@ class Uses(Base):
         self.by_kind["a"].add(x)
     def start(self):
         self.fresh = [1]
+    def hand(self, x):
+        self.heap.sort()
+        self.sink.clear()
+        self.newest = None
+    def push(self, x):
+        heappush(self.queue, x)
+        print(x, file=self.sink)
+        self.exits.callback(x)
+        self.newest = x
+        return self.clear_first[0]
+    def later(self, x):
+        self.clear_first.append(x)
 
 def shrink(x):
     if len(ROWS) > LIMIT:
@@ -95,6 +107,11 @@ def line(part):
         ("turns", "self.turns = "),
         ("defaults", "return self.defaults"),
         ("by_kind", 'self.by_kind["a"]'),
+        ("queue", "heappush(self.queue, x)"),
+        ("sink", "file=self.sink"),
+        ("exits", "self.exits.callback(x)"),
+        ("newest", "self.newest = x"),
+        ("clear_first", "self.clear_first.append(x)"),
     ],
 )
 def test_the_line_that_adds_is_found_outside_the_constructor(made, name, part):
