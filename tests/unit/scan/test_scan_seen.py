@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from floodline.scan import Scan
+from floodline.scan._removal import Removals
 
 
 def reported(folder: Path, code: str) -> list[str]:
@@ -17,6 +19,24 @@ def reported(folder: Path, code: str) -> list[str]:
 
 
 CERTAIN = {
+    "a service of a program that shows no event": """
+        class Service:
+            def __init__(self):
+                self.items = {}
+
+            def get(self, session_id):
+                if session_id not in self.items:
+                    self.items[session_id] = Notes(session_id)
+                return self.items[session_id]
+
+        SERVICE = Service()
+    """,
+    "a function of a program that shows no event": """
+        items = {}
+
+        def turns(session_id):
+            return items.setdefault(session_id, [])
+    """,
     "a key that a route is called with": """
         from web import App
 
@@ -142,10 +162,35 @@ CERTAIN = {
 @pytest.mark.parametrize("case", CERTAIN)
 def test_it_is_certain_about(case, tmp_path):
     [told] = reported(tmp_path, CERTAIN[case])
-    assert told in ("FLD101 app.items high", "FLD110 app.items high")
+    assert re.fullmatch(r"FLD1(01|10) app\.(Service\.)?items high", told)
 
 
 UNSURE = {
+    "the same where an event is seen elsewhere": """
+        items = {}
+        seen = set()
+
+        @app.post("/")
+        def come(request):
+            seen.add(request.kind)
+            seen.clear()
+
+        def turns(session_id):
+            return items.setdefault(session_id, [])
+    """,
+    "the same where a loop is seen elsewhere": """
+        items = {}
+
+        def turns(session_id):
+            return items.setdefault(session_id, [])
+
+        def serve(queue):
+            while True:
+                handle(queue.get())
+
+        def handle(job):
+            job.run()
+    """,
     "a public function that nobody is seen to call": """
         items = {}
 
@@ -349,3 +394,19 @@ def test_a_cached_method_of_what_is_made_for_each_event_is_certain(tmp_path):
             return Page().words()
     """
     assert reported(tmp_path, code) == ["FLD301 app.Page.words high"]
+
+
+def test_what_grows_in_many_places_is_judged_once(tmp_path, monkeypatch):
+    judged = []
+    judge = Removals.judge
+
+    def noted(self, held, depth, growing):
+        judged.append(len(growing))
+        return judge(self, held, depth, growing)
+
+    monkeypatch.setattr(Removals, "judge", noted)
+    code = "items = {}\n"
+    code += "".join(f"def put{n}(key):\n    items[key] = {n}\n" for n in range(40))
+    code += "def sweep():\n    while True:\n        items.clear()\n"
+    assert reported(tmp_path, code) == []
+    assert judged == [40]
