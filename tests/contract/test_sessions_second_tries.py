@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from floodline import AsyncSessions, BoundedMap, Reason, Sessions
-from floodline.errors import SaveFailed, SessionClosed, SessionNotFound
+from floodline.errors import SaveFailed, SessionBusy, SessionClosed, SessionNotFound
 from worker_threads import (
     PATIENCE,
     Faulty,
@@ -261,6 +261,32 @@ def test_a_second_close_tries_again_to_delete_the_row() -> None:
         assert sessions.close("a")
         assert store.count("sessions") == 0
         assert not sessions.close("a")
+
+
+def test_who_could_not_delete_a_row_may_use_the_id_again() -> None:
+    """It runs nothing for the old session any more, so it waits for nobody but the store."""
+    store, came, go = Faulty(), threading.Event(), threading.Event()
+
+    def finalizer(*_: Any) -> None:
+        came.set()
+        assert go.wait(PATIENCE)
+
+    with Sessions(dict, store=store, on_leave=finalizer) as sessions:
+        put(sessions, "a", n=1)
+        parker = Worker(sessions.park, "a")
+        assert came.wait(PATIENCE)
+        sessions.close("a")
+        store.fail("delete")
+        go.set()
+        parker.result()
+        with pytest.raises(OSError, match="out of order"):
+            sessions.close("a")
+        with pytest.raises(SessionBusy), sessions.use("a", wait=0):
+            pass
+        store.recover()
+        sessions.sweep()
+        with sessions.use("a") as state:
+            assert state == {}
 
 
 def test_an_async_close_during_a_park_deletes_the_row_later_too() -> None:

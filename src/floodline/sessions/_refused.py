@@ -27,13 +27,13 @@ def park_failed(table: Table, entry: Entry, now: float) -> None:
     If somebody waited for it, that one has it now, and it stays. Of one that is buried only the
     row is left, so it goes on leaving.
     """
+    entry.runner = None
     if entry.state is BURIED:
         table.undeleted[entry.id] = entry
         return
     table.seats.break_promise(entry)
     entry.phase = LIVE
     entry.failed = True
-    entry.runner = None
     table.live += 1
     table.seats.parking -= 1
     table.add_bytes(entry.weight)
