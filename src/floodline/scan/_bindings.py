@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from floodline.scan._calls import Calls
+from floodline.scan._calls import LEAVES, Calls
 from floodline.scan._expressions import at, created, dotted, last_name, stored_value, written
 from floodline.scan._model import Alias, Container, Mark
 from floodline.scan._shape import adds_to_itself
@@ -25,7 +25,8 @@ class Bindings(Calls):
         self.attributes: dict[str, str] = {}
 
     def assign(self, node: ast.Assign, marks: frozenset[str]) -> None:
-        self.expression(node.value, marks, kept=self._kept(node.targets[0]))
+        if type(node.value) not in LEAVES:
+            self.expression(node.value, marks, kept=self._kept(node.targets[0]))
         for target in node.targets:
             self.bind(target, node.value, marks)
         if type(node.value) is ast.Call and last_name(node.value.func) == "__new__":
@@ -108,6 +109,10 @@ class Bindings(Calls):
             return
         if not scope.name or target.id in scope.globals:
             self._bind_slot(f"g:{target.id}", target, value, marks)
+            return
+        if type(value) is ast.Constant:
+            self._forget(target.id, "const")
+            scope.stored[target.id] = "other"
             return
         kind, fills = created(value)
         found = None if kind else scope.reference(value)

@@ -53,7 +53,7 @@ CALM = QUIET | HARMLESS
 HEAPS = {"heappush", "insort", "heappop"}
 RARE = {"addHandler", "finalize", *HEAPS, *TIMERS}
 MOVING = APPENDS | KEYED | SHRINKS
-_LEAVES = {ast.Name, ast.Constant, NoneType}
+LEAVES = {ast.Name, ast.Constant, NoneType}
 _PAUSES = {ast.Await, ast.Yield, ast.YieldFrom}
 _THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr}
 _GATHERS = {ast.List, ast.Tuple, ast.Dict, ast.Set}
@@ -73,7 +73,7 @@ class Calls(Arguments):
         below_it: ast.expr = node
         while type(below_it) is ast.Attribute:
             below_it = below_it.value
-        if type(below_it) in _LEAVES:
+        if type(below_it) in LEAVES:
             return  # a name, and attributes of it: that is most
         stack: list[tuple[ast.AST | None, str]] = [(node, kept)]
         while stack:
@@ -81,13 +81,13 @@ class Calls(Arguments):
             while type(here) is ast.Attribute:
                 here, goes = here.value, "local"
             kind = type(here)
-            if here is None or kind in _LEAVES:
+            if here is None or kind in LEAVES:
                 continue
             if type(here) is ast.Call:
                 self.call(here, goes, marks)
                 if type(here.func) is not ast.Name:
                     stack.append((here.func, "argument"))
-                stack += [(item, "argument") for item in here.args if type(item) not in _LEAVES]
+                stack += [(item, "argument") for item in here.args if type(item) not in LEAVES]
                 if here.keywords:
                     stack += [(item.value, "local") for item in here.keywords]
                 continue
@@ -106,7 +106,7 @@ class Calls(Arguments):
                 self._pause(here)  # type: ignore[arg-type]  # kind says so
             elif kind not in _THROUGH:
                 goes = "argument" if kind in _GATHERS else "local"
-            stack += [(item, goes) for item in below(here, kind) if type(item) not in _LEAVES]
+            stack += [(item, goes) for item in below(here, kind) if type(item) not in LEAVES]
 
     def _pause(self, node: ast.Await | ast.Yield | ast.YieldFrom) -> None:
         waits = type(node) is ast.Await

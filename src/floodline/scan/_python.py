@@ -28,6 +28,7 @@ from floodline.scan._signs import closes, unclosed
 
 MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
 MAKING = {ast.Call, ast.Attribute, ast.JoinedStr}  # what a new value may be made by
+TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp}  # tests that may say why a branch is taken
 NONE: frozenset[str] = frozenset()
 
 
@@ -183,17 +184,21 @@ class _Reader(Bindings):
 
     def if_(self, node: ast.If, marks: frozenset[str]) -> None:
         self.expression(node.test, marks)
-        inside = marks | {"branch"}
+        added = {"branch"}
         if not self.scope.name and "__name__" in ast.dump(node.test):
-            inside |= {"main"}
-        if arm := event_arm(node.test):
-            inside |= {arm}
-        if tests_membership(node):
-            inside |= {"absent"}
-        inside |= absent(node.test)
-        inside |= self._compare_sizes(node.test, node.body)
+            added.add("main")
+        if type(node.test) in TELLING:
+            if arm := event_arm(node.test):
+                added.add(arm)
+            if tests_membership(node):
+                added.add("absent")
+            added |= absent(node.test)
+            added |= self._compare_sizes(node.test, node.body)
+        inside = marks | added
         self.block(node.body, inside)
-        self.block(node.orelse, marks | {"branch"} | ({"limit"} if "limit" in inside else NONE))
+        if node.orelse:
+            limited = {"branch", "limit"} if "limit" in inside else {"branch"}
+            self.block(node.orelse, marks | limited)
 
     def _compare_sizes(self, test: ast.expr, body: list[ast.stmt]) -> frozenset[str]:
         found = self.sized(test)
@@ -232,7 +237,8 @@ class _Reader(Bindings):
                 self._forget(handler.name, "attr:error")
             self.block(handler.body, marks | {"except"})
         self.block(node.orelse, marks)
-        self.block(node.finalbody, marks | {"finally"})
+        if node.finalbody:
+            self.block(node.finalbody, marks | {"finally"})
 
     def with_(self, node: ast.With | ast.AsyncWith, marks: frozenset[str]) -> None:
         for item in node.items:
