@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from event_loops import settle
 from floodline import AsyncSessions, BoundedMap, Reason, Sessions
 from floodline.errors import SaveFailed, SessionBusy, SessionClosed, SessionNotFound
 from worker_threads import (
@@ -322,6 +323,7 @@ def test_an_async_sweep_tries_again_at_once_what_the_store_refused() -> None:
             with pytest.raises(SaveFailed):
                 async with sessions.use("a") as state:
                     state["n"] = 1
+            await settle(sessions)  # the try that the use itself has begun
             await sessions.sweep()
             assert sessions.stats().unsaved == 1
             store.recover()
