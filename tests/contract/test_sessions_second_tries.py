@@ -310,6 +310,7 @@ def test_an_async_close_during_a_park_deletes_the_row_later_too() -> None:
             assert store.count("sessions") == 1
             store.recover()
             await sessions.sweep()
+            await settle(sessions)  # a try that was under way
             assert store.count("sessions") == 0
 
     asyncio.run(play())
