@@ -89,6 +89,7 @@ class SlicedWalk(LookingWalk):
         """Keep the figures alone."""
         self.seen = Seen()
         self._variables.clear()
+        self._expand.clear()  # methods of its own: the walk would wait for a collection
 
     def _next(self) -> int:
         if self._names:

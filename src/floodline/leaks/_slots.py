@@ -30,7 +30,8 @@ class Slot:
         self.index, self.key, self.parent = index, key, parent
         self.anchor, self.label, self.starred = anchor, label, starred
         self.depth: int = parent.depth + 1 if parent else 0
-        self.path: str = (parent.path if parent else "") + label
+        path = (parent.path if parent else "") + label
+        self.path: str = key if path == key else path  # one text less for most
         self.kids = NO_KIDS
         self.entered: Slot | None = None  # where the function or generator of a cell, a local is
 
@@ -104,7 +105,8 @@ class Slots:
             known = self._place(parent, anchor, label)
             if parent.kids is NO_KIDS:
                 parent.kids = {}
-            parent.kids[anchor + label] = known
+            name = anchor + label
+            parent.kids[known.key if known.key == name else name] = known
         return known
 
     def _place(self, parent: Slot, anchor: str, label: str) -> Slot:

@@ -217,6 +217,18 @@ def test_what_waits_gives_the_collector_nothing_to_do(tmp_path, monkeypatch):
     assert not [slot for slot in again._entries._users if slot]
 
 
+def test_a_walk_that_was_compared_needs_no_collection(tmp_path, monkeypatch):
+    _, walk = walked("ROWS = [[1]]\n", tmp_path, monkeypatch)
+    ref = weakref.ref(walk)
+    walk.forget()
+    gc.disable()
+    try:
+        del walk
+        assert ref() is None
+    finally:
+        gc.enable()
+
+
 def test_a_root_is_let_go_when_its_slice_ends(monkeypatch):
     live, kept = Live(), [Thing()]
     ref = weakref.ref(kept[0])
