@@ -199,7 +199,7 @@ def _too_early(now: float, since: float | None, found: list[Suspect], verdict: V
         return Verdict("undecided", "unknown", left, why)
     first = found[0]
     return Verdict(
-        "undecided", "python", left, f"{first.owner} grows by {first.per_round:g} a second; {why}"
+        "undecided", "python", left, f"{first.owner} grows by {first.per_round:.3g} a second; {why}"
     )
 
 
