@@ -215,7 +215,9 @@ class Judge:
                 c for f, c in held.changes if f is file and c.at == pair.added and c.verb == "grow"
             )
             path, key = self.paths.path(held, file, change), self.paths.passing(file, change)
-            risk = UNKNOWN if pair.risk == "call" else PROVED
+            # what leaves a function takes its locals along, unless it is caught in there
+            local = held.made[0].ref[:2] == "l:" and held.made[0].function == pair.function
+            risk = UNKNOWN if pair.risk == "call" or local else PROVED
             how = (
                 f"by the {pair.risk}"
                 if pair.risk in ("return", "raise")

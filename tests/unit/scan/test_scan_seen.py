@@ -396,6 +396,19 @@ def test_a_cached_method_of_what_is_made_for_each_event_is_certain(tmp_path):
     assert reported(tmp_path, code) == ["FLD301 app.Page.words high"]
 
 
+def test_a_local_ends_with_the_function_that_an_error_leaves(tmp_path):
+    code = """
+        async def serve(queue, socket):
+            waiting = {}
+            while True:
+                job = await queue.get()
+                waiting[job.id] = job
+                await socket.send(job)
+                waiting.pop(job.id)
+    """
+    assert reported(tmp_path, code) == ["FLD109 app.serve()waiting medium"]
+
+
 def test_what_grows_in_many_places_is_judged_once(tmp_path, monkeypatch):
     judged = []
     judge = Removals.judge
