@@ -50,7 +50,11 @@ def report(document: dict[str, Any]) -> None:
         print(f"{name:>8}: {run['rules']}")
     executed = [label for label in labels if "executed" in label]
     agree = sum(label["executed"]["grew"] == label["actionable"] for label in executed)
-    print(f"{len(labels)} labels; {len(executed)} driven by probes.py, {agree} of these agree")
+    by_hand = sum("how" in label["executed"] for label in executed)
+    print(
+        f"{len(labels)} labels; {len(executed)} driven ({len(executed) - by_hand} by probes.py,"
+        f" {by_hand} by hand), {agree} of these agree"
+    )
     by_rule = Counter((label["rule"], label["actionable"]) for label in labels)
     for rule in sorted({label["rule"] for label in labels}):
         good, bad = by_rule[rule, True], by_rule[rule, False]
