@@ -290,6 +290,21 @@ def test_who_could_not_delete_a_row_may_use_the_id_again() -> None:
             assert state == {}
 
 
+def test_who_could_not_lease_what_is_unsaved_waits_for_its_holder_as_others_do() -> None:
+    store = Faulty()
+    with Sessions(dict, store=store, sweep_every=None) as sessions:
+        store.fail("save", "written")  # so that the lease may have ended
+        with pytest.raises(SaveFailed):
+            put(sessions, "a", n=1)
+        store.fail("acquire")
+        sessions.sweep()
+        assert sessions.stats().unsaved == 1
+        store.recover()
+        with holding(sessions, "a"), pytest.raises(SessionBusy), sessions.use("a", wait=0):
+            pass
+        assert_balanced(sessions)
+
+
 def test_an_async_close_during_a_park_deletes_the_row_later_too() -> None:
     async def play() -> None:
         store, came, go = Faulty(), asyncio.Event(), asyncio.Event()

@@ -215,6 +215,7 @@ def take_lease(core: Core, hold: Hold, until: float) -> Flow[None]:
             yield from _keep_conflicting_bytes(core, entry)
     except BaseException:
         yield from give_lease_back(core, entry)
+        entry.runner = None  # whoever has it next is not kept from it by us
         yield from release(core, hold, stamp=False)
         raise
     yield from _reload(core, hold, grant, until)
