@@ -115,6 +115,6 @@ def _number(file: Path) -> int | None:
 
 def _lines(file: Path) -> list[str]:
     try:
-        return file.read_text(encoding="ascii", errors="replace").splitlines()
+        return file.read_bytes().decode("ascii", "replace").splitlines()
     except OSError:
         return []

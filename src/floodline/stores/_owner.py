@@ -108,6 +108,7 @@ def _here() -> _Place:
 
 def _text(path: str) -> str:
     try:
-        return Path(path).read_text("ascii").strip()
+        # a text file would import its codec, for which a child of a fork may wait for ever
+        return Path(path).read_bytes().decode("ascii").strip()
     except (OSError, ValueError):
         return ""

@@ -34,6 +34,18 @@ def test_no_two_owners_are_the_same() -> None:
     assert new_owner("my sessions").startswith("my sessions fl1:")
 
 
+def test_a_name_imports_nothing_while_others_may_fork() -> None:
+    program = """if True:
+        import sys
+        from floodline.stores import new_owner, owner_is_dead
+        known = set(sys.modules)
+        assert not owner_is_dead(new_owner("a"))
+        print(sorted(set(sys.modules) - known))
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
 def test_an_owner_of_this_process_lives() -> None:
     assert not owner_is_dead(new_owner("any: label \n with fl1: inside"))
 
@@ -126,7 +138,7 @@ def test_a_system_that_tells_nothing_gets_empty_parts(monkeypatch: pytest.Monkey
         raise OSError
 
     monkeypatch.setattr(Path, "stat", refuse)
-    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
     _owner._machine.cache_clear()
     assert _owner._here() == _owner._Place("", "", "")
     _owner._machine.cache_clear()
