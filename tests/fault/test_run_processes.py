@@ -243,6 +243,7 @@ def test_a_program_goes_on_when_its_recorder_is_killed(start):
     recorder = int(run.stdout.readline())
     state_when(run, watched)
     os.kill(recorder, signal.SIGKILL)
+    assert run.wait(PATIENCE) == -signal.SIGKILL
     run.stdin.write("x\n")
     run.stdin.flush()
     assert run.stdout.readline() == "still here\n"
