@@ -6,6 +6,7 @@ import asyncio
 import gc
 import threading
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -240,32 +241,9 @@ def test_a_row_that_could_not_be_deleted_after_a_failed_open_is_deleted_later() 
         assert_balanced(sessions)
 
 
-def test_a_second_close_tries_again_to_delete_the_row() -> None:
-    store = Faulty()
-    came, go = threading.Event(), threading.Event()
-
-    def finalizer(*_: Any) -> None:
-        came.set()
-        assert go.wait(PATIENCE)
-
-    with Sessions(dict, store=store, on_leave=finalizer) as sessions:
-        put(sessions, "a", n=1)
-        parker = Worker(sessions.park, "a")
-        assert came.wait(PATIENCE)
-        sessions.close("a")
-        store.fail("delete")
-        go.set()
-        parker.result()
-        with pytest.raises(OSError, match="out of order"):
-            sessions.close("a")
-        store.recover()
-        assert sessions.close("a")
-        assert store.count("sessions") == 0
-        assert not sessions.close("a")
-
-
-def test_who_could_not_delete_a_row_may_use_the_id_again() -> None:
-    """It runs nothing for the old session any more, so it waits for nobody but the store."""
+@pytest.fixture
+def undeleted() -> Iterator[tuple[Sessions[Any], Faulty]]:
+    """Sessions of which `a` was closed while it was parked, and whose store deletes nothing."""
     store, came, go = Faulty(), threading.Event(), threading.Event()
 
     def finalizer(*_: Any) -> None:
@@ -282,12 +260,30 @@ def test_who_could_not_delete_a_row_may_use_the_id_again() -> None:
         parker.result()
         with pytest.raises(OSError, match="out of order"):
             sessions.close("a")
-        with pytest.raises(SessionBusy), sessions.use("a", wait=0):
-            pass
-        store.recover()
-        sessions.sweep()
-        with sessions.use("a") as state:
-            assert state == {}
+        yield sessions, store
+
+
+def test_a_second_close_tries_again_to_delete_the_row(
+    undeleted: tuple[Sessions[Any], Faulty],
+) -> None:
+    sessions, store = undeleted
+    store.recover()
+    assert sessions.close("a")
+    assert store.count("sessions") == 0
+    assert not sessions.close("a")
+
+
+def test_who_could_not_delete_a_row_may_use_the_id_again(
+    undeleted: tuple[Sessions[Any], Faulty],
+) -> None:
+    """It runs nothing for the old session any more, so it waits for nobody but the store."""
+    sessions, store = undeleted
+    with pytest.raises(SessionBusy), sessions.use("a", wait=0):
+        pass
+    store.recover()
+    sessions.sweep()
+    with sessions.use("a") as state:
+        assert state == {}
 
 
 def test_who_could_not_lease_what_is_unsaved_waits_for_its_holder_as_others_do() -> None:

@@ -88,7 +88,8 @@ def check(path: Path, acknowledged: dict[str, int], seed: int) -> None:
     store.close()
 
 
-def kill_often(path: Path, times: int) -> None:
+def kill_often(path: Path, times: int) -> set[str]:
+    """Kill and look, again and again; return the sessions that were acknowledged and found."""
     acknowledged: dict[str, int] = {}
     seed = random.randrange(10**9)
     chance = random.Random(seed)
@@ -98,17 +99,17 @@ def kill_often(path: Path, times: int) -> None:
         check(path, acknowledged, seed)
         for one, number in acknowledged.items():
             assert number <= said[one] + 3, (seed, one)  # each thread may have had one to say
-    assert len(acknowledged) == 6
+    return set(acknowledged)
 
 
 def test_a_killed_process_loses_no_acknowledged_use(tmp_path: Path) -> None:
-    kill_often(tmp_path / "s.db", 24)
+    assert len(kill_often(tmp_path / "s.db", 24)) == 6
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_a_process_killed_hundreds_of_times_loses_no_acknowledged_use(tmp_path: Path) -> None:
-    kill_often(tmp_path / "s.db", 400)
+    assert len(kill_often(tmp_path / "s.db", 400)) == 6
 
 
 def test_two_processes_on_one_file_lose_no_acknowledged_use(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from rich.progress import Progress
 
 import floodline
 from floodline.cli import _soak as command
@@ -169,7 +170,9 @@ def test_the_child_takes_the_package_from_its_own_place(monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="progress needs a FIFO")
-def test_the_bar_follows_what_the_child_reports():
+def test_the_bar_follows_what_the_child_reports(monkeypatch):
+    shown = []
+    monkeypatch.setattr(Progress, "update", lambda _bar, _task, **to: shown.append(to))
     reader, writer = os.pipe()
     os.write(writer, b"0 10 warm-up\n5 10 measuring\n\n")
     command._show(reader)
@@ -177,3 +180,9 @@ def test_the_bar_follows_what_the_child_reports():
     os.close(writer)
     command._show(reader)
     os.close(reader)
+    told = [(to["completed"], to["total"], to["description"]) for to in shown]
+    assert told == [
+        (0, 10, "soak: warm-up"),
+        (5, 10, "soak: measuring"),
+        (1, 10, "soak: measuring"),
+    ]
