@@ -10,6 +10,10 @@ from statistics import median
 LEVEL = 0.001
 LEAST_SAMPLES = 8
 LEAST_GAIN = 3.0
+SLOWER = 2.3  # errors below zero: a fall of the pace that is not chance
+UNSURE = 1.65  # errors that the pace may have fallen more than it seems
+MOST_LOST = 0.9  # of the mean pace, from the beginning of the run to its end
+EVEN = 0.1  # of the mean pace: a second half that keeps it so well is no fill
 
 
 @dataclass(slots=True, frozen=True)
@@ -28,8 +32,8 @@ FLAT = Trend("flat")
 def trend(at: Sequence[float], values: Sequence[float], *, tests: int = 1) -> Trend:
     """Judge a series of values at rounds, as one of `tests` series that are judged together.
 
-    Growing is what rises beyond chance, falls nowhere by more than half of its gain, and in the
-    last tenth of the run still rises at half of its overall rate or more.
+    Growing is what rises beyond chance, falls nowhere by more than half of its gain, in the last
+    tenth of the run still rises at half of its overall rate or more, and does not slow down.
     """
     if len(values) < LEAST_SAMPLES or min(values) == max(values):
         return FLAT
@@ -41,7 +45,8 @@ def trend(at: Sequence[float], values: Sequence[float], *, tests: int = 1) -> Tr
     last = _last_rate(at, values)
     chance = min(_chance(at, values), _chance(*_minima(at, values))) * 2
     fell = _deepest_fall(values)
-    if chance * tests < LEVEL and fell <= gain / 2 and last >= rate / 2:
+    steady = fell <= gain / 2 and last >= rate / 2
+    if chance * tests < LEVEL and steady and not _may_fill(at, values):
         return Trend("growing", rate, gain, last)
     if chance < 0.05 and fell <= gain and last > rate / 10:
         return Trend("rising", rate, gain, last)
@@ -96,6 +101,42 @@ def _chance(at: Sequence[float], values: Sequence[float]) -> float:
         return 0.1 ** len(steps)
     score = rate * math.sqrt(sum(t for _, t in steps) / spread)
     return max(_tail(score, free), 0.1 ** len(steps))
+
+
+def _may_fill(at: Sequence[float], values: Sequence[float]) -> bool:
+    """Tell whether the pace falls, or is too uneven to say that it does not.
+
+    A set of keys that is finite fills like this: new ones become rare, and never stop at once.
+    """
+    if not all(_slows(*_bend(*points)) for points in ((at, values), _minima(at, values))):
+        return False
+    half = len(values) // 2
+    bend, error = _bend(at[half:], values[half:])
+    return bend < -EVEN or UNSURE * error > EVEN  # else only the first half was faster
+
+
+def _slows(bend: float, error: float) -> bool:
+    return bend < -SLOWER * error or bend - UNSURE * error < -MOST_LOST
+
+
+def _bend(at: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
+    """Return by which part of itself the pace changes over a series, and the error of that."""
+    steps = [
+        (b - a, s - r, (r + s) / 2)
+        for a, b, r, s in zip(values, values[1:], at, at[1:], strict=False)
+        if s > r
+    ]
+    gain, span = sum(d for d, _, _ in steps), sum(t for _, t, _ in steps)
+    if len(steps) < 3 or gain <= 0:
+        return 0.0, math.inf
+    rate, middle = gain / span, sum(t * m for _, t, m in steps) / span
+    weight = sum(t * (m - middle) ** 2 for _, t, m in steps)
+    bend = sum(d * (m - middle) for d, _, m in steps) / weight
+    # of a step the variance is in proportion to its time, as above
+    rest = sum((d - t * (rate + bend * (m - middle))) ** 2 / t for d, t, m in steps)
+    error = math.sqrt(rest / (len(steps) - 2) / weight)
+    # less than this is rounding, where a series is as even as can be
+    return bend * span / rate, max(error * span / rate, 1e-9)
 
 
 def _tail(score: float, free: int) -> float:

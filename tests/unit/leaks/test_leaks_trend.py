@@ -45,6 +45,33 @@ def test_a_cache_that_fills_and_stays_does_not_grow():
     assert kind([1500 * (1 - 0.97**r) for r in ROUNDS]) != "growing"
 
 
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("keys", [50, 400])
+def test_a_finite_set_of_keys_that_are_met_at_random_is_not_called_growing(keys, seed):
+    dice, met, values = random.Random(seed), set(), []
+    for _ in ROUNDS:
+        met |= {int(keys * dice.random()) for _ in range(12)}
+        values.append(len(met))
+    assert kind(values) != "growing"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_keys_of_which_few_are_common_and_most_are_rare_are_not_called_growing(seed):
+    dice, met, values = random.Random(seed), set(), []
+    for _ in ROUNDS:
+        met |= {int(20_000 ** dice.random()) for _ in range(60)}
+        values.append(len(met))
+    assert kind(values) != "growing"
+
+
+def test_a_leak_that_was_faster_at_first_grows():
+    assert kind([float(r + min(r, 30)) for r in ROUNDS]) == "growing"
+
+
+def test_a_leak_that_becomes_faster_grows():
+    assert kind([r + r * r / 300 for r in ROUNDS]) == "growing"
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_a_population_that_drifts_is_not_called_growing(seed):
     dice, value, values = random.Random(seed), 1000.0, []
