@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from floodline.scan._finding import HIGH, LEVELS, MEDIUM, Finding, build
+from floodline.scan._finding import HIGH, LEVELS, LOW, MEDIUM, Finding, build
 from floodline.scan._judge import Judge
 from floodline.scan._keys import COMMAND_LINE
 from floodline.scan._link import Program
@@ -59,6 +59,8 @@ def _cached(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iter
     unbounded = mark.detail == "unbounded"
     first = function.parameters[:1]
     bound = function.owner and "staticmethod" not in function.decorators and first == ("self",)
+    if mark.detail == "few" or _is_enum(program, f"{file.module}:{function.owner}"):
+        return  # a handful of results, or of instances
     cache = Proof("the cache belongs to the class and outlives its instances", PROVED, at)
     if bound:
         owner = f"{file.module}:{function.owner}"
@@ -87,6 +89,13 @@ def _cached(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iter
         yield build("FLD303", file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
 
 
+def _is_enum(program: Program, owner: str) -> bool:
+    names = program.names
+    return owner in names.classes and any(
+        "Enum" in base for kind in names.order(owner) for base in names.classes[kind].bases
+    )
+
+
 def _comes_and_goes(program: Program, judge: Judge, owner: str) -> bool:
     """Whether instances are seen to be made for each event."""
     return judge.holders.instance(owner).state == REFUTED and any(
@@ -111,7 +120,7 @@ def _handler(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     function = f"{file.module}:{mark.function}"
     often = judge.reach.often(function)
     name = mark.function.rpartition(".")[2]
-    if mark.detail or often == STARTS or name in ("__init__", "main"):
+    if mark.detail or often == STARTS or name in ("__init__", "main") or _is_undone(file, mark):
         return
     at = place(file.path, mark.at.line)
     path = Proof(
@@ -129,6 +138,24 @@ def _handler(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
         yield build("FLD405", file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
 
 
+def _is_undone(file: FileFacts, mark: Mark) -> bool:
+    """Whether handlers are taken out or emptied here, or the one that is added is always the same.
+
+    A logger takes the same handler only once.
+    """
+    home = mark.function.rpartition(".")[0]
+    here = [call for call in file.calls if call.function == mark.function]
+    near = [call for call in file.calls if home and call.function.rpartition(".")[0] == home]
+    if any(call.callee.endswith("removeHandler") for call in (*here, *near)):
+        return True
+    changed = {c.ref for c in file.changes if c.function == mark.function and c.verb != "lookup"}
+    if any(ref.endswith("|handlers") for ref in changed):
+        return True
+    added = [c for c in here if c.line == mark.at.line and c.callee.endswith("addHandler")]
+    given = added[0].arguments[0] if added and added[0].arguments else ""
+    return given[:4] in ("r:s:", "r:g:") and given[2:].partition("=")[0] not in changed
+
+
 def _raised(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     key = program.names.resolve(file.module, mark.detail)
     module, _, name = key.partition(":")
@@ -137,7 +164,8 @@ def _raised(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iter
         return
     at = place(file.path, mark.at.line)
     often = judge.reach.often(f"{file.module}:{mark.function}")
-    if COMMAND_LINE & set(file.module.split(".")):
+    once = bool(COMMAND_LINE & set(file.module.split(".")))
+    if once:
         often = STARTS
     path = Proof("raised each time the function runs", PROVED if often == REPEATS else UNKNOWN, at)
     proofs = (
@@ -145,7 +173,10 @@ def _raised(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iter
         Proof("each raise adds to its traceback and context", PROVED, at),
         Proof("the traceback stays until the next raise", PROVED, at),
     )  # fmt: skip
-    confidence = HIGH if often == REPEATS else MEDIUM
+    if handled := judge.paths.events.why(f"{file.module}:{mark.function}"):
+        told = f"the traceback stays, unless it is dropped by who catches it: {handled}"
+        proofs = (*proofs[:3], Proof(told, UNKNOWN, at))
+    confidence = HIGH if often == REPEATS and not handled else LOW if once else MEDIUM
     yield build("FLD407", file.path, mark.at, f"{module}.{name}", confidence, proofs, grows=[at])
 
 

@@ -24,7 +24,7 @@ from floodline.scan._shape import (
     serves,
     tests_membership,
 )
-from floodline.scan._signs import closes, unclosed
+from floodline.scan._signs import closes, size_of_cache, unclosed
 
 MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
 MAKING = {ast.Call, ast.Attribute, ast.JoinedStr}  # what a new value may be made by
@@ -172,13 +172,10 @@ class _Reader(Bindings):
         of_instance = "method" in dotted(called(decorator))  # keeps its entries with the instance
         if of_instance or name_of not in ("lru_cache", "cache", "alru_cache"):
             return
-        unbounded = name_of == "cache"
+        size = "unbounded" if name_of == "cache" else "bounded"
         if isinstance(decorator, ast.Call):
-            sizes = [*decorator.args, *(k.value for k in decorator.keywords if k.arg == "maxsize")]
-            unbounded |= any(isinstance(s, ast.Constant) and s.value is None for s in sizes)
-        self.marks.append(
-            Mark("cache", name, at(decorator), name, "unbounded" if unbounded else "bounded")
-        )
+            size = size_of_cache(decorator, size)
+        self.marks.append(Mark("cache", name, at(decorator), name, size))
 
     # control flow
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from floodline.scan._finding import HIGH, MEDIUM, Finding, build
 from floodline.scan._judge import Judge, confidence_of
-from floodline.scan._keys import MAKERS
+from floodline.scan._keys import COMMAND_LINE, MAKERS
 from floodline.scan._link import Program
 from floodline.scan._model import Call, FileFacts, Mark
 from floodline.scan._proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
@@ -44,6 +44,8 @@ def _client(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iter
     name = mark.function.rpartition(".")[2]
     if judge.reach.often(f"{file.module}:{mark.function}") != REPEATS or name in {*MAKERS, "main"}:
         return
+    if COMMAND_LINE & set(file.module.split(".")):
+        return  # a client for one run
     own = program.names.class_of(file.module, mark.name)
     if own and not any(program.names.method(own, end) for end in ENDS):
         return

@@ -26,6 +26,7 @@ LIMITS = {
     "max_items", "maxsize", "max_size", "max_entries", "max_bytes", "capacity", "max_sessions",
     "ttl", "idle", "max_age", "maxlen",
 }  # fmt: skip
+FEW = 4  # results that a cache may keep without being a leak
 QUEUES = {"Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue"}
 # a client is known by the end of its name and by what it is asked to do
 CLIENTS = (
@@ -124,6 +125,16 @@ def closes(scope: Scope, node: ast.Attribute | ast.withitem) -> Iterator[Mark]:
 def _sized(node: ast.Call) -> bool:
     sizes = [*node.args, *(k.value for k in node.keywords if k.arg in (None, "maxsize"))]
     return any(not (isinstance(size, ast.Constant) and not size.value) for size in sizes)
+
+
+def size_of_cache(node: ast.Call, size: str) -> str:
+    """Return what a decorator says of the size of its cache: unbounded, bounded or few."""
+    for given in (*node.args, *(k.value for k in node.keywords if k.arg == "maxsize")):
+        if isinstance(given, ast.Constant) and given.value is None:
+            return "unbounded"
+        if isinstance(given, ast.Constant) and type(given.value) is int and given.value <= FEW:
+            return "few"
+    return size
 
 
 def awaits(scope: Scope, node: ast.Await) -> Iterator[Mark]:

@@ -1,0 +1,175 @@
+"""What looks like a leak and is none, or is too little to be shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from floodline.scan import Scan
+
+
+def levels(folder: Path, code: str, *, name: str = "app.py") -> dict[str, str]:
+    """The confidence of every finding, by what it is about."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(dedent(code), encoding="utf-8")
+    found = Scan([folder]).report().findings
+    return {f.symbol.rpartition(".")[2]: f.confidence for f in found}
+
+
+QUIET = {
+    "a method that keeps one result": """
+        from functools import lru_cache
+
+        class Page:
+            @lru_cache(maxsize=1)
+            def words(self):
+                return 1
+    """,
+    "a method of members of an enum": """
+        from enum import Enum
+        from functools import cache
+
+        class Colour(Enum):
+            RED = 1
+
+            @cache
+            def words(self, size):
+                return size
+    """,
+    "a handler that is taken out in the same function": """
+        import logging
+
+        def dump(request):
+            handler = logging.StreamHandler()
+            logging.root.addHandler(handler)
+            try:
+                work(request)
+            finally:
+                logging.root.removeHandler(handler)
+    """,
+    "a handler that another method takes out": """
+        import logging
+
+        class Counts:
+            def opened(self, spider):
+                self.handler = logging.StreamHandler()
+                logging.root.addHandler(self.handler)
+
+            def closed(self, spider):
+                logging.root.removeHandler(self.handler)
+    """,
+    "a handler for a logger whose handlers are cleared before": """
+        import logging
+
+        def prefix(name):
+            logger = logging.getLogger(name)
+            logger.handlers.clear()
+            logger.addHandler(logging.StreamHandler())
+    """,
+    "a handler for a logger that gets a new list of handlers": """
+        import logging
+
+        def prefix(name):
+            logger = logging.getLogger(name)
+            logger.handlers = []
+            logger.addHandler(logging.StreamHandler())
+    """,
+    "the same handler each time": """
+        import logging
+
+        class Gateway:
+            def __init__(self):
+                self.handler = logging.StreamHandler()
+
+            def note(self, name):
+                logging.getLogger(name).addHandler(self.handler)
+    """,
+}
+
+
+@pytest.mark.parametrize("code", QUIET.values(), ids=QUIET)
+def test_nothing_is_said_of(tmp_path, code):
+    assert levels(tmp_path, code) == {}
+
+
+LOUD = {
+    "a method that keeps all results": (
+        "words",
+        """
+        from functools import lru_cache
+
+        class Page:
+            @lru_cache(maxsize=None)
+            def words(self, text):
+                return 1
+        """,
+    ),
+    "a handler of its own for each call": (
+        "note",
+        """
+        import logging
+
+        class Gateway:
+            def note(self, name):
+                self.handler = logging.StreamHandler()
+                logging.getLogger(name).addHandler(self.handler)
+        """,
+    ),
+    "a handler that was handed in": (
+        "note",
+        """
+        import logging
+
+        def note(handler):
+            logging.root.addHandler(handler)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "code"), LOUD.values(), ids=LOUD)
+def test_medium_is(tmp_path, name, code):
+    assert levels(tmp_path, code) == {name: "medium"}
+
+
+SHARED_ERROR = """
+    from web import App, HTTPError
+
+    app = App()
+    MISSING = HTTPError(404)
+
+    {}
+    def find(name):
+        raise MISSING
+"""
+
+
+def test_who_calls_a_handler_may_drop_the_traceback_of_a_shared_error(tmp_path):
+    code = SHARED_ERROR.format('@app.get("/{name}")')
+    assert levels(tmp_path, code) == {"MISSING": "medium"}
+
+
+def test_nobody_is_seen_to_drop_the_traceback_of_a_shared_error(tmp_path):
+    assert levels(tmp_path, SHARED_ERROR.format("")) == {"MISSING": "high"}
+
+
+def test_a_shared_error_of_a_command_line_is_raised_once(tmp_path):
+    code = SHARED_ERROR.format("")
+    assert levels(tmp_path, code, name="scripts/mail.py") == {"MISSING": "low"}
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("cli/call.py", {}), ("web/call.py", {"ask": "medium"})]
+)
+def test_a_client_of_a_command_line_serves_one_run(tmp_path, name, found):
+    code = """
+        from http import Client
+
+        def ask(url):
+            client = Client()
+            return client.get(url)
+    """
+    assert levels(tmp_path, code, name=name) == found
