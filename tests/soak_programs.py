@@ -304,7 +304,7 @@ Lies.ran.clear()
 
 def lengths(walk: Any, column: str = "length") -> dict[str, int]:
     values = getattr(walk, column)
-    return {s.key: values[s.index] for s in walk.slots.all if s.index < len(values)}
+    return {s.key: values[s.index] for s in walk.slots if s.index < len(values)}
 
 
 def module(name: str, source: str, folder: Path, monkeypatch: Any) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Protocol
 
-from floodline.leaks._slots import Slot, Slots
+from floodline.leaks._slots import NOWHERE, Slot, Slots
 from floodline.leaks._trend import FLAT, Trend, trend
 
 MAX_CANDIDATES = 12
@@ -92,20 +92,17 @@ def _chains(
 ) -> Iterable[Candidate]:
     """Find objects that grow in number below a slot that does not: links of a chain, hooks."""
     for index, count in counts.items():
-        slot = series.slots.all[index]
-        parent = slot.parent
+        parent = series.slots.parents[index]
         if count.kind == "flat" or index in known:
             continue
-        if parent is None or (
-            parent.index not in known and counts.get(parent.index, FLAT).kind == "flat"
-        ):
+        if parent not in known and counts.get(parent, FLAT).kind == "flat":
             yield _candidate(series, index, "count", count, below)
 
 
 def _candidate(
     series: Figures, index: int, column: str, figures: Trend, below: dict[int, float]
 ) -> Candidate:
-    slot, size = series.slots.all[index], series.last(index, column)
+    slot, size = series.slots[index], series.last(index, column)
     return Candidate(slot, column, figures, below.get(index, 0.0), size)
 
 
@@ -117,10 +114,10 @@ def _bytes_below(series: Figures, changed: list[int]) -> dict[int, float]:
         span = max(1, median(rounds[-3:]) - median(rounds[:3]))
         values = series.column(index, "bytes")
         gain = (median(values[-3:]) - median(values[:3])) / span
-        at: Slot | None = series.slots.all[index]
-        while at is not None:
-            below[at.index] = below.get(at.index, 0.0) + gain
-            at = at.parent
+        at = index
+        while at != NOWHERE:
+            below[at] = below.get(at, 0.0) + gain
+            at = series.slots.parents[at]
     return below
 
 

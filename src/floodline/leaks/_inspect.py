@@ -223,8 +223,8 @@ def look_closer(slots: Slots, found: list[Candidate], *, own: Iterable[Any] = ()
     """Walk once more and keep the objects of these candidates; merge those of one owner."""
     wanted = [one.slot for one in found] + [head_of(one) for one in found]
     wanted += [outer for slot in wanted if (outer := outer_head(slot)) is not None]
-    walk = survey(slots, own=own, capture=frozenset(slot.key for slot in wanted))
-    return [Close(one, lambda slot: walk.captured.get(slot.key, [])) for one in found]
+    walk = survey(slots, own=own, capture=frozenset(slot.index for slot in wanted))
+    return [Close(one, lambda slot: walk.captured.get(slot.index, [])) for one in found]
 
 
 def merge(close: list[Close]) -> list[tuple[Close, tuple[str, ...]]]:

@@ -35,7 +35,7 @@ def blind_spots(
         found.append("no census: the heap is too large to list it in a moment")
     if short:
         found.append(SHORT)
-    if len(slots.all) >= MAX_SLOTS:
+    if len(slots) >= MAX_SLOTS:
         found.append(f"more than {MAX_SLOTS:,} named places: new ones are counted in their holders")
     return (*found, *(_of_walk(slots, walk) if walk is not None else ()))
 
@@ -44,7 +44,7 @@ def _of_walk(slots: Slots, walk: SlicedWalk) -> list[str]:
     found = []
     largest = sorted(walk.sampled.items(), key=lambda pair: -pair[1])
     for index, size in largest[:MOST_NAMED]:
-        path = shorten(slots.all[index].path)
+        path = shorten(slots[index].path)
         found.append(f"{path} has {size:,} items: a part of them is looked into")
     if len(largest) > MOST_NAMED:
         found.append(f"of {len(largest) - MOST_NAMED} more large containers a part is looked into")

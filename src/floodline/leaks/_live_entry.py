@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from floodline.leaks._live_items import edges, part
-from floodline.leaks._live_place import Places
+from floodline.leaks._live_place import Places, by_name
 from floodline.leaks._outline import Outlines
-from floodline.leaks._slots import Slot
+from floodline.leaks._slots import NOWHERE, Slots
 
 MAX_STEPS = 512
 NONE = -1
@@ -28,8 +28,8 @@ class Entries:
 
     def __init__(self) -> None:
         self.obj: list[Any] = []
-        self.slot: list[Slot] = []
-        self.ref: dict[int, Callable[[], Any]] = {}
+        self.slot = array("l")
+        self.ref: dict[int, str | Callable[[], Any]] = {}  # a name that leads to it, or weak
         self.ident, self.step, self.depth = array("Q"), array("q"), array("l")
         self.cursor = array("q")
         self.edge = array("l")  # items from either end of it that are looked at; 0 is all
@@ -37,14 +37,14 @@ class Entries:
         self._users = array("l")  # it waits or is looked into, and those below it
         self._free: list[int] = []
 
-    def add(self, obj: Any, slot: Slot, parent: int, step: int) -> int:
+    def add(self, obj: Any, slot: int, parent: int, step: int) -> int:
         """Return a new entry; `parent` is that of what holds the object, or NONE."""
         depth = 0
         if parent != NONE:
             self._users[parent] += 1
             depth = self.depth[parent] + 1
         if not self._free:
-            self._grow(slot)
+            self._grow()
         entry = self._free.pop()
         self.obj[entry], self.slot[entry], self.ident[entry] = obj, slot, id(obj)
         self.step[entry], self.depth[entry], self.parent[entry] = step, depth, parent
@@ -52,13 +52,13 @@ class Entries:
         self._users[entry] = 1
         return entry
 
-    def _grow(self, slot: Slot) -> None:
+    def _grow(self) -> None:
         self._free.append(len(self.obj))
         self.obj.append(None)
-        self.slot.append(slot)
-        for column in (self.ident, self.step, self.depth, self.cursor, self.edge, self.parent):
+        for column in (self.ident, self.slot, self.step, self.depth, self.cursor, self.edge):
             column.append(0)
-        self._users.append(0)
+        for column in (self.parent, self._users):
+            column.append(0)
 
     def keep(self, entry: int) -> int:
         """Count one more that needs an entry."""
@@ -76,10 +76,11 @@ class Entries:
             self._free.append(entry)
             entry = self.parent[entry]
 
-    def rebase(self, entry: int) -> bool:
+    def rebase(self, entry: int, label: str = "") -> bool:
         """Cut the way back to the root short; False if it is too long and cannot be cut."""
         try:
-            self.ref[entry] = weakref.ref(self.obj[entry])
+            named = label and by_name(label) is self.obj[entry]
+            self.ref[entry] = label if named else weakref.ref(self.obj[entry])
         except TypeError:  # a dict, a list, a tuple
             return self.depth[entry] < MAX_STEPS
         parent, self.parent[entry], self.depth[entry] = self.parent[entry], NONE, 0
@@ -90,8 +91,9 @@ class Entries:
 class Finder:
     """Opens entries: their objects are at hand until all are closed again."""
 
-    def __init__(self, entries: Entries, places: Places, outlines: Outlines) -> None:
-        self._entries, self._places, self._outlines = entries, places, outlines
+    def __init__(self, entries: Entries, slots: Slots, places: Places, outlines: Outlines) -> None:
+        self._entries, self._slots = entries, slots
+        self._places, self._outlines = places, outlines
         self.opened: list[int] = []
 
     def close(self) -> None:
@@ -116,18 +118,19 @@ class Finder:
 
     def _again(self, entry: int) -> Any:
         entries = self._entries
-        if entry in entries.ref:
-            obj = entries.ref[entry]()
+        ref = entries.ref.get(entry)
+        if ref is not None:
+            obj = by_name(ref) if isinstance(ref, str) else ref()
             return GONE if obj is None else obj
         parent, slot, step = entries.parent[entry], entries.slot[entry], entries.step[entry]
         if parent == NONE:
-            found = [held.value for held in self._places.held(slot)]
+            found = [held.value for held in self._places.held(self._slots[slot])]
         elif step >= 0:
             found = self._at_position(entries.obj[parent], entries.edge[parent], step)
-        elif slot is entries.slot[parent] or slot.parent is None:
+        elif slot == entries.slot[parent] or self._slots.parents[slot] == NOWHERE:
             found = gc.get_referents(entries.obj[parent])
         else:
-            found = self._places.take(entries.obj[parent], slot.label)
+            found = self._places.take(entries.obj[parent], self._slots.labels[slot])
         ident = entries.ident[entry]
         return next((obj for obj in found if id(obj) == ident), GONE)
 

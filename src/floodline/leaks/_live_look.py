@@ -10,6 +10,7 @@ from typing import Any
 
 from floodline.leaks._anatomy import LruWrapper, label_of
 from floodline.leaks._live_place import (
+    by_name,
     label_of_function,
     own_dicts,
     suspended_label,
@@ -17,13 +18,14 @@ from floodline.leaks._live_place import (
 )
 from floodline.leaks._live_seen import Seen
 from floodline.leaks._outline import Outline, Outlines
-from floodline.leaks._slots import Slot, Slots
+from floodline.leaks._slots import NOWHERE, Slots
 from floodline.leaks._walk import Walk
 
 # of a larger container a part is looked at; the more a walk has met, the smaller
 MAX_EXPANDED = ((150_000, 10_000, 500), (300_000, 2_000, 250), (sys.maxsize, 500, 100))
 MAX_ANCHORS = 16
 MAX_ROOTS = 20_000
+UNKNOWN = (1 << 32) - 1  # the number of no name
 KNOWN = 16  # objects of a type without an unknown attribute, after which none is looked for
 MAX_SAMPLED = 100
 Anchors = dict[str, list[Callable[[], Any]]]
@@ -32,7 +34,8 @@ Anchors = dict[str, list[Callable[[], Any]]]
 class LookingWalk(Walk):
     """A walk by outlines: no `__dict__` is made, no type or function is kept.
 
-    `anchors` are weak references to the classes, functions and coroutines that are roots of slots.
+    `anchors` are weak references to the classes, functions and coroutines that are roots of slots
+    and that no module has under their own name.
     """
 
     seen: Seen  # type: ignore[assignment]  # a set of identities, only smaller
@@ -43,7 +46,7 @@ class LookingWalk(Walk):
         self.sampled: dict[int, int] = {}
         self._outlines, self._anchors = outlines, anchors
 
-    def _edge(self, slot: Slot, size: int) -> int:
+    def _edge(self, slot: int, size: int) -> int:
         """Return how many items are looked at from both ends, 0 for all of them."""
         most, edge = next((m, e) for met, m, e in MAX_EXPANDED if self.objects < met)
         if size <= most:
@@ -51,29 +54,29 @@ class LookingWalk(Walk):
         self._note(slot, size)
         return edge
 
-    def _note(self, slot: Slot, size: int) -> None:
-        self.sampled[slot.index] = max(size, self.sampled.get(slot.index, 0))
+    def _note(self, slot: int, size: int) -> None:
+        self.sampled[slot] = max(size, self.sampled.get(slot, 0))
         if len(self.sampled) > MAX_SAMPLED:
             del self.sampled[min(self.sampled, key=self.sampled.__getitem__)]
 
-    def _keys(self, keys: list[Any], slot: Slot) -> None:
+    def _keys(self, keys: list[Any], slot: int) -> None:
         """Count keys, but do not look into them: what a key holds does not grow."""
         texts = [key for key in keys if type(key) is str or type(key) is bytes]
         if texts:
             self._texts(texts, self.slots.child(slot, "", "[keys]"))
 
-    def _attributes(self, obj: Any, slot: Slot, plan: Any) -> None:
-        named = plan.attributes(obj)
+    def _attributes(self, obj: Any, slot: int, plan: Any) -> None:
+        named, names, kids = plan.attributes(obj), self.slots.names, self.slots.kids
         for key, value in named:
             if type(value) is not types.FunctionType or not is_dull(value):
-                child = slot.kids.get(key)
+                child = kids.get(slot << 32 | names.get(key, UNKNOWN))
                 if child is None:
                     child = self.slots.child(slot, plan.label, key.removeprefix(plan.label))
                 self.push(value, child)
         if plan.base is None and (plan.hidden or plan.complete < KNOWN):
             self._unnamed(obj, slot, plan, named)
 
-    def _unnamed(self, obj: Any, slot: Slot, plan: Outline, named: list[tuple[str, Any]]) -> None:
+    def _unnamed(self, obj: Any, slot: int, plan: Outline, named: list[tuple[str, Any]]) -> None:
         names, rest = plan.rest(obj, named)
         if plan.hidden:
             self._count_referents(obj, slot)
@@ -86,7 +89,7 @@ class LookingWalk(Walk):
                 name = self._outlines.of(type(value)).label.rpartition(".")[2]
                 self.push(value, self.slots.child(slot, "", "→" + name))
 
-    def _instance(self, obj: Any, slot: Slot, plan: Any) -> None:
+    def _instance(self, obj: Any, slot: int, plan: Any) -> None:
         if plan.local:
             self._thread_local(obj, slot)
         else:
@@ -96,20 +99,20 @@ class LookingWalk(Walk):
         return self._outlines.of(kind)
 
     def _named(
-        self, value: Any, slot: Slot, anchor: str, label: str, *, entered: Slot | None = None
+        self, value: Any, slot: int, anchor: str, label: str, *, entered: int = NOWHERE
     ) -> None:
         if type(value) is not types.FunctionType or not is_dull(value):
             super()._named(value, slot, anchor, label, entered=entered)
 
-    def _type(self, obj: Any, slot: Slot, plan: Any) -> None:
+    def _type(self, obj: Any, slot: int, plan: Any) -> None:
         self._anchor(obj, label_of(obj))
         super()._type(obj, slot, plan)
 
-    def _function(self, obj: Any, slot: Slot, plan: Any) -> None:
+    def _function(self, obj: Any, slot: int, plan: Any) -> None:
         self._anchor(obj, label_of_function(obj))
         super()._function(obj, slot, plan)
 
-    def _suspended(self, obj: Any, slot: Slot, plan: Any) -> None:
+    def _suspended(self, obj: Any, slot: int, plan: Any) -> None:
         label = suspended_label(obj)
         self._anchor(obj, label)
         root = self.slots.root(label)
@@ -117,13 +120,15 @@ class LookingWalk(Walk):
             self._named(value, root, label, f"(){name}", entered=slot)
         self._opaque(obj, slot, plan)
 
-    def _cache(self, obj: Any, slot: Slot, plan: Any) -> None:
+    def _cache(self, obj: Any, slot: int, plan: Any) -> None:
         size = LruWrapper.cache_info(obj).currsize
         if not self._edge(slot, size):
             super()._cache(obj, slot, plan)
 
     def _anchor(self, obj: Any, label: str) -> None:
-        """Remember weakly which class, function or coroutine a root is."""
+        """Remember weakly which class, function or coroutine a root is, unless its name does."""
+        if by_name(label) is obj:
+            return
         known = self._anchors.get(label)
         if known is None:
             if len(self._anchors) >= MAX_ROOTS:

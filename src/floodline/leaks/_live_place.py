@@ -13,6 +13,7 @@ from typing import Any
 from floodline.leaks._anatomy import (
     INERT,
     LruWrapper,
+    derives,
     label_of,
     names_of_module,
     names_of_type,
@@ -109,12 +110,9 @@ class Places:
 
     def values(self, slot: Slot, *, most: int = MOST_AT_A_STEP, whole: bool = False) -> list[Any]:
         """Return what is in a slot now, at most so many; if it is to be whole, else nothing."""
-        path, at = [], slot
-        while at.parent is not None:
-            path.append(at.label)
-            at = at.parent
-        found = self._roots(at.label)
-        for label in reversed(path):
+        root, *steps = slot.way
+        found = self._roots(root)
+        for label in steps:
             holders, found = found, []
             for one in holders:
                 found += self.take(one, label, most)
@@ -130,6 +128,9 @@ class Places:
         if module is not None:
             return [module]
         known = [root for ref in self._anchors.get(label, ()) if (root := ref()) is not None]
+        root = by_name(label)
+        if root is not MISSING:
+            known.append(root)
         return known or (frames_of(label) if READS_RUNNING else [])
 
     def take(self, holder: Any, label: str, most: int = MOST_AT_A_STEP) -> list[Any]:
@@ -185,6 +186,25 @@ class Places:
             return []
         held = gc.get_referents(holder)[:MOST_REFERENTS]
         return [value for value in held if label_of(type(value)).rpartition(".")[2] == name]
+
+
+def by_name(label: str) -> Any:
+    """Return the class or function that a module has under its own name, else `MISSING`."""
+    name, module = label, None
+    while name and module is None:
+        name = name.rpartition(".")[0]
+        module = dict.get(sys.modules, name or "builtins")
+    if not derives(type(module), types.ModuleType):
+        return MISSING
+    names: Any = names_of_module(module)  # type: ignore[arg-type]  # a module, asked without its code
+    *outer, last = label[len(name) + bool(name) :].split(".")
+    for part in outer:
+        inner = names.get(part)
+        if not derives(type(inner), type):
+            return MISSING
+        names = names_of_type(inner)
+    found = unwrapped(names.get(last, MISSING))
+    return found.fget if type(found) is property else found
 
 
 def cached(cache: Any) -> list[Any]:

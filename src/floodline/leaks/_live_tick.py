@@ -45,7 +45,7 @@ class Ticks:
         """Read a slot from now on."""
         if index in self._watched or len(self._watched) >= MAX_WATCHED:
             return
-        starred = self._tracks.slots.all[index].starred
+        starred = bool(self._tracks.slots.starred[index])
         if starred and self._many >= MAX_MANY:
             return
         self._many += starred
@@ -53,15 +53,15 @@ class Ticks:
 
     def begin(self) -> None:
         """Begin a round of readings: what changes, and some of the others."""
-        slots, tracks = self._tracks.slots.all, self._tracks.by_index
+        starred, tracks = self._tracks.slots.starred, self._tracks.by_index
         left = {False: FRESH, True: PLACES}
         chosen = []
         for index in self._watched:
-            starred, track = slots[index].starred, tracks.get(index)
-            if not starred and track is not None and track.moved:
+            many, track = bool(starred[index]), tracks.get(index)
+            if not many and track is not None and track.moved:
                 chosen.append(index)
-            elif left[starred] > 0:
-                left[starred] -= track.latest[0] if track else GUESS[starred]
+            elif left[many] > 0:
+                left[many] -= track.latest[0] if track else GUESS[many]
                 chosen.append(index)
         for index in chosen:  # the others come first in the next round
             self._watched[index] = self._watched.pop(index)
@@ -71,7 +71,7 @@ class Ticks:
         """Read on until `due` says so."""
         while self._todo and not due():
             index = self._todo.pop()
-            row = self._read(self._tracks.slots.all[index])
+            row = self._read(self._tracks.slots[index])
             if row is None:
                 self._miss(index)
                 continue
@@ -88,7 +88,7 @@ class Ticks:
 
     def _forget(self, index: int) -> None:
         del self._watched[index]
-        self._many -= self._tracks.slots.all[index].starred
+        self._many -= self._tracks.slots.starred[index]
         track = self._tracks.by_index.get(index)
         if track is not None and not track.changes:
             del self._tracks.by_index[index]

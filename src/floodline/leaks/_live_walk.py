@@ -6,15 +6,15 @@ from collections import deque
 from collections.abc import Callable, Container
 from typing import Any
 
-from floodline.leaks._anatomy import INERT, LruWrapper, is_standard
+from floodline.leaks._anatomy import INERT, LruWrapper, label_of
 from floodline.leaks._live_entry import GONE, NONE, Entries, Finder
 from floodline.leaks._live_items import edges, part
 from floodline.leaks._live_look import Anchors, LookingWalk
-from floodline.leaks._live_place import Places
+from floodline.leaks._live_place import Places, label_of_function
 from floodline.leaks._live_seen import Seen
 from floodline.leaks._live_tracks import Row
 from floodline.leaks._outline import Outline, Outlines
-from floodline.leaks._slots import Slot, Slots
+from floodline.leaks._slots import ITEM, Slots
 from floodline.leaks._walk import PLAIN
 
 CHUNK = 48
@@ -45,17 +45,18 @@ class SlicedWalk(LookingWalk):
     ) -> None:
         super().__init__(slots, outlines, anchors)
         self._inherited = inherited
+        self._starred, self._kids = slots.starred, slots.kids
         self.containers: list[int] = []
         self.cut = 0
         self._entries = Entries()
-        self._finder = Finder(self._entries, Places(outlines, anchors), outlines)
+        self._finder = Finder(self._entries, slots, Places(outlines, anchors), outlines)
         self._names: deque[int] = deque()
         self._stack: list[int] = []
         self._deep: list[int] = []
-        self._path: list[int | tuple[Any, Slot, int]] = []  # entries, made when they are needed
+        self._path: list[int | tuple[Any, int, int]] = []  # entries, made when they are needed
         self._step = -1
         self._allowed = 0
-        self._diving: list[tuple[Any, Slot]] | None = None
+        self._diving: list[tuple[Any, int]] | None = None
 
     @property
     def done(self) -> bool:
@@ -96,8 +97,8 @@ class SlicedWalk(LookingWalk):
             return self._names.popleft()
         if not self._stack:
             # taken from the end: the program's own containers first, so that their names win
-            slots = self._entries.slot
-            self._deep.sort(key=lambda entry: not is_standard(slots[entry].path))
+            of, library = self._entries.slot, self.slots.library
+            self._deep.sort(key=lambda entry: not library[of[entry]])
             self._stack, self._deep = self._deep, []
         return self._stack.pop()
 
@@ -119,7 +120,7 @@ class SlicedWalk(LookingWalk):
         if type(last) is int:
             self._entries.drop(last)
 
-    def push(self, obj: Any, slot: Slot) -> None:
+    def push(self, obj: Any, slot: int) -> None:
         """Count an object in a slot, once in the walk, and look into it now or later."""
         kind = type(obj)
         plan = self._outlines.by_id.get(id(kind)) or self._outlines.of(kind)
@@ -127,28 +128,28 @@ class SlicedWalk(LookingWalk):
             return
         if self._inherited is not None and id(obj) in self._inherited:
             return
-        index = slot.index
-        if index >= len(self.count):
-            self._widen(index)
+        if slot >= len(self.count):
+            self._widen(slot)
         self.objects += 1
-        self.count[index] += 1
-        self.bytes[index] += plan.size(obj) if plan.size is not None else plan.fixed
-        if plan.grows and self.count[index] == 1 and _is_watched(slot):
-            self.containers.append(index)
+        self.count[slot] += 1
+        self.bytes[slot] += plan.size(obj) if plan.size is not None else plan.fixed
+        if plan.grows and self.count[slot] == 1 and self._is_watched(slot):
+            self.containers.append(slot)
         if plan.kind == "text":
-            self.text[index] += plan.length(obj)  # type: ignore[misc]  # every text has one
+            self.text[slot] += plan.length(obj)  # type: ignore[misc]  # every text has one
             if plan.dict_of:
                 self._later(obj, slot, plan)
             return
         if plan.length is not None:
-            self.length[index] += plan.length(obj)
+            self.length[slot] += plan.length(obj)
         elif plan.kind == "cache":
-            self.length[index] += LruWrapper.cache_info(obj).currsize
+            self.length[slot] += LruWrapper.cache_info(obj).currsize
         elif plan.extra is not None:
-            self.text[index] += plan.extra(obj)
-        if slot.starred and plan.kind in _ENTERED and 0 < len(self._path) < NESTED:
+            self.text[slot] += plan.extra(obj)
+        starred = self._starred[slot]
+        if starred and plan.kind in _ENTERED and 0 < len(self._path) < NESTED:
             self._at_once(obj, slot, plan)
-        elif slot.starred and not plan.weak and plan.kind == "instance" and self._is_link(kind):
+        elif starred and not plan.weak and plan.kind == "instance" and self._is_link(kind):
             self._dive(obj, slot)
         else:
             self._later(obj, slot, plan)
@@ -158,7 +159,7 @@ class SlicedWalk(LookingWalk):
         last = self._path[-1] if self._path else None
         return self._diving is None and type(last) is tuple and type(last[0]) is kind
 
-    def _at_once(self, obj: Any, slot: Slot, plan: Outline) -> None:
+    def _at_once(self, obj: Any, slot: int, plan: Outline) -> None:
         if plan.kind == "container":
             size = plan.length(obj)  # type: ignore[misc]  # every container has one
             if size > SMALL or not self._in_items():
@@ -185,9 +186,10 @@ class SlicedWalk(LookingWalk):
         """Tell whether this is below an item already: names come first."""
         first = self._path[0]
         assert type(first) is int
-        return self._entries.slot[first].starred or self._entries.cursor[first] > 0
+        entries = self._entries
+        return bool(self._starred[entries.slot[first]]) or entries.cursor[first] > 0
 
-    def _later(self, obj: Any, slot: Slot, plan: Outline | None = None) -> None:
+    def _later(self, obj: Any, slot: int, plan: Outline | None = None) -> None:
         if self._diving is not None:
             self._diving.append((obj, slot))
             return
@@ -199,19 +201,20 @@ class SlicedWalk(LookingWalk):
         entry = entries.add(obj, slot, parent, self._step)
         unnamed = parent == NONE and plan.kind != "module"
         far = entries.depth[entry] >= REBASE or unnamed or plan.kind in _ANCHORED
-        if far and not entries.rebase(entry):
+        if far and not entries.rebase(entry, _label(obj, plan.kind)):
             entries.drop(entry)
             self._dive(obj, slot)
             return
         self._finder.opened.append(entry)
-        if slot.starred and self._path and self._in_items():
+        starred = self._starred[slot]
+        if starred and self._path and self._in_items():
             self._stack.append(entry)
-        elif slot.starred or plan.kind in ("container", "cache"):
+        elif starred or plan.kind in ("container", "cache"):
             self._deep.append(entry)
         else:
             self._names.append(entry)
 
-    def _dive(self, obj: Any, slot: Slot) -> None:
+    def _dive(self, obj: Any, slot: int) -> None:
         """Follow what lies too deep to be found again, at once, as far as a moment allows."""
         path, self._path = self._path, []
         todo = self._diving = [(obj, slot)]
@@ -240,7 +243,7 @@ class SlicedWalk(LookingWalk):
             parent = step  # type: ignore[assignment]  # it is an entry now
         return parent
 
-    def _container(self, obj: Any, slot: Slot, plan: Any) -> None:
+    def _container(self, obj: Any, slot: int, plan: Any) -> None:
         (entry, *_), entries, size = self._path, self._entries, plan.length(obj)
         assert type(entry) is int
         begin = entries.cursor[entry]
@@ -259,11 +262,13 @@ class SlicedWalk(LookingWalk):
             self._stack.append(entries.keep(entry))
         self._numbered(items, slot, begin)
 
-    def _numbered(self, items: list[Any], slot: Slot, begin: int) -> None:
+    def _numbered(self, items: list[Any], slot: int, begin: int) -> None:
         kinds = {id(type(item)) for item in items}
         if kinds <= INERT:
             return
-        child = slot.kids.get("[*]") or self.slots.child(slot, "", "[*]")
+        child = self._kids.get(slot << 32)  # number 0 is that of an item
+        if child is None:
+            child = self.slots.child(slot, "", ITEM)
         if kinds <= PLAIN:
             self._texts(items, child)
             return
@@ -272,9 +277,15 @@ class SlicedWalk(LookingWalk):
             self.push(item, child)
         self._step = -1
 
+    def _is_watched(self, slot: int) -> bool:
+        """Tell whether the length of what is here is worth reading between walks."""
+        if self.slots.labels[slot].startswith(".__"):
+            return False
+        return not (self._starred[slot] and self.slots.library[slot])
 
-def _is_watched(slot: Slot) -> bool:
-    """Tell whether the length of what is here is worth reading between walks."""
-    if slot.label.startswith(".__"):
-        return False
-    return not slot.starred or not is_standard(slot.path)
+
+def _label(obj: Any, kind: str) -> str:
+    """Return the name under which a module may have it."""
+    if kind == "function":
+        return label_of_function(obj)
+    return label_of(obj) if kind == "type" else ""

@@ -31,9 +31,11 @@ class Outline:
         *("label", "length", "local", "names", "own", "ref", "size", "skipped", "slots", "weak"),
     )
 
-    def __init__(self, kind: type, died: Callable[[Any], object] | None = None) -> None:
+    def __init__(
+        self, kind: type, died: Callable[[weakref.KeyedRef[int, type]], object] | None = None
+    ) -> None:
         plan = Anatomy(kind)
-        self.ref = weakref.ref(kind, died) if died else weakref.ref(kind)
+        self.ref = weakref.KeyedRef(kind, died, id(kind)) if died else weakref.ref(kind)
         self.base, self.kind = plan.base, plan.kind
         self.label, self.length, self.extra = plan.label, plan.length, plan.extra
         self.local, self.hidden = plan.local, plan.hidden
@@ -55,7 +57,7 @@ class Outline:
             for name in ("__getattr__", "__getattribute__")
         )
         stored = _stored_names(mro) if self.dict_of and plan.kind != "module" else ()
-        self.names = tuple((name, f"{self.label}.{name}") for name in stored)
+        self.names = {name: f"{self.label}.{name}" for name in stored}
 
     def attribute(self, obj: Any, name: str) -> Any:
         """Return an attribute in the object itself; its `__dict__` is not made by asking."""
@@ -86,12 +88,12 @@ class Outline:
                 if id(type(value)) not in INERT and value is not MISSING:
                     found.append((f"{self.label}.{name}", value))
         if self.generic:
-            for name, key in self.names:
+            for name, key in self.names.items():
                 value = getattr(obj, name, MISSING)
                 if id(type(value)) not in INERT and value is not MISSING:
                     found.append((key, value))
         else:
-            for name, key in self.names:
+            for name, key in self.names.items():
                 value = self._get(obj, name)
                 if id(type(value)) not in INERT and value is not MISSING:
                     found.append((key, value))
@@ -128,6 +130,8 @@ class Outlines:
 
     def __init__(self) -> None:
         self.by_id: dict[int, Outline] = {}
+        drop = self.by_id.pop
+        self._died = lambda ref: drop(ref.key, None)
 
     def of(self, kind: type) -> Outline:
         """Return the outline of a type."""
@@ -135,8 +139,7 @@ class Outlines:
         if known is None:
             if len(self.by_id) >= MAX_OUTLINES:
                 self.by_id.clear()
-            drop, key = self.by_id.pop, id(kind)
-            known = self.by_id[key] = Outline(kind, lambda _: drop(key, None))
+            known = self.by_id[id(kind)] = Outline(kind, self._died)
         return known
 
     def refresh(self) -> None:

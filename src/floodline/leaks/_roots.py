@@ -27,13 +27,13 @@ AT_EXIT = "atexit.register"
 _PACKAGE = __name__.split(".", 1)[0]
 
 
-def survey(slots: Slots, *, own: Iterable[Any] = (), capture: frozenset[str] = frozenset()) -> Walk:
+def survey(slots: Slots, *, own: Iterable[Any] = (), capture: frozenset[int] = frozenset()) -> Walk:
     """Walk the whole process once; `own` are objects of the engine, which are left out."""
     walk = Walk(slots, capture=capture)
     collecting = gc.isenabled()
     gc.disable()  # the walk makes many objects and no garbage
     try:
-        _leave_out_slots(slots, walk)
+        walk.seen.update(map(id, (slots, slots.__dict__, *slots.__dict__.values())))
         for obj in (walk, *own):
             _leave_out(obj, walk)
         loop = _running_loop()
@@ -50,12 +50,6 @@ def survey(slots: Slots, *, own: Iterable[Any] = (), capture: frozenset[str] = f
         if collecting:
             gc.enable()
     return walk
-
-
-def _leave_out_slots(slots: Slots, walk: Walk) -> None:
-    walk.seen.update(map(id, (slots, slots.__dict__, slots.all, slots._by_key, *slots.all)))
-    for slot in slots.all:
-        walk.seen.add(id(slot.kids))
 
 
 def _leave_out(obj: Any, walk: Walk) -> None:

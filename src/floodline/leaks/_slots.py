@@ -6,7 +6,9 @@ many places of one kind are one slot (`Chat.events` of all chats), and so are th
 
 from __future__ import annotations
 
-from typing import Final
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from floodline.leaks._anatomy import is_standard
 
@@ -14,31 +16,179 @@ MAX_DEPTH = 14
 MAX_SLOTS = 100_000
 MAX_PATH = 200
 MAX_UP = 64  # steps; a function may lie in a variable of its own
+NOWHERE = -1
+ITEM = "[*]"
 
 
+class Slots:
+    """All slots of a process, the same numbers from one walk to the next.
+
+    A slot is a number in flat columns, for as many objects of our own would call the collector in.
+    """
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.anchors: list[str] = []
+        self.labels: list[str] = []
+        self.parents = array("l")
+        self.depths = array("l")
+        self.starred = bytearray()
+        self.library = bytearray()  # whether the path begins in the standard library
+        self._entered: dict[int, int] = {}
+        self._by_key: dict[str, int] = {}
+        self.kids: dict[int, int] = {}  # by the parent and the number of the name
+        self.names = {ITEM: 0}  # anchors with labels, numbered
+        self.root("<more>")  # what comes when all are taken
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __getitem__(self, index: int) -> Slot:
+        return Slot(self, index)
+
+    def __iter__(self) -> Iterator[Slot]:
+        return (Slot(self, index) for index in range(len(self)))
+
+    def get(self, key: str) -> Slot | None:
+        """Return the slot of a key, None if it was never seen."""
+        index = self._by_key.get(key)
+        return None if index is None else Slot(self, index)
+
+    def root(self, name: str) -> int:
+        """Return the slot of a root: a module, a class, a function, the frames of a thread."""
+        found = self._by_key.get(name)
+        return self._make(name, NOWHERE, "", name, starred=False) if found is None else found
+
+    def child(self, parent: int, anchor: str, label: str) -> int:
+        """Return the slot of `label` below `parent`; `anchor` is the class or function it is of."""
+        name = anchor + label
+        number = self.names.get(name)
+        found = self.kids.get(parent << 32 | number) if number is not None else None
+        if found is None:
+            found = self._place(parent, anchor, label)
+            if len(self.keys) < MAX_SLOTS:
+                number = self.names.setdefault(name, len(self.names))
+                self.kids[parent << 32 | number] = found
+        return found
+
+    def enter(self, index: int, entered: int) -> None:
+        """Note where the function or generator of a cell or a local lies, unless it is known."""
+        self._entered.setdefault(index, entered)
+
+    def entered(self, index: int) -> int:
+        """Return where the function or generator of a cell or a local lies, else `NOWHERE`."""
+        return self._entered.get(index, NOWHERE)
+
+    def _place(self, parent: int, anchor: str, label: str) -> int:
+        if label[0] in "[→":
+            if self._run_of(parent, label) >= 3:
+                return parent
+            key, starred = self.keys[parent] + label, True
+        elif (
+            self.starred[parent]
+            or self.depths[parent] >= MAX_DEPTH
+            or self._again(parent, anchor, label)
+        ):
+            key, starred = f"*{anchor}{label}", True
+        else:
+            key, starred = self.keys[parent] + label, False
+        found = self._by_key.get(key)
+        return self._make(key, parent, anchor, label, starred=starred) if found is None else found
+
+    def _make(self, key: str, parent: int, anchor: str, label: str, *, starred: bool) -> int:
+        index, above = len(self.keys), parent != NOWHERE
+        if index >= MAX_SLOTS:
+            return max(parent, 0)
+        self.keys.append(key)
+        self.anchors.append(anchor)
+        self.labels.append(key if label == key else label)
+        self.parents.append(parent)
+        self.depths.append(self.depths[parent] + 1 if above else 0)
+        self.starred.append(starred)
+        self.library.append(self.library[parent] if above else is_standard(label + "."))
+        self._by_key[key] = index
+        return index
+
+    def _run_of(self, index: int, label: str) -> int:
+        """Count how many unnamed steps end here, so that nested lists make no slots for ever."""
+        count = 0
+        while index != NOWHERE and not is_name(self.labels[index]):
+            count += 1 if self.labels[index] == label or label[0] == "→" else 0
+            index = self.parents[index]
+        return count
+
+    def _again(self, index: int, anchor: str, label: str) -> bool:
+        while index != NOWHERE:
+            if self.labels[index] == label and self.anchors[index] == anchor:
+                return True
+            index = self.parents[index]
+        return False
+
+
+@dataclass(slots=True, frozen=True)
 class Slot:
     """One named place, or all places of one name below the items of a container."""
 
-    __slots__ = (
-        *("anchor", "depth", "entered", "index", "key", "kids"),
-        *("label", "parent", "path", "starred"),
-    )
+    slots: Slots
+    index: int
 
-    def __init__(
-        self, index: int, key: str, parent: Slot | None, anchor: str, label: str, *, starred: bool
-    ) -> None:
-        self.index, self.key, self.parent = index, key, parent
-        self.anchor, self.label, self.starred = anchor, label, starred
-        self.depth: int = parent.depth + 1 if parent else 0
-        path = (parent.path if parent else "") + label
-        self.path: str = key if path == key else path  # one text less for most
-        self.kids = NO_KIDS
-        self.entered: Slot | None = None  # where the function or generator of a cell, a local is
+    @property
+    def key(self) -> str:
+        """What tells it from all others."""
+        return self.slots.keys[self.index]
+
+    @property
+    def anchor(self) -> str:
+        """The module, class or function that the name is of."""
+        return self.slots.anchors[self.index]
+
+    @property
+    def label(self) -> str:
+        """The last step of the path."""
+        return self.slots.labels[self.index]
+
+    @property
+    def depth(self) -> int:
+        """The steps from the root."""
+        return self.slots.depths[self.index]
+
+    @property
+    def starred(self) -> bool:
+        """Whether it stands for many places."""
+        return bool(self.slots.starred[self.index])
+
+    @property
+    def parent(self) -> Slot | None:
+        """The slot above, None for a root."""
+        return self._at(self.slots.parents[self.index])
+
+    @property
+    def entered(self) -> Slot | None:
+        """Where the function or generator lies whose cell or local this is."""
+        return self._at(self.slots.entered(self.index))
+
+    def _at(self, index: int) -> Slot | None:
+        return None if index == NOWHERE else Slot(self.slots, index)
+
+    @property
+    def way(self) -> list[str]:
+        """The label of the root and those of the steps from there."""
+        slots, labels, at = self.slots, [], self.index
+        while at != NOWHERE:
+            labels.append(slots.labels[at])
+            at = slots.parents[at]
+        labels.reverse()
+        return labels
+
+    @property
+    def path(self) -> str:
+        """The way from the root in one."""
+        return "".join(self.way)
 
     @property
     def named(self) -> bool:
         """Whether a developer wrote this name: an attribute, a global, a cell, a local."""
-        return self.label[:1] not in ("[", "→")
+        return is_name(self.label)
 
     @property
     def owner(self) -> str:
@@ -79,76 +229,9 @@ def _kept_by_library(slot: Slot | None) -> bool:
     return all(one.named and one.standard for one in (slot, slot.parent))
 
 
-NO_KIDS: Final[dict[str, Slot]] = {}  # most slots have none
-
-
-class Slots:
-    """All slots of a process, the same objects from one walk to the next."""
-
-    def __init__(self) -> None:
-        self.all: list[Slot] = []
-        self._by_key: dict[str, Slot] = {}  # floodline: bounded[MAX_SLOTS, and one root a module]
-
-    def get(self, key: str) -> Slot | None:
-        """Return the slot of a key, None if it was never seen."""
-        return self._by_key.get(key)
-
-    def root(self, name: str) -> Slot:
-        """Return the slot of a root: a module, a class, a function, the frames of a thread."""
-        found = self._by_key.get(name)
-        return found or self._make(name, None, "", name, starred=False)
-
-    def child(self, parent: Slot, anchor: str, label: str) -> Slot:
-        """Return the slot of `label` below `parent`; `anchor` is the class or function it is of."""
-        known = parent.kids.get(anchor + label)
-        if known is None:
-            known = self._place(parent, anchor, label)
-            if parent.kids is NO_KIDS:
-                parent.kids = {}
-            name = anchor + label
-            parent.kids[known.key if known.key == name else name] = known
-        return known
-
-    def _place(self, parent: Slot, anchor: str, label: str) -> Slot:
-        if len(self.all) >= MAX_SLOTS:
-            return parent
-        if label[0] in "[→":
-            if _run_of(parent, label) >= 3:
-                return parent
-            key, starred = parent.key + label, True
-        elif parent.starred or parent.depth >= MAX_DEPTH or _again(parent, anchor, label):
-            key, starred = f"*{anchor}{label}", True
-        else:
-            key, starred = parent.key + label, False
-        found = self._by_key.get(key)
-        return found or self._make(key, parent, anchor, label, starred=starred)
-
-    def _make(
-        self, key: str, parent: Slot | None, anchor: str, label: str, *, starred: bool
-    ) -> Slot:
-        slot = Slot(len(self.all), key, parent, anchor, label, starred=starred)
-        self.all.append(slot)
-        self._by_key[key] = slot
-        return slot
-
-
-def _run_of(slot: Slot, label: str) -> int:
-    """Count how many unnamed steps end here, so that nested lists do not make slots for ever."""
-    count = 0
-    at: Slot | None = slot
-    while at is not None and not at.named:
-        count += 1 if at.label == label or label[0] == "→" else 0
-        at = at.parent
-    return count
-
-
-def _again(slot: Slot, anchor: str, label: str) -> bool:
-    at: Slot | None = slot
-    while at is not None:
-        if at.label == label and at.anchor == anchor:
-            return True
-        at = at.parent
-    return False
+def is_name(label: str) -> bool:
+    """Tell whether a developer wrote the name, which is no item and no unnamed reference."""
+    return label[:1] not in ("[", "→")
 
 
 def shorten(path: str) -> str:

@@ -22,7 +22,7 @@ from floodline.leaks._anatomy import (
     unwrapped,
 )
 from floodline.leaks._frames import code_label, read_locals
-from floodline.leaks._slots import Slot, Slots
+from floodline.leaks._slots import NOWHERE, Slots
 
 PLAIN = INERT | {id(str), id(bytes), id(bytearray)}
 _DULL = frozenset(("__builtins__", "__loader__", "__spec__", "__doc__", "__module__"))
@@ -43,7 +43,7 @@ class Held:
 class Walk:
     """Counts per slot, by the index of the slot; strong references are dropped with the walk."""
 
-    def __init__(self, slots: Slots, *, capture: frozenset[str] = frozenset()) -> None:
+    def __init__(self, slots: Slots, *, capture: frozenset[int] = frozenset()) -> None:
         self.slots = slots
         self.count: list[int] = []
         self.length: list[int] = []
@@ -51,12 +51,12 @@ class Walk:
         self.bytes: list[int] = []
         self.objects = 0
         self.seen: set[int] = set()
-        self.captured: dict[str, list[Held]] = {}
+        self.captured: dict[int, list[Held]] = {}
         self._capture = capture
         self._plans: dict[int, Anatomy] = {}
         self._kinds: list[type] = []  # keeps the ids in _plans valid
-        self._queue: deque[tuple[Any, Slot]] = deque()
-        self._variables: dict[int, Slot] = {}
+        self._queue: deque[tuple[Any, int]] = deque()
+        self._variables: dict[int, int] = {}
         self._holder: Any = None
         self._expand = {
             "container": self._container,
@@ -71,48 +71,47 @@ class Walk:
             "opaque": self._opaque,
         }
 
-    def push(self, obj: Any, slot: Slot) -> None:
+    def push(self, obj: Any, slot: int) -> None:
         """Count an object in a slot, once in the walk, and look into it later."""
         if id(type(obj)) in INERT or id(obj) in self.seen:
             return
         self.seen.add(id(obj))
         plan = self._plan(type(obj))
-        index = slot.index
-        if index >= len(self.count):
-            self._widen(index)
+        if slot >= len(self.count):
+            self._widen(slot)
         self.objects += 1
-        self.count[index] += 1
-        self.bytes[index] += size_of(obj, plan.base)
+        self.count[slot] += 1
+        self.bytes[slot] += size_of(obj, plan.base)
         if plan.kind == "text":
-            self.text[index] += plan.length(obj) if plan.length else 0
+            self.text[slot] += plan.length(obj) if plan.length else 0
         elif plan.length is not None:
-            self.length[index] += plan.length(obj)
+            self.length[slot] += plan.length(obj)
         elif plan.kind == "cache":
-            self.length[index] += LruWrapper.cache_info(obj).currsize
+            self.length[slot] += LruWrapper.cache_info(obj).currsize
         elif plan.extra is not None:
-            self.text[index] += plan.extra(obj)
-        if self._capture and slot.key in self._capture:
+            self.text[slot] += plan.extra(obj)
+        if slot in self._capture:
             self._keep(obj, slot)
         if plan.kind != "text" or plan.dict_of:
             self._later(obj, slot)
 
-    def _later(self, obj: Any, slot: Slot) -> None:
+    def _later(self, obj: Any, slot: int) -> None:
         self._queue.append((obj, slot))
 
-    def lengthen(self, slot: Slot, length: int) -> None:
+    def lengthen(self, slot: int, length: int) -> None:
         """Add to the length of a slot what no object shows."""
-        if slot.index >= len(self.length):
-            self._widen(slot.index)
-        self.length[slot.index] += length
+        if slot >= len(self.length):
+            self._widen(slot)
+        self.length[slot] += length
 
-    def _count_names(self, slot: Slot, count: int) -> None:
+    def _count_names(self, slot: int, count: int) -> None:
         """Add attributes to the length of what has them: of one object, or of a few with many."""
-        if not slot.starred or count > MANY_NAMES:
+        if not self.slots.starred[slot] or count > MANY_NAMES:
             self.lengthen(slot, count)
 
-    def _count_referents(self, obj: Any, slot: Slot) -> None:
+    def _count_referents(self, obj: Any, slot: int) -> None:
         """Add what C code keeps in one object to its length: that is all that can be seen of it."""
-        if not slot.starred:
+        if not self.slots.starred[slot]:
             self.lengthen(slot, len(gc.get_referents(obj)))
 
     def run(self) -> None:
@@ -125,8 +124,8 @@ class Walk:
             expand[plan.kind](obj, slot, plan)
         self._holder = None
 
-    def _keep(self, obj: Any, slot: Slot) -> None:
-        kept = self.captured.setdefault(slot.key, [])
+    def _keep(self, obj: Any, slot: int) -> None:
+        kept = self.captured.setdefault(slot, [])
         if len(kept) < MAX_CAPTURED:
             kept.append(Held(self._holder, obj))
 
@@ -137,14 +136,14 @@ class Walk:
             self._kinds.append(kind)
         return plan
 
-    def _container(self, obj: Any, slot: Slot, plan: Anatomy) -> None:
+    def _container(self, obj: Any, slot: int, plan: Anatomy) -> None:
         self._items(plan.items(obj), slot, "[*]")
         if plan.base is dict:
             self._items(list(dict.keys(obj)), slot, "[keys]")
         if plan.dict_of or plan.slots:
             self._attributes(obj, slot, plan)
 
-    def _items(self, items: list[Any], slot: Slot, label: str) -> None:
+    def _items(self, items: list[Any], slot: int, label: str) -> None:
         if not items:
             return
         kinds = set(map(id, map(type, items)))
@@ -157,21 +156,20 @@ class Walk:
         for item in items:
             self.push(item, child)
 
-    def _texts(self, items: list[Any], slot: Slot) -> None:
+    def _texts(self, items: list[Any], slot: int) -> None:
         texts = [item for item in items if id(type(item)) not in INERT]
-        index = slot.index
-        if index >= len(self.count):
-            self._widen(index)
+        if slot >= len(self.count):
+            self._widen(slot)
         self.objects += len(texts)
-        self.count[index] += len(texts)
-        self.text[index] += sum(map(len, texts))
-        self.bytes[index] += sum(size_of(text, type(text)) for text in texts)
+        self.count[slot] += len(texts)
+        self.text[slot] += sum(map(len, texts))
+        self.bytes[slot] += sum(size_of(text, type(text)) for text in texts)
 
     def _widen(self, index: int) -> None:
         for column in (self.count, self.length, self.text, self.bytes):
             column.extend([0] * (index + 1 - len(column)))
 
-    def _instance(self, obj: Any, slot: Slot, plan: Anatomy) -> None:
+    def _instance(self, obj: Any, slot: int, plan: Anatomy) -> None:
         if plan.local:
             self._thread_local(obj, slot)
             return
@@ -179,10 +177,11 @@ class Walk:
         if plan.hidden:
             self._opaque(obj, slot, plan)
 
-    def _thread_local(self, obj: Any, slot: Slot) -> None:
+    def _thread_local(self, obj: Any, slot: int) -> None:
         """Name the attributes in all threads; asking for `__dict__` would make one in this one."""
         label = self._plan(type(obj)).label
-        anchor = (slot.owner or slot.path) if is_standard(label) else label
+        place = self.slots[slot]
+        anchor = (place.owner or place.path) if is_standard(label) else label
         for threads in gc.get_referents(obj):
             if type(threads) is dict:
                 self.seen.add(id(threads))
@@ -190,7 +189,7 @@ class Walk:
                     if type(names) is dict:
                         self.namespace(names, slot, anchor)
 
-    def _attributes(self, obj: Any, slot: Slot, plan: Anatomy) -> None:
+    def _attributes(self, obj: Any, slot: int, plan: Anatomy) -> None:
         for name, get in plan.slots:
             try:
                 value = get(obj)
@@ -202,9 +201,7 @@ class Walk:
             self._count_names(slot, dict.__len__(names))
             self.namespace(names, slot, plan.label)
 
-    def namespace(
-        self, names: Any, slot: Slot, anchor: str, *, entered: Slot | None = None
-    ) -> None:
+    def namespace(self, names: Any, slot: int, anchor: str, *, entered: int = NOWHERE) -> None:
         """Count what a dict of attributes holds, each under its name."""
         self.seen.add(id(names))
         if dict.__len__(names) > MAX_NAMES:
@@ -216,17 +213,18 @@ class Walk:
             self._named(value, slot, anchor, label, entered=entered)
 
     def _named(
-        self, value: Any, slot: Slot, anchor: str, label: str, *, entered: Slot | None = None
+        self, value: Any, slot: int, anchor: str, label: str, *, entered: int = NOWHERE
     ) -> None:
         if id(type(value)) not in INERT and id(value) not in self.seen:
             child = self.slots.child(slot, anchor, label)
-            child.entered = child.entered or entered
+            if entered != NOWHERE:
+                self.slots.enter(child, entered)
             self.push(value, child)
 
-    def _module(self, obj: Any, slot: Slot, _: Anatomy) -> None:
+    def _module(self, obj: Any, slot: int, _: Anatomy) -> None:
         names = names_of_module(obj)
         self.seen.add(id(names))
-        label = slot.label if slot.parent is None else slot.key
+        label = self.slots.keys[slot]
         self._count_names(slot, dict.__len__(names))
         for name, value in list(dict.items(names)):
             if name in _DULL or derives(type(value), types.ModuleType) or type(name) is not str:
@@ -235,7 +233,7 @@ class Walk:
                 self._variables[id(value)] = self.slots.child(slot, label, "." + name)
             self._named(value, slot, label, "." + name)
 
-    def _type(self, obj: Any, slot: Slot, _: Anatomy) -> None:
+    def _type(self, obj: Any, slot: int, _: Anatomy) -> None:
         label = label_of(obj)
         root = self.slots.root(label)
         names = names_of_type(obj)
@@ -246,7 +244,7 @@ class Walk:
         for base in mro_of(obj):
             self.push(base, slot)
 
-    def _function(self, obj: Any, slot: Slot, _: Anatomy) -> None:
+    def _function(self, obj: Any, slot: int, _: Anatomy) -> None:
         code = obj.__code__
         label = code_label(code, obj.__globals__)
         root = self.slots.root(label)
@@ -263,14 +261,14 @@ class Walk:
             self._named(value, root, label, f"({name}=)", entered=slot)
         self._function_names(obj, root, label, slot)
 
-    def _function_names(self, obj: Any, root: Slot, label: str, slot: Slot) -> None:
+    def _function_names(self, obj: Any, root: int, label: str, slot: int) -> None:
         # `__dict__` would be made by asking for it
         passed = (id(obj.__globals__), id(obj.__kwdefaults__))
         for value in gc.get_referents(obj):
             if type(value) is dict and id(value) not in passed and id(value) not in self.seen:
                 self.namespace(value, root, label, entered=slot)
 
-    def _cache(self, obj: Any, slot: Slot, _: Anatomy) -> None:
+    def _cache(self, obj: Any, slot: int, _: Anatomy) -> None:
         child = self.slots.child(slot, "", "[*]")
         for value in gc.get_referents(obj):
             if type(value) is dict and id(value) not in self.seen:
@@ -282,14 +280,14 @@ class Walk:
             else:
                 self.push(value, child)
 
-    def _suspended(self, obj: Any, slot: Slot, plan: Anatomy) -> None:
+    def _suspended(self, obj: Any, slot: int, plan: Anatomy) -> None:
         for name in ("gi_frame", "cr_frame", "ag_frame"):
             frame = getattr(obj, name, None)
             if frame is not None:
                 self.frame(frame, slot)
         self._opaque(obj, slot, plan)
 
-    def frame(self, frame: types.FrameType, entered: Slot | None = None) -> None:
+    def frame(self, frame: types.FrameType, entered: int = NOWHERE) -> None:
         """Name what the locals of a frame hold; `entered` is where its generator lies."""
         label = code_label(frame.f_code, frame.f_globals)
         root = self.slots.root(label)
@@ -299,12 +297,13 @@ class Walk:
     def context(self, context: contextvars.Context) -> None:
         """Name what the variables of a context hold."""
         for variable, value in list(contextvars.Context.items(context)):
-            slot = self._variables.get(id(variable))
-            root = slot or self.slots.root(f"contextvars.{variable.name}")
+            root = self._variables.get(id(variable), NOWHERE)
+            if root == NOWHERE:
+                root = self.slots.root(f"contextvars.{variable.name}")
             self._holder = variable
             self.push(value, self.slots.child(root, "", "→value"))
 
-    def _opaque(self, obj: Any, slot: Slot, _: Anatomy) -> None:
+    def _opaque(self, obj: Any, slot: int, _: Anatomy) -> None:
         if type(obj) is contextvars.Context:
             self.context(obj)
             return

@@ -147,7 +147,7 @@ def test_thread_locals_without_a_way_are_found_by_their_use(tmp_path, monkeypatc
 
 def test_hooks_of_the_interpreter_are_named_by_their_function():
     slots = Slots()
-    one = Candidate(slots.root(HELD_BY_C), "count", Trend("growing", 1.0), 0.0, 3)
+    one = Candidate(slots[slots.root(HELD_BY_C)], "count", Trend("growing", 1.0), 0.0, 3)
     held = [Held(None, test_hooks_of_the_interpreter_are_named_by_their_function)]
     found = Close(one, lambda _: held)
     assert found.owner.endswith("test_hooks_of_the_interpreter_are_named_by_their_function")
@@ -156,7 +156,7 @@ def test_hooks_of_the_interpreter_are_named_by_their_function():
 
 def test_the_newest_function_of_the_longest_list_of_hooks_names_it():
     slots = Slots()
-    one = Candidate(slots.root(HELD_BY_C), "length", Trend("growing", 1.0), 0.0, 3)
+    one = Candidate(slots[slots.root(HELD_BY_C)], "length", Trend("growing", 1.0), 0.0, 3)
     lists = [[merge, Hooked().run], [merge, survey, json.dumps], [json.dumps]]
     assert Close(one, lambda _: [Held(None, hooks) for hooks in lists]).owner.endswith("Hooked.run")
     assert Close(one, lambda _: [Held(None, lists[2])]).owner == f"{HELD_BY_C} json.dumps"
@@ -172,8 +172,8 @@ def test_hooks_at_exit_are_watched_by_their_number():
     walk = Walk(slots)
     slot = slots.child(slots.root("atexit"), "atexit", ".register")
     walk.lengthen(slot, 3)
-    assert walk.length[slot.index] == 3
-    close = Close(Candidate(slot, "length", Trend("growing", 1.0), 0.0, 3), lambda _: [])
+    assert walk.length[slot] == 3
+    close = Close(Candidate(slots[slot], "length", Trend("growing", 1.0), 0.0, 3), lambda _: [])
     watch = close.watch()
     atexit.register(Hooked.run)
     watch.compare(lambda _: Place("a.py", 1, "f"))
@@ -184,7 +184,7 @@ def test_hooks_at_exit_are_watched_by_their_number():
 def test_a_variable_of_a_context_is_watched_through_its_values():
     slots = Slots()
     variable = contextvars.ContextVar("trail", default=())
-    one = Candidate(slots.root("app.TRAIL"), "length", Trend("growing", 1.0), 0.0, 3)
+    one = Candidate(slots[slots.root("app.TRAIL")], "length", Trend("growing", 1.0), 0.0, 3)
     watch = Close(one, lambda _: [Held(variable, ())]).watch()
     variable.set((1, 2))
     watch.compare(lambda _: Place("a.py", 1, "f"))
@@ -194,15 +194,15 @@ def test_a_variable_of_a_context_is_watched_through_its_values():
 
 def test_a_place_in_a_thread_local_is_named_by_its_use():
     slots = Slots()
-    slot = slots.child(slots.root("<thread local>"), "<thread local>", ".rows_of_nobody")
+    slot = slots[slots.child(slots.root("<thread local>"), "<thread local>", ".rows_of_nobody")]
     assert naming.owner_of(slot, [])[0] == "threading.local.rows_of_nobody"
 
 
 def test_an_owner_without_objects_keeps_the_name_of_its_slot():
     slots = Slots()
-    slot = slots.child(slots.root("app.X"), "app.C", ".rows")
+    slot = slots[slots.child(slots.root("app.X"), "app.C", ".rows")]
     assert naming.owner_of(slot, []) == ("app.C.rows", "app.C")
-    cell = slots.child(slots.root("app.f"), "app.f", "{rows}")
+    cell = slots[slots.child(slots.root("app.f"), "app.f", "{rows}")]
     assert naming.owner_of(cell, []) == ("app.f{rows}", "app.f")
 
 
@@ -222,7 +222,7 @@ def closely(owner, items, rate=1.0):
         owner.rpartition(".")[0],
         "." + owner.rpartition(".")[2],
     )
-    one = Candidate(slot, "length", Trend("growing", rate), 0.0, len(items))
+    one = Candidate(slots[slot], "length", Trend("growing", rate), 0.0, len(items))
     found = Close(one, lambda _: [Held(None, items)])
     found.owner = owner
     return found
@@ -266,7 +266,7 @@ def below(slots, *steps):
     at = slots.root("app")
     for anchor, label in steps:
         at = slots.child(at, anchor, label)
-    return at
+    return slots[at]
 
 
 def test_a_registry_of_the_library_does_not_belong_to_who_leads_to_it():
@@ -281,14 +281,14 @@ def test_a_container_of_the_library_that_the_program_holds_is_the_programs():
     slot = below(slots, *held, ("", "[*]"), ("queue.Queue", ".queue"))
     assert slot.head().owner == "app.QUEUES"
     assert below(slots, ("app", ".ROWS"), ("", "[*]")).head().owner == "app.ROWS"
-    assert slots.child(slots.root("gc"), "", "[*]").head().label == "gc"
+    assert slots[slots.child(slots.root("gc"), "", "[*]")].head().label == "gc"
 
 
 def test_a_registry_of_weak_references_echoes_what_holds_the_same():
     slots, kept = Slots(), [Hooked(), Hooked()]
 
     def close(label, values):
-        slot = slots.child(slots.root("logging"), "logging", label)
+        slot = slots[slots.child(slots.root("logging"), "logging", label)]
         return Close(Candidate(slot, "length", Trend("growing", 1.0), 0.0, 2), lambda _: values)
 
     weak = close("._handlerList", [Held(None, [weakref.ref(one) for one in kept])])

@@ -38,9 +38,9 @@ def test_only_changes_are_kept_and_columns_are_whole():
 
 
 def run_of(slots, rows, rounds=40):
-    series = Series(slots)
+    series, none = Series(slots), [(0, 0, 0, 0)]  # the first slot is for what comes too late
     for at in range(rounds):
-        series.add(at, walk(*rows(at)), 10, SPLIT)
+        series.add(at, walk(*none, *rows(at)), 10, SPLIT)
     return series
 
 

@@ -98,15 +98,18 @@ def test_nested_containers_and_many_attributes_make_no_slots_for_ever(tmp_path, 
     found = lengths(walk)
     assert found["walked_program.Y.__dict__"] == MAX_NAMES + 6
     assert found["walked_program.Z.?"] == 2
-    assert sum(slot.key.startswith("walked_program.X") for slot in walk.slots.all) < 6
-    assert sum(slot.key.startswith("walked_program.Y") for slot in walk.slots.all) < 6
+    assert sum(slot.key.startswith("walked_program.X") for slot in walk.slots) < 6
+    assert sum(slot.key.startswith("walked_program.Y") for slot in walk.slots) < 6
 
 
 def test_a_full_table_of_slots_puts_the_rest_into_the_parent():
     slots = Slots()
     root = slots.root("app")
-    slots.all += [root] * MAX_SLOTS
-    assert slots.child(root, "app", ".NAME") is root
+    slots.keys += [""] * MAX_SLOTS
+    before = len(slots), len(slots.names), len(slots.kids)
+    assert slots.child(root, "app", ".NAME") == root
+    assert slots[slots.root("app.One")].label == slots[slots.root("app.Two")].label == "<more>"
+    assert (len(slots), len(slots.names), len(slots.kids)) == before
 
 
 def test_defaults_closures_and_attributes_of_functions_are_named(tmp_path, monkeypatch):

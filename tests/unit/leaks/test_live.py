@@ -233,9 +233,9 @@ def test_the_room_of_the_watch_does_not_grow(watched, monkeypatch):
     tracks = [*live._tracks.by_index.values(), *live._walked.by_index.values()]
     assert max(len(track) for track in tracks) < MAX_POINTS
     assert len(live._sampler.process) < MAX_POINTS
-    before = len(live._slots.all), len(live._anchors)
+    before = len(live._slots), len(live._anchors)
     watch.run(30, made.round, rate=0.5)
-    assert (len(live._slots.all), len(live._anchors)) == before
+    assert (len(live._slots), len(live._anchors)) == before
     assert len(live._tracks.by_index) < 60
 
 
@@ -245,10 +245,10 @@ def test_more_places_than_are_watched_are_left_to_the_walk(watched):
     root = slots.root("app")
     rows = slots.child(slots.child(root, "app", ".ROWS"), "", "[*]")
     for n in range(MAX_MANY + 10):
-        ticks.watch(slots.child(rows, "app.Row", f".a{n}").index)
+        ticks.watch(slots.child(rows, "app.Row", f".a{n}"))
     assert len(ticks) == MAX_MANY
     for n in range(MAX_WATCHED + 10):
-        ticks.watch(slots.child(root, "app", f".a{n}").index)
+        ticks.watch(slots.child(root, "app", f".a{n}"))
     assert len(ticks) == MAX_WATCHED
 
 

@@ -46,7 +46,7 @@ def child(inherited):
     before = dirty()
     watch(live, now)
     answer = live.answer()
-    names = [slot.key for slot in live._slots.all]
+    names = [slot.key for slot in live._slots]
     return {
         "dirty": dirty() - before, "objects": answer.objects, "spots": answer.blind_spots,
         "heap": "__main__.HEAP" in names, "fresh": "fresh_worker.SESSIONS" in names,
@@ -118,7 +118,7 @@ def test_objects_on_pages_of_our_own_are_looked_at(monkeypatch):
     monkeypatch.setitem(sys.modules, "half_shared", holder)
     while not walk.done:
         walk.advance(lambda: False)
-    found = {s.key: walk.row(s.index)[1] for s in walk.slots.all}
+    found = {s.key: walk.row(s.index)[1] for s in walk.slots}
     assert (found["half_shared.NEW"], found["half_shared.OLD"]) == (2, 0)
 
 

@@ -237,11 +237,11 @@ def test_what_no_path_leads_back_to_is_named_by_its_slot():
     slots = Slots()
     slot = slots.child(slots.root("no_such_module"), "no_such_module", ".ROWS")
     places = Places(Outlines(), {})
-    named = name(Candidate(slot, "length", Trend("growing", 2.0), 1.0, 5), places).suspect
+    named = name(Candidate(slots[slot], "length", Trend("growing", 2.0), 1.0, 5), places).suspect
     assert (named.owner, named.path, named.len) == ("no_such_module.ROWS", "no_such_module.ROWS", 5)
     assert (named.type, named.holds, named.file, named.line_source) == ("", "", None, None)
     ticks = Ticks(Tracks(slots), places, Outlines())
-    ticks.watch(slot.index)
+    ticks.watch(slot)
     for _ in range(LOST):
         ticks.begin()
         ticks.advance(lambda: False, lambda: 0.0)
@@ -256,8 +256,8 @@ def test_a_place_that_is_many_is_left_to_the_walk(monkeypatch):
     slots = Slots()
     child = slots.child(slots.root("many_places"), "many_places", ".ROWS")
     ticks = Ticks(Tracks(slots), Places(Outlines(), {}), Outlines())
-    assert ticks._read(child) == (1, 50, 0, made.ROWS.__sizeof__())
-    assert ticks._read(slots.child(child, "", "[*]")) is None
+    assert ticks._read(slots[child]) == (1, 50, 0, made.ROWS.__sizeof__())
+    assert ticks._read(slots[slots.child(child, "", "[*]")]) is None
 
 
 def test_what_lies_too_deep_is_not_called_bounded():
@@ -279,7 +279,7 @@ def test_what_lies_too_deep_is_not_called_bounded():
 
 def test_a_full_table_of_places_and_a_large_heap_are_said():
     slots = Slots()
-    slots.all += [slots.root("app")] * MAX_SLOTS
+    slots.keys += [""] * MAX_SLOTS
     spots = blind_spots(slots, None, short=True, inherited=False, census=False)
     assert any("named places" in spot for spot in spots)
     assert any("no census" in spot for spot in spots)

@@ -14,13 +14,13 @@ import pytest
 from floodline.leaks import Live, Slots, _live, _live_entry, _live_look, _live_walk
 from floodline.leaks._frames import READS_RUNNING
 from floodline.leaks._live_blind import blind_spots
-from floodline.leaks._live_place import Places, suspended_label, suspended_locals
+from floodline.leaks._live_place import Places, by_name, suspended_label, suspended_locals
 from floodline.leaks._live_roots import TASKS, roots
 from floodline.leaks._live_seen import Seen
 from floodline.leaks._live_tick import Ticks
 from floodline.leaks._live_tracks import Tracks
 from floodline.leaks._live_walk import SlicedWalk
-from floodline.leaks._outline import Outline, Outlines
+from floodline.leaks._outline import MISSING, Outline, Outlines
 from soak_programs import HOSTILE, MANY, lengths, module
 
 
@@ -101,7 +101,7 @@ Lies.ran.clear()
     names = ("TWO", "THREE", kept, "P.rows", "E.rows", "O.rows")
     assert [found.get(f"sliced_program.{name}") for name in names] == [3, 1, 2, 3, 2, 1]
     places = Places(Outlines(), {})
-    for slot in walk.slots.all:
+    for slot in walk.slots:
         places.held(slot)
     assert list(vars(made)["Lies"].__dict__["ran"]) == []
 
@@ -142,7 +142,7 @@ def test_no_attribute_dict_is_made_by_looking(tmp_path, monkeypatch):
     assert found["sliced_program.ONE→list"] == 3
     assert found["sliced_program.DICT.late"] == 4
     places = Places(Outlines(), {})
-    for slot in walk.slots.all:
+    for slot in walk.slots:
         places.held(slot)
     held = [one for obj in (made.ONE, *made.ALL) for one in gc.get_referents(obj)]
     assert not [one for one in held if type(one) is dict]
@@ -193,28 +193,57 @@ def test_what_waits_to_be_looked_into_can_die(tmp_path, monkeypatch):
         sliced.step()
 
 
-def test_what_waits_gives_the_collector_nothing_to_do(tmp_path, monkeypatch):
+def test_a_first_walk_gives_the_collector_nothing_to_do(tmp_path, monkeypatch):
     source = "".join(f"SHELF{n} = [[k, [k]] for k in range(9)]\n" for n in range(200))
+    source += "".join(
+        f"class C{n}:\n    ROWS = [[]]\n    def f(self, a=[]): pass\n" for n in range(90)
+    )
     made = module("shelved", source, tmp_path, monkeypatch)
-    first = Sliced(made, every=1)
-    first.all()  # the slots are made here, and stay
-    again = SlicedWalk(first.walk.slots, first.outlines, first.anchors)
-    again.root(made, "shelved")
+    sliced = Sliced(made, every=1)
     waiting, more = 0, 0
     gc.disable()
     try:
         before = len(gc.get_objects())
-        while not again.done:
-            asked = iter([False])
-            again.advance(lambda asked=asked: next(asked, True))
-            waiting = max(waiting, len(again._stack) + len(again._deep))
+        while sliced.step():
+            waiting = max(waiting, len(sliced.walk._stack) + len(sliced.walk._deep))
             more = max(more, len(gc.get_objects()) - before)
     finally:
         gc.enable()
-    assert again.objects == first.walk.objects > 3_000
+    assert sliced.walk.objects > 3_000
+    assert len(sliced.walk.slots) > 800
     assert waiting >= 200
-    assert more < 50
-    assert not [slot for slot in again._entries._users if slot]
+    assert more < 100
+    assert not [users for users in sliced.walk._entries._users if users]
+
+
+def test_what_a_module_has_under_its_own_name_is_found_by_it(tmp_path, monkeypatch):
+    source = (
+        "import functools\n"
+        "class Outer:\n"
+        "    class Inner:\n"
+        "        @staticmethod\n        def static(): pass\n"
+        "    @property\n    def shown(self): pass\n"
+        "def kept(): pass\n"
+        "@functools.cache\ndef hidden(): pass\n"
+        "def made():\n    def inner(): pass\n    return inner\n"
+    )
+    made = module("named_things", source, tmp_path, monkeypatch)
+    for label, found in (
+        ("named_things.Outer.Inner", made.Outer.Inner),
+        ("named_things.Outer.Inner.static", made.Outer.Inner.static),
+        ("named_things.Outer.shown", vars(made.Outer)["shown"].fget),
+        ("named_things.kept", made.kept),
+        ("named_things.hidden", made.hidden),
+        ("KeyError", KeyError),
+    ):
+        assert by_name(label) is found
+    for label in ("named_things.made.<locals>.inner", "named_things.kept.x", "nobody.knows", "?"):
+        assert by_name(label) is MISSING
+    monkeypatch.setitem(sys.modules, "no_module", object())
+    assert by_name("no_module.Thing") is MISSING
+    walk = Sliced(made).all()
+    assert "named_things.hidden" in walk._anchors  # the module has its cache under this name
+    assert "named_things.kept" not in walk._anchors
 
 
 def test_a_walk_that_was_compared_needs_no_collection(tmp_path, monkeypatch):
@@ -343,7 +372,7 @@ def test_the_variables_of_a_running_thread_are_named():
         begin(sliced.walk)
     walk = sliced.all()
     found = {k.rpartition("()")[2]: v for k, v in lengths(walk).items() if ".serve()" in k}
-    slot = next(s for s in walk.slots.all if s.key.endswith(".serve()backlog"))
+    slot = next(s for s in walk.slots if s.key.endswith(".serve()backlog"))
     held = [one.value for one in Places(Outlines(), {}).held(slot)]
     end.set()
     thread.join()
@@ -454,7 +483,7 @@ def test_what_changes_while_it_is_looked_at_is_passed_over(tmp_path, monkeypatch
     places = Places(Outlines(), {})
     monkeypatch.setattr(places, "values", changing)
     ticks = Ticks(Tracks(walk.slots), places, Outlines())
-    assert ticks._read(walk.slots.all[0]) is None
+    assert ticks._read(walk.slots[0]) is None
 
 
 def test_names_that_lead_nowhere_any_more_are_empty(tmp_path, monkeypatch):
@@ -466,7 +495,7 @@ def test_names_that_lead_nowhere_any_more_are_empty(tmp_path, monkeypatch):
     for name in [name for name in vars(made) if not name.startswith("__")]:
         delattr(made, name)
     gc.collect()
-    for slot in walk.slots.all:
+    for slot in walk.slots:
         if slot.parent is not None and slot.key.startswith("many."):
             assert places.held(slot) == [] or slot.label.startswith(".__")
     assert places.take(3, "{x}") == places.take(3, "(x=)") == places.take(3, "()x") == []
@@ -528,7 +557,7 @@ def test_attributes_that_only_annotations_and_wrappers_speak_of_are_known():
         def use(self):
             self.later = self.use = 1
 
-    names = {name for name, _ in Outline(Base).names}
+    names = set(Outline(Base).names)
     assert {"noted", "made", "filled", "seen", "later"} <= names
     assert "use" not in names  # a method answers for it
 
@@ -543,7 +572,7 @@ def test_threads_tasks_and_odd_registries_are_no_trouble(monkeypatch):
     sliced = Sliced()
     for begin in roots(len(sys.modules) - 1):
         begin(sliced.walk)
-    assert TASKS not in [slot.key for slot in sliced.all().slots.all]
+    assert TASKS not in [slot.key for slot in sliced.all().slots]
     monkeypatch.delitem(sys.modules, "asyncio.tasks")
     assert list(roots(len(sys.modules)))[: 0 if READS_RUNNING else None] == []
 
