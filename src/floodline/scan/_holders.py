@@ -11,6 +11,7 @@ PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "dict", "list", "set"}
 SHORT_LIVED = {"Exception", "BaseException", "NodeVisitor", "NodeTransformer", "HTMLParser", "Enum",
                "NamedTuple", "TestCase", "TypedDict", "Protocol", "Action"}  # fmt: skip
 
+HANDED_ON = "is handed on"
 _PASSING = ("argument", "local", "item", "dropped")
 
 
@@ -134,7 +135,7 @@ class Holders:
         if making.kept in ("returned", "argument") and often == REPEATS:
             return Proof(f"{name} is made anew for each call", REFUTED, at)
         if making.kept in ("returned", "argument", "item"):
-            return Proof(f"{name} is handed on", UNKNOWN, at)
+            return Proof(f"{name} {HANDED_ON}", UNKNOWN, at)
         if often == STARTS and not making.repeats:
             return self._of_start(name, making, at)
         if not making.repeats and self._goes_round(owner, making.function):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from floodline.scan._doubts import certain, is_vague
 from floodline.scan._expressions import LOCKS
 from floodline.scan._finding import HIGH, LOW, MEDIUM, Finding, make
 from floodline.scan._holders import Holders
@@ -37,6 +38,7 @@ class Judge:
 
     def __init__(self, program: Program, *, library: bool = False) -> None:
         self._program = program
+        self._library = library
         self.reach = Reach(program, library=library)
         self.holders = Holders(program, self.reach, library=library)
         self.paths = Paths(program, self.reach)
@@ -92,12 +94,15 @@ class Judge:
             growing = [(f, c) for f, c, _, _ in grown if c.depth <= change.depth]
             removal = removals.get(change.depth) or self.removals.judge(held, change.depth, growing)
             removals[change.depth] = removal
+            removal = certain(key, removal)
             proofs = (holder, path, key, removal.proof)
             confidence = confidence_of(proofs, removal)
             if confidence:
                 rule = self._rule(held, change, removal, kinds)
                 if confidence == HIGH and _is_doubtful(rule, removal):
                     confidence = MEDIUM
+                if confidence == MEDIUM and self._is_vague(change, rule, *proofs[:3]):
+                    confidence = LOW
                 proofs = (*proofs[:3], _told(held, rule, removal.proof))
                 beside = self._beside(held, growing) if rule == "FLD101" else None
                 if beside:
@@ -112,6 +117,13 @@ class Judge:
                     risk_line=beside.line if beside else 0,
                 )  # fmt: skip
         return None
+
+    def _is_vague(self, change: Change, rule: str, holder: Proof, path: Proof, key: Proof) -> bool:
+        """A program that shows its handlers says more, and less is taken on trust."""
+        if self._library or not self.paths.events.handlers:
+            return False
+        unseen = rule == "FLD108" and path.state != PROVED  # who has the closure runs it, or not
+        return unseen or is_vague(change, holder, path, key)
 
     def _beside(self, held: Held, grown: list[tuple[FileFacts, Change]]) -> Way | None:
         """Return what bounds another container of the owner that grows with the same key."""
@@ -199,6 +211,8 @@ class Judge:
             if best.when == RUNS:
                 continue
             confidence = confidence_of(proofs, removal)
+            if self._is_vague(change, "", *proofs[:3]):
+                continue
             if confidence in (HIGH, MEDIUM):
                 rule = "FLD106" if any(m.fills in LOCKS for m in held.made) else "FLD105"
                 return make(

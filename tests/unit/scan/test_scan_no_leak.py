@@ -173,3 +173,145 @@ def test_a_client_of_a_command_line_serves_one_run(tmp_path, name, found):
             return client.get(url)
     """
     assert levels(tmp_path, code, name=name) == found
+
+
+WEB = """
+    from uuid import uuid4
+    from web import App
+
+    app = App()
+
+    @app.get("/")
+    def index(request):
+        return request
+"""
+
+VAGUE = {
+    "a list that takes what it is given": """
+        hooks = []
+
+        def note(hook):
+            hooks.append(hook)
+    """,
+    "a list of things whose making is not seen": """
+        class Notes:
+            def __init__(self):
+                self.hooks = []
+
+            def note(self, text):
+                self.hooks.append(parse(text))
+    """,
+    "a map whose holder and keys are not known": """
+        class Notes:
+            def __init__(self):
+                self.hooks = {}
+
+            def note(self, name):
+                self.hooks[name] = 1
+    """,
+    "keys from somewhere in a function that nobody is seen to run": """
+        hooks = {}
+
+        def note(text):
+            hooks[config.name] = text
+    """,
+    "new things of an instance that is handed on": """
+        class Notes:
+            def __init__(self):
+                self.hooks = []
+
+            def note(self, text):
+                self.hooks.append(Note(text))
+
+        def _make():
+            send(Notes())
+    """,
+    "a closure that nobody is seen to run": """
+        def make():
+            hooks = []
+
+            def note(text):
+                hooks.append(Note(text))
+            return note
+    """,
+    "a function that nobody is seen to call twice": """
+        hooks = {}
+
+        def register_hook(name):
+            hooks[name] = Hook()
+    """,
+}
+
+
+@pytest.mark.parametrize("code", VAGUE.values(), ids=VAGUE)
+def test_low_is_where_doubts_add_up(tmp_path, code):
+    assert set(levels(tmp_path, dedent(WEB) + dedent(code)).values()) <= {"low"}
+    assert Scan([tmp_path]).silence("hooks")
+
+
+VAGUE_LOOK_UP = """
+    from collections import defaultdict
+
+    class Notes:
+        def __init__(self):
+            self.locks = defaultdict(list)
+
+        def note(self, name):
+            return self.locks[name]
+"""
+
+
+def test_a_look_up_is_silent_where_doubts_add_up(tmp_path):
+    assert levels(tmp_path, dedent(WEB) + dedent(VAGUE_LOOK_UP)) == {}
+
+
+@pytest.mark.parametrize("name", [name for name in VAGUE if "call twice" not in name])
+def test_a_program_that_shows_no_event_is_trusted_more(tmp_path, name):
+    assert set(levels(tmp_path, VAGUE[name]).values()) & {"medium", "high"}
+
+
+ONE_DOUBT = {
+    "a map with the keys of whoever calls": """
+        hooks = {}
+
+        def note(name, text):
+            hooks[name] = text
+    """,
+    "a list that takes something new": """
+        hooks = []
+
+        def note(text):
+            hooks.append(Note(text))
+    """,
+    "something new in an instance that nobody is seen to make": """
+        class Notes:
+            def __init__(self):
+                self.hooks = []
+
+            def note(self, text):
+                self.hooks.append(Note(text))
+    """,
+}
+
+
+@pytest.mark.parametrize("code", ONE_DOUBT.values(), ids=ONE_DOUBT)
+def test_medium_is_where_one_thing_is_open(tmp_path, code):
+    assert levels(tmp_path, dedent(WEB) + dedent(code)) == {"hooks": "medium"}
+
+
+JOBS = """
+    jobs = {{}}
+
+    @app.post("/jobs")
+    def start(name, job):
+        jobs[{}] = job
+
+    @app.delete("/jobs")
+    def forget(name):
+        jobs.pop(name, None)
+"""
+
+
+@pytest.mark.parametrize(("key", "level"), [("uuid4().hex", "high"), ("name", "medium")])
+def test_an_event_does_not_come_for_each_of_ever_new_ids(tmp_path, key, level):
+    assert levels(tmp_path, dedent(WEB) + dedent(JOBS.format(key))) == {"jobs": level}

@@ -543,4 +543,4 @@ def test_a_command_line_runs_once(tmp_path):
     """
     (tmp_path / "cli" / "tool.py").write_text(dedent(code), encoding="utf-8")
     levels = {f.symbol: f.confidence for f in Scan([tmp_path]).report().findings}
-    assert levels == {"cli.tool.seen": "medium", "cli.tool.FAILED": "medium"}
+    assert levels == {"cli.tool.seen": "medium", "cli.tool.FAILED": "low"}
