@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from floodline.scan._doubts import certain, is_vague
+from floodline.scan._events import in_a_loop
 from floodline.scan._expressions import LOCKS
 from floodline.scan._finding import HIGH, LOW, MEDIUM, Finding, make
 from floodline.scan._holders import Holders
-from floodline.scan._keys import Paths
+from floodline.scan._keys import COMMAND_LINE, Paths
 from floodline.scan._link import Held, Program
 from floodline.scan._model import Change, FileFacts, Pair
 from floodline.scan._proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
@@ -101,7 +102,7 @@ class Judge:
                 rule = self._rule(held, change, removal, kinds)
                 if confidence == HIGH and _is_doubtful(rule, removal):
                     confidence = MEDIUM
-                if confidence == MEDIUM and self._is_vague(change, rule, *proofs[:3]):
+                if confidence == MEDIUM and self._is_vague(file, change, rule, *proofs[:3]):
                     confidence = LOW
                 proofs = (*proofs[:3], _told(held, rule, removal.proof))
                 beside = self._beside(held, growing) if rule == "FLD101" else None
@@ -118,10 +119,14 @@ class Judge:
                 )  # fmt: skip
         return None
 
-    def _is_vague(self, change: Change, rule: str, holder: Proof, path: Proof, key: Proof) -> bool:
+    def _is_vague(
+        self, file: FileFacts, change: Change, rule: str, holder: Proof, path: Proof, key: Proof
+    ) -> bool:
         """A program that shows its handlers says more, and less is taken on trust."""
         if self._library or not self.paths.events.handlers:
             return False
+        if COMMAND_LINE & set(file.module.split(".")) and not in_a_loop(change):
+            path = path._replace(state=UNKNOWN)  # a command is an event that comes once
         unseen = rule == "FLD108" and path.state != PROVED  # who has the closure runs it, or not
         return unseen or is_vague(change, holder, path, key)
 
@@ -211,7 +216,7 @@ class Judge:
             if best.when == RUNS:
                 continue
             confidence = confidence_of(proofs, removal)
-            if self._is_vague(change, "", *proofs[:3]):
+            if self._is_vague(file, change, "", *proofs[:3]):
                 continue
             if confidence in (HIGH, MEDIUM):
                 rule = "FLD106" if any(m.fills in LOCKS for m in held.made) else "FLD105"

@@ -315,3 +315,36 @@ JOBS = """
 @pytest.mark.parametrize(("key", "level"), [("uuid4().hex", "high"), ("name", "medium")])
 def test_an_event_does_not_come_for_each_of_ever_new_ids(tmp_path, key, level):
     assert levels(tmp_path, dedent(WEB) + dedent(JOBS.format(key))) == {"jobs": level}
+
+
+COMMAND = """
+    from shell import App
+
+    app = App()
+    seen = {}
+
+    @app.default
+    def transfer(source):
+        for item in load(source).items:
+            keep(item)
+
+    def keep(item):
+        seen[item.id] = item
+"""
+
+
+@pytest.mark.parametrize(("name", "level"), [("cli/move.py", "low"), ("web/move.py", "medium")])
+def test_a_command_is_run_once_though_a_decorator_registers_it(tmp_path, name, level):
+    assert levels(tmp_path, COMMAND, name=name) == {"seen": level}
+
+
+def test_a_command_that_waits_for_more_is_not_done_once(tmp_path):
+    code = """
+        items = []
+
+        @app.default
+        def serve(source):
+            while True:
+                items.append(source.recv())
+    """
+    assert levels(tmp_path, code, name="cli/serve.py")["items"] in ("medium", "high")
