@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from floodline.scan._expressions import at, last_name, stored_value
+from floodline.scan._expressions import at, last_name, parts_of, stored_value
 from floodline.scan._model import Alias, Call, Change, Container, Function, Mark, Pair
 from floodline.scan._scope import Found, Scope
 from floodline.scan._signs import CLOSES, closes, refers
@@ -16,6 +16,7 @@ SHRINKS = {
     "intersection_update", "__delitem__", "pop_all", "aclose", "symmetric_difference_update",
 }  # fmt: skip
 PLAIN = {"other", "made", "sum"}
+ANSWERED = {ast.Name, ast.Call, ast.Await}
 PASSED_ON = {"partial", "ref", "WeakMethod"}
 
 
@@ -57,10 +58,20 @@ class Arguments:
         if stored in ("other", "sum") and key == "append":
             stored = self.scope.origin(value)
         shared = self.shared
+        if verb == "grow" and key != "append" and type(value) in ANSWERED:
+            marks = marks | {"answer"} if self._is_answer(value, key) else marks
         self.changes.append(
             Change(shared(found[0], found[0]), found[1], verb, op, shared(key, key),
                    shared(text, text), stored, at(node), self.scope.name, shared(marks, marks))
         )  # fmt: skip
+
+    def _is_answer(self, value: ast.expr | None, key: str) -> bool:
+        """Whether a value is what a call answers that was given the key: it may refuse it."""
+        asked = tuple(f"{part}." for part in parts_of(key))
+        return any(
+            part.endswith("(*)") and part.startswith(asked)
+            for part in parts_of(self.scope.origin(value))
+        )
 
     def keep_local(self, name: str, kept: str) -> None:
         """A local instance goes somewhere after all: note its making once more, with the place."""

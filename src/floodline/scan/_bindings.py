@@ -7,7 +7,7 @@ import ast
 from floodline.scan._calls import LEAVES, Calls
 from floodline.scan._expressions import at, created, dotted, last_name, stored_value, written
 from floodline.scan._model import Alias, Container, Mark
-from floodline.scan._shape import adds_to_itself
+from floodline.scan._shape import adds_to_itself, annotation
 from floodline.scan._signs import client, flips, keeps
 
 MADE_BY = {ast.Call, ast.Await}
@@ -52,6 +52,13 @@ class Bindings(Calls):
                     self.scope.waiters.update(dict.fromkeys(names, found[0]))
 
     def annotated(self, node: ast.AnnAssign, marks: frozenset[str]) -> None:
+        if self.scope.name.endswith(":") or type(node.target) is ast.Attribute:
+            said = annotation(node.annotation)
+            found = self.scope.reference(node.target) if said[:1].isupper() else None
+            if found and found[0][:2] == "s:":
+                self._note_type(found[0], said)
+            elif found and self.scope.name.endswith(":"):
+                self._note_type(f"s:{last_name(node.target)}", said)
         if node.value is None:
             return
         self.expression(node.value, marks, kept=self._kept(node.target))
@@ -128,6 +135,10 @@ class Bindings(Calls):
             name = last_name(value.func)[:1].isupper() and dotted(value.func)
             if name:
                 scope.types[target.id] = name
+            elif answer := dotted(value.func):
+                scope.answers[target.id] = answer
+        elif type(value) is ast.Await and type(value.value) is ast.Call:
+            scope.answers[target.id] = dotted(value.value.func)
         scope.stored[target.id] = stored_value(value)
         if type(value) in MADE_BY and client(value):
             scope.clients[target.id] = value
@@ -136,6 +147,7 @@ class Bindings(Calls):
         scope = self.scope
         scope.refs.pop(name, None)
         scope.types.pop(name, None)
+        scope.answers.pop(name, None)
         scope.origins[name] = origin
 
     def _bind_slot(
@@ -146,8 +158,9 @@ class Bindings(Calls):
         if type(value) is ast.Call and not kind:
             self.marks += keeps(scope, ref, target, value)
             name = dotted(value.func)
-            if name and name.rpartition(".")[2].lstrip("_")[:1].isupper():
-                self._note_type(ref, name)
+            if name:
+                made = name.rpartition(".")[2].lstrip("_")[:1].isupper()
+                self._note_type(ref, name if made else f"C:{name}")
         elif type(value) is ast.Name and (holder := scope.holder_of(value.id)):
             known = holder.types.get(value.id) or holder.annotations.get(value.id, "")
             if known:

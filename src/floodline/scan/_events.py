@@ -128,8 +128,8 @@ class Events:
             return False
         source, _, name = found.partition(":")
         made = names.globals.get(source, {}).get(name)
-        if made:
-            return not names.class_of(source, made)
+        if made and (made[:2] != "C:" or names.type_of(source, made)):
+            return not names.type_of(source, made)
         return source == module or names.functions[key].waits
 
     def _overrides(self, key: str, name: str) -> bool:

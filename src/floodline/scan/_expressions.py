@@ -25,7 +25,22 @@ THROUGH = {
     "hex", "as_posix", "resolve", "md5", "sha1", "sha256", "normpath", "abspath", "sorted",
     "loads",
 }  # fmt: skip
-OPENNESS = ["fresh", "param", "attr", "call", "loop", "self", "global", "unknown", "enum", "type"]
+OPENNESS = [
+    "fresh",
+    "param",
+    "in",
+    "attr",
+    "call",
+    "loop",
+    "self",
+    "global",
+    "unknown",
+    "enum",
+    "type",
+]
+PARTS = 4  # of which a key is made; more say nothing new
+DEPENDING = {"param", "in", "attr", "call", "self", "enum"}
+CHAINED = {"param", "in", "self", "enum"}
 _RANKS = {kind: rank for rank, kind in enumerate(OPENNESS)}
 LOCKS = {"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition", "Event"}
 ANSWERS = {"create_future", "Future", "Queue", "SimpleQueue"}
@@ -171,10 +186,35 @@ def _stored_by_call(node: ast.Call) -> str:
 
 
 def most_open(origins: list[str]) -> str:
-    """Of several origins the one with the widest range of values decides."""
+    """Of several origins the one with the widest range of values decides.
+
+    A new value decides alone. Of others that depend on who calls or on what is read, several are
+    kept, `all:ONE&OTHER`: which of them is open is only seen when the callers are known.
+    """
     widest, rank = "const", len(OPENNESS)
+    open_ones: list[str] = []
     for origin in origins:
-        found = _RANKS.get(origin.partition(":")[0], rank)
-        if found < rank:
-            widest, rank = origin, found
-    return widest
+        for part in parts_of(origin):
+            kind = part.partition(":")[0]
+            found = _RANKS.get(kind, rank)
+            if found < rank:
+                widest, rank = part, found
+            if kind in DEPENDING and part not in open_ones and len(open_ones) < PARTS:
+                open_ones.append(part)
+    if widest[:6] == "fresh:" or len(open_ones) < 2:
+        return widest
+    return f"all:{'&'.join(open_ones)}"
+
+
+def parts_of(origin: str) -> list[str]:
+    """Return the origins of which one is made."""
+    return origin[4:].split("&") if origin[:4] == "all:" else [origin]
+
+
+def asked(origin: str, name: str) -> str:
+    """Return the origin of an attribute, or of what a call returns, of what has an origin."""
+    if origin[:4] == "all:":
+        return most_open([asked(part, name) for part in parts_of(origin)])
+    if origin.partition(":")[0] in CHAINED:
+        return f"{origin}.{name}"
+    return ""

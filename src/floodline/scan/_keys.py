@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from floodline.scan._events import Events, in_a_loop
+from floodline.scan._expressions import parts_of
 from floodline.scan._link import Edge, Held, Program
 from floodline.scan._model import Change, FileFacts
 from floodline.scan._proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._reach import REPEATS, STARTS, Reach
+from floodline.scan._refused import refusal
 
 DEEP = 4
+STATES = (PROVED, ASSUMED, UNKNOWN, REFUTED)
 NEW = {"task", "lock", "future", "waiter", "weakref", "made"}  # made where it is put in
 MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
 COMMAND_LINE = {"cli", "scripts", "commands", "__main__", "management"}
@@ -81,6 +84,8 @@ class Paths:
             state = PROVED
         if state == PROVED and (change.value == "sum" or change.op == "update"):
             state = ASSUMED  # what is counted comes again; what else a map has for keys is not seen
+        if state in (PROVED, ASSUMED) and (told := refusal(self._program, file, change)):
+            state, why = told[0], f"{why}, {told[1]}"
         return Proof(f"key {change.key_text or 'of the look-up'}: {why}", state, at)
 
     def _makes_for_others(self, function: str, change: Change) -> bool:
@@ -108,6 +113,11 @@ class Paths:
     def origin(self, module: str, function: str, origin: str, depth: int = 0) -> tuple[str, str]:
         """Say whether values of an origin have no end, and why."""
         kind, _, detail = origin.partition(":")
+        if kind == "all":
+            return self._widest(module, function, origin, depth)
+        if kind == "in":
+            outer, _, rest = detail.partition("|")
+            return self.origin(module, outer, rest, depth)
         if kind in ("const", "type"):
             return REFUTED, "a constant" if kind == "const" else "a type"
         maker = function.rpartition(".")[2] in MAKERS
@@ -117,8 +127,9 @@ class Paths:
             return PROVED, f"a new value each time ({detail})"
         if kind == "param":
             return self._parameter(module, function, detail, depth)
-        if kind == "call" and detail in self._program.fresh:
-            return self.origin(module, function, f"fresh:{self._program.fresh[detail]}")
+        called = detail.rpartition(".")[2].removesuffix("()")
+        if called in self._program.fresh and (kind == "call" or detail.endswith("()")):
+            return self.origin(module, function, f"fresh:{self._program.fresh[called]}")
         if kind == "enum":
             return self._dotted(module, detail)
         if kind == "self":
@@ -128,6 +139,11 @@ class Paths:
                 return REFUTED, f"{detail} is one fixed thing"
             return self._counted(f"{module}:g:{detail}", detail)
         return UNKNOWN, f"comes from {detail}" if detail else "where it comes from is not known"
+
+    def _widest(self, module: str, function: str, origin: str, depth: int) -> tuple[str, str]:
+        """Of the parts of a key the one that is most open decides."""
+        answers = [self.origin(module, function, part, depth) for part in parts_of(origin)]
+        return min(answers, key=lambda answer: STATES.index(answer[0]))
 
     def _is_definition(self, module: str, name: str) -> bool:
         key = self._program.names.resolve(module, name)
@@ -142,9 +158,11 @@ class Paths:
         return UNKNOWN, f"comes from {name}"
 
     def _dotted(self, module: str, text: str) -> tuple[str, str]:
-        base, _, attribute = text.partition(".")
+        base, _, rest = text.partition(".")
+        attribute = rest.partition(".")[0]
         key = self._program.names.resolve(module, base)
-        if attribute.isupper() or key in self._program.names.classes:
+        asks = rest.endswith(")")
+        if not asks and (attribute.isupper() or key in self._program.names.classes):
             return REFUTED, f"{text} is a constant"
         return UNKNOWN, f"comes from {text}"
 
@@ -160,10 +178,16 @@ class Paths:
             return REFUTED, f"{name} is one of a fixed set ({annotation})"
         if attribute.isupper():
             return REFUTED, f"{attribute} is a constant"
+        state, why = self._given(key, int(number), name, depth)
+        if "(*)" in attribute and state in (PROVED, ASSUMED):
+            return (ASSUMED if state == PROVED else UNKNOWN), f"made of {name}; {why}"
+        return state, why
+
+    def _given(self, key: str, number: int, name: str, depth: int) -> tuple[str, str]:
         if key in self.events.handlers:
             return PROVED, f"{name} comes with each event"
         edges = self._program.callers.get(key, ())
-        answers = [self._at_call(e, int(number), name, depth) for e in edges if not e.guessed]
+        answers = [self._at_call(e, number, name, depth) for e in edges if not e.guessed]
         if {PROVED, REFUTED} <= {state for state, _ in answers}:
             return ASSUMED, f"{name} is fixed for some who call, and comes with events for others"
         for wanted in (PROVED, ASSUMED, UNKNOWN, REFUTED):

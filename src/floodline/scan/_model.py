@@ -2,9 +2,12 @@
 
 A *reference* says which container is meant, as a text that linking resolves:
 `g:NAME` (module), `s:attr` (the instance), `o:BASE|attr` (an attribute of another object; BASE
-is `self.a`, `g:NAME` or `T:Class`), `l:function:variable` (a local), `s:` (the instance itself).
+is `self.a`, `g:NAME`, `T:Class`, `C:function` if that returns it, or `a:BASE|attr`),
+`l:function:variable` (a local), `s:` (the instance itself).
 An *origin* says where a key comes from: `const`, `type`, `fresh:what`, `param:N`, `attr:name`,
-`call:name`, `enum:Name`, `self:attr`, `global:NAME`, `unknown`.
+`call:name`, `enum:Name`, `self:attr`, `global:NAME`, `unknown`; `in:OUTER|param:N` is a parameter
+of an outer function. What is asked of it follows: `param:0.user.get()`, and `.f(*)` if it is given
+to `f`. `all:ONE&OTHER` is made of several.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ class Change(NamedTuple):
     value: str  # what is put in: task, lock, future, weakref, self, made (here), sum, or its origin
     at: At
     function: str
-    marks: frozenset[str]  # loop, while, finally, except, absent, limit, with
+    marks: frozenset[str]  # loop, while, finally, except, absent, limit, with, answer
 
 
 class Call(NamedTuple):
@@ -95,6 +98,7 @@ class Function(NamedTuple):
     decorators: tuple[str, ...]
     returns_inner: bool
     waits: bool = False  # it is a coroutine
+    returns: str = ""  # the class that its annotation names
 
 
 class Class(NamedTuple):

@@ -40,6 +40,7 @@ class Names:
         self._attributes = {key: dict(item.attributes) for key, item in self.classes.items()}
         self._orders: dict[str, list[str]] = {}
         self._overrides: dict[tuple[str, str], list[str]] = {}
+        self._answers: dict[tuple[str, str, str], str] = {}
         self.children: dict[str, list[str]] = defaultdict(list)
         for key in self.classes:
             for parent in self.order(key)[1:]:
@@ -119,7 +120,8 @@ class Names:
         for holder in self.order(key):
             text = self._attributes[holder].get(attribute)
             if text:
-                return self.class_of(holder.partition(":")[0], text)
+                home, _, owner = holder.partition(":")
+                return self.type_of(home, text, owner)
         return ""
 
     def method(self, key: str, name: str) -> str:
@@ -147,6 +149,12 @@ class Names:
             return self.attribute_class(own, base[5:]) if own in self.classes else ""
         if base.startswith("T:"):
             return self.class_of(module, base[2:])
+        if base.startswith("C:"):
+            return self.answer_of(module, owner, base[2:])
+        if base.startswith("a:"):
+            inner, _, attribute = base[2:].rpartition("|")
+            found = self.base_class(module, owner, inner)
+            return self.attribute_class(found, attribute) if found else ""
         if base.startswith("g:"):
             return self._class_of_global(module, base[2:])
         return ""
@@ -156,10 +164,48 @@ class Names:
         key = self.resolve(module, head)
         if rest:
             if not key.endswith(":"):
-                return ""
+                return self._along(self._class_of_global(module, head), rest)
             key = f"{key}{rest}" if "." not in rest else key
         if key in self.classes:
             return key
         owner, _, name = key.partition(":")
         made = self.globals.get(owner, {}).get(name)
-        return self.class_of(owner, made) if made else ""
+        return self.type_of(owner, made) if made else ""
+
+    def _along(self, key: str, attributes: str) -> str:
+        for attribute in attributes.split("."):
+            key = self.attribute_class(key, attribute) if key else ""
+        return key
+
+    def type_of(self, module: str, text: str, owner: str = "") -> str:
+        """Return the class that a text names, or that the function it names returns."""
+        if text[:2] != "C:":
+            return self.class_of(module, text)
+        return self.answer_of(module, owner, text[2:])
+
+    def answer_of(self, module: str, owner: str, text: str) -> str:
+        """Return the class of what a function returns, as far as its signature says it.
+
+        `app = app.wrapped()` asks for itself: that is answered by nothing.
+        """
+        asked = (module, owner, text)
+        if asked not in self._answers:
+            self._answers[asked] = ""
+            self._answers[asked] = self._answer(module, owner, text)
+        return self._answers[asked]
+
+    def _answer(self, module: str, owner: str, text: str) -> str:
+        head, _, rest = text.rpartition(".")
+        if not head:
+            key = self.resolve(module, text)
+        elif head in ("self", "cls"):
+            own = f"{module}:{owner}"
+            key = self.method(own, rest) if own in self.classes else ""
+        else:
+            found = self.base_class(module, owner, f"g:{head}")
+            source = self.resolve(module, head)
+            key = self.method(found, rest) if found else f"{source}{rest}"
+        function = self.functions.get(key)
+        if function is None or not function.returns:
+            return key if key in self.classes else ""
+        return self.class_of(key.partition(":")[0], function.returns)

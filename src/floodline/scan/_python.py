@@ -19,6 +19,7 @@ from floodline.scan._shape import (
     is_endless,
     leaves,
     only_logs,
+    outsiders,
     returns_inner,
     runs_once,
     serves,
@@ -75,10 +76,19 @@ class _Reader(Bindings):
             if type(statement) is ast.If and leaves(statement):
                 if tests_membership(statement):
                     marks = marks | {"absent"}
+                    self._refuse(statement)
                 elif self.sized(statement.test) is not None:
                     marks = marks | {"limit"}
                 elif runs_once(statement, body[number + 1 :]):
                     marks = marks | {"once"}
+
+    def _refuse(self, node: ast.If) -> None:
+        """`if key not in known: raise`: what comes after has no other keys than these."""
+        for key, table in outsiders(node.test):
+            found = self.scope.reference(table)
+            name = found[0] if found else ""
+            origin = self.scope.origin(key)
+            self.marks.append(Mark("refused", name, at(node.test), self.scope.name, origin))
 
     # definitions
 
@@ -143,6 +153,7 @@ class _Reader(Bindings):
                 tuple(dotted(called(d)) for d in node.decorator_list),
                 returns_inner(node),
                 type(node) is ast.AsyncFunctionDef,
+                annotation(node.returns) if node.returns is not None else "",
             )
         )  # fmt: skip
         collect_locals(node, scope)

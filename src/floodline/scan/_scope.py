@@ -7,7 +7,16 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
-from floodline.scan._expressions import FRESH, THROUGH, dotted, last_name, most_open, written
+from floodline.scan._expressions import (
+    FRESH,
+    THROUGH,
+    asked,
+    dotted,
+    last_name,
+    most_open,
+    parts_of,
+    written,
+)
 
 INSIDE = {"get", "setdefault", "pop", "values", "items", "__getitem__", "popitem"}
 OF_TYPES = {"__class__", "__name__", "__qualname__", "__module__", "__doc__"}
@@ -20,8 +29,8 @@ class Scope:
     """One function (or the module, or the body of a class) while it is read."""
 
     __slots__ = (
-        "annotations", "clients", "globals", "kinds", "name", "origins", "outer", "owner",
-        "parameters", "refs", "selves", "stored", "types", "waiters",
+        "annotations", "answers", "clients", "globals", "kinds", "name", "origins", "outer",
+        "owner", "parameters", "refs", "selves", "stored", "types", "waiters",
     )  # fmt: skip
 
     def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
@@ -34,6 +43,7 @@ class Scope:
         self.refs: dict[str, Found] = {}
         self.origins: dict[str, str] = {}
         self.types: dict[str, str] = {}
+        self.answers: dict[str, str] = {}  # a local, and the function whose answer it is
         self.stored: dict[str, str] = {}
         self.clients: dict[str, ast.expr] = {}
         self.selves: set[str] = set()  # other names of the instance, in `__new__`
@@ -103,8 +113,13 @@ class Scope:
         known = holder.types.get(name) or holder.annotations.get(name)
         if known:
             return f"T:{known}"
+        if name in holder.answers:
+            return f"C:{holder.answers[name]}"
         ref = holder.refs.get(name)
-        return f"self.{ref[0][2:]}" if ref and ref[0][:2] == "s:" and not ref[1] else "?"
+        if ref is None or ref[1]:
+            return "?"
+        where, _, rest = ref[0].partition(":")
+        return f"self.{rest}" if where == "s" else f"a:{rest}" if where == "o" else "?"
 
     def _base_of_attribute(self, node: ast.Attribute) -> str:
         if node.attr == "__class__" and self.base(node.value) == "self":
@@ -113,13 +128,16 @@ class Scope:
         head, _, rest = text.partition(".")
         if (head == "self" or head == "cls") and self.owner and "." not in rest:
             return f"self.{node.attr}"
-        return f"g:{text}" if text and self.holder_of(head) is None else "?"
+        if text and self.holder_of(head) is None:
+            return f"g:{text}"
+        inner = self.base(node.value)
+        return "?" if inner == "?" else f"a:{inner}|{node.attr}"
 
     def _base_of_call(self, node: ast.Call) -> str:
         name = last_name(node.func)
         if name == "type" and len(node.args) == 1:
             return self.base(node.args[0])
-        return f"C:{name}"
+        return f"C:{dotted(node.func) or name}"
 
     def origin(self, node: ast.expr | None) -> str:
         """Return where the value of an expression comes from."""
@@ -140,11 +158,11 @@ class Scope:
             return "type"
         if holder is None:
             return f"global:{name}"
-        if name in holder.origins:
-            return holder.origins[name]
-        if holder is not self:
-            return "unknown"
-        return f"param:{holder.parameters[name]}" if name in holder.parameters else "unknown"
+        known = holder.origins.get(name)
+        if known is None:
+            number = holder.parameters.get(name)
+            known = "unknown" if number is None else f"param:{number}"
+        return known if holder is self else within(known, holder.name)
 
     def _origin_of_attribute(self, node: ast.Attribute) -> str:
         if node.attr in OF_TYPES:
@@ -160,9 +178,9 @@ class Scope:
             inner = self.origin_of(base, holder)
         else:
             inner = self.origin(node.value)
-        if inner.startswith("param:"):
-            return f"{inner}.{node.attr}"
-        return inner if inner.startswith(("type", "enum", "fresh")) else f"attr:{node.attr}"
+        if inner.startswith(("type", "fresh")):
+            return inner
+        return asked(inner, node.attr) or f"attr:{node.attr}"
 
     def _origin_of_call(self, node: ast.Call) -> str:
         name = last_name(node.func)
@@ -177,17 +195,25 @@ class Scope:
             if type(node.func) is ast.Attribute:
                 parts.append(self.origin(node.func.value))
             return most_open(parts)
-        given = self._given_to(node, name)
-        return f"{given}.{name}()" if given[:6] == "param:" else f"call:{name}"
+        inner = self._asked_by(node.func) if type(node.func) is ast.Attribute else ""
+        if inner and name in INSIDE:
+            return inner
+        given = self._given_to(node)
+        if name[:1].isupper() and not inner:
+            return asked(given, f"{name}()") or f"call:{name}"
+        through = asked(given, f"{name}(*)")
+        return most_open([inner or f"call:{name}", through])
 
-    def _given_to(self, node: ast.Call, name: str) -> str:
-        """Return the origin of what a call asks, or of what a new object is made of."""
-        if type(node.func) is ast.Attribute:
-            return self.origin(node.func.value)
-        if not name[:1].isupper():
+    def _asked_by(self, function: ast.Attribute) -> str:
+        """Return the origin of what a method answers, if it is known whom it asks."""
+        if type(function.value) is ast.Name and self.base(function.value) == "self":
             return ""
+        return asked(self.origin(function.value), f"{function.attr}()")
+
+    def _given_to(self, node: ast.Call) -> str:
+        """Return the origin of what a call is given."""
         parts = [*node.args, *(keyword.value for keyword in node.keywords)]
-        return most_open([self.origin(part) for part in parts])
+        return most_open([self.origin(part) for part in parts]) if parts else "const"
 
     def _origin_of_item(self, node: ast.Subscript) -> str:
         below = self.origin(node.value)
@@ -207,6 +233,14 @@ class Scope:
 
     def _origin_of_either(self, node: ast.IfExp) -> str:
         return most_open([self.origin(node.body), self.origin(node.orelse)])
+
+
+def within(origin: str, function: str) -> str:
+    """Return an origin of an outer function as an inner one sees it."""
+    if "param:" not in origin:
+        return origin
+    parts = [f"in:{function}|{p}" if p[:6] == "param:" else p for p in parts_of(origin)]
+    return most_open(parts)
 
 
 _REFERENCES: dict[type, Callable[[Scope, Any], Found | None]] = {

@@ -35,6 +35,17 @@ def tests_membership(node: ast.If) -> bool:
     return False
 
 
+def outsiders(test: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Return the keys that a test looks for in vain, each with where it looks."""
+    return [
+        (part.left, part.comparators[0])
+        for part in (
+            test.values if type(test) is ast.BoolOp and type(test.op) is ast.Or else [test]
+        )
+        if type(part) is ast.Compare and type(part.ops[0]) is ast.NotIn
+    ]
+
+
 def absent(test: ast.expr) -> frozenset[str]:
     """Return a mark if the test asks whether something was made already.
 
@@ -173,7 +184,8 @@ def annotation(node: ast.expr) -> str:
     if type(node) is ast.Name:
         return node.id
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value.strip("'\" ").partition("[")[0]
+        said = node.value.partition("|")[0].strip("'\" ").removeprefix("Optional[")
+        return said.partition("[")[0].strip("]'\" ")
     if isinstance(node, ast.BinOp):
         return annotation(node.left)
     if isinstance(node, ast.Subscript):

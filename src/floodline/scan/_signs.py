@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from floodline.scan._expressions import at, dotted, last_name, written
+from floodline.scan._expressions import CHAINED, at, dotted, last_name, written
 from floodline.scan._model import Mark
 from floodline.scan._scope import Found, Scope
 
@@ -83,8 +83,9 @@ def ages(scope: Scope, node: ast.Compare) -> tuple[Mark, ...]:
 
 def _tells_time(origin: str) -> bool:
     kind, _, detail = origin.partition(":")
-    name = detail.removesuffix("()")
-    return (kind == "fresh" and name in CLOCKS) or (kind == "call" and name.endswith("clock"))
+    name = detail.rpartition(".")[2].removesuffix("()")
+    asks = kind == "call" or (kind in CHAINED and detail.endswith("()"))
+    return (kind == "fresh" and name in CLOCKS) or (asks and name.endswith("clock"))
 
 
 def flips(scope: Scope, target: ast.expr, value: ast.expr) -> Mark | None:

@@ -47,9 +47,11 @@ def test_marks_of_changes_that_stand_alike_are_one_object():
         ([], "const"),
         (["const", "const"], "const"),
         (["type", "enum:A.B"], "enum:A.B"),
-        (["call:f", "param:1", "param:2"], "param:1"),
+        (["call:f", "param:1", "param:2"], "all:call:f&param:1&param:2"),
+        (["all:param:1&param:2", "param:1", "const"], "all:param:1&param:2"),
+        (["param:1", "fresh:time()"], "fresh:time()"),
         (["unknown", "fresh:uuid4()"], "fresh:uuid4()"),
     ],
 )
-def test_the_widest_origin_decides_and_of_equals_the_first(origins, widest):
+def test_the_widest_origin_decides_and_several_that_callers_decide_are_kept(origins, widest):
     assert most_open(origins) == widest
