@@ -119,11 +119,18 @@ class Judge:
                 )  # fmt: skip
         return None
 
+    def trusts(self) -> bool:
+        """Whether much is taken on trust: a program that shows its handlers says more."""
+        return self._library or not self.paths.events.handlers
+
+    def is_seen(self, function: str) -> bool:
+        """Whether a function is seen to run for events, or that is taken on trust."""
+        return self.trusts() or bool(self.paths.events.why(function))
+
     def _is_vague(
         self, file: FileFacts, change: Change, rule: str, holder: Proof, path: Proof, key: Proof
     ) -> bool:
-        """A program that shows its handlers says more, and less is taken on trust."""
-        if self._library or not self.paths.events.handlers:
+        if self.trusts():
             return False
         if COMMAND_LINE & set(file.module.split(".")) and not in_a_loop(change):
             path = path._replace(state=UNKNOWN)  # a command is an event that comes once

@@ -86,7 +86,8 @@ def _cached(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iter
             key,
             Proof("nothing leaves", PROVED, at),
         )
-        yield build("FLD303", file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
+        confidence = MEDIUM if judge.is_seen(f"{file.module}:{mark.name}") else LOW
+        yield build("FLD303", file.path, mark.at, symbol, confidence, proofs, grows=[at])
 
 
 def _is_enum(program: Program, owner: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from floodline.scan._finding import HIGH, MEDIUM, Finding, build
+from floodline.scan._finding import HIGH, LOW, MEDIUM, Finding, build
 from floodline.scan._judge import Judge, confidence_of
 from floodline.scan._keys import COMMAND_LINE, MAKERS
 from floodline.scan._link import Program
@@ -57,7 +57,8 @@ def _client(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iter
         Proof(f"{mark.name} is neither closed nor kept", PROVED, at),
     )
     symbol = f"{file.module}.{mark.function}"
-    yield build("FLD505", file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
+    confidence = MEDIUM if judge.is_seen(f"{file.module}:{mark.function}") else LOW
+    yield build("FLD505", file.path, mark.at, symbol, confidence, proofs, grows=[at])
 
 
 def _label(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:

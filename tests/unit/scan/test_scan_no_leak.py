@@ -348,3 +348,32 @@ def test_a_command_that_waits_for_more_is_not_done_once(tmp_path):
                 items.append(source.recv())
     """
     assert levels(tmp_path, code, name="cli/serve.py")["items"] in ("medium", "high")
+
+
+CLIENT = """
+    def ask(url):
+        client = Client()
+        return client.get(url)
+"""
+CACHED = """
+    from functools import cache
+
+    class Request: ...
+
+    @cache
+    def ask(request: Request):
+        return 1
+"""
+CALLED = """
+    @app.post("/")
+    def answer(request):
+        return ask(request)
+"""
+
+
+@pytest.mark.parametrize("code", [CLIENT, CACHED], ids=["a client", "a cache"])
+def test_once_handlers_are_shown_it_counts_whether_one_of_them_gets_there(tmp_path, code):
+    web = dedent(WEB) + dedent(code)
+    assert levels(tmp_path, web) == {"ask": "low"}
+    assert levels(tmp_path, web + dedent(CALLED)) == {"ask": "medium"}
+    assert levels(tmp_path, code) == {"ask": "medium"}
