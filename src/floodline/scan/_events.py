@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from floodline.scan._link import Program
 from floodline.scan._model import Change
+from floodline.scan._outer import Outer
 from floodline.scan._reach import REPEATS, Reach
 
 DEEP = 3  # calls below a handler; further down much is done once and kept
@@ -32,10 +33,14 @@ class Events:
     def __init__(self, program: Program, reach: Reach) -> None:
         self._program = program
         self._reach = reach
+        self._outer = Outer(program)
         self._runs: dict[str, str] = {}
+        self._silent: dict[str, str] = {}  # what an app calls without telling anything
         for key in program.names.functions:
             if told := self._handled(key):
                 self._runs[key] = told
+        for key in self._outer.readers() & self._silent.keys():
+            self._runs[key] = self._silent[key]
         shown = bool(self._runs) or self._loops()
         self.open = frozenset(() if shown else filter(self._is_open, program.names.functions))
         self.handlers = frozenset(self._runs)
@@ -80,9 +85,13 @@ class Events:
             if edge.repeats == "once" or edge.guessed or self._reach.is_definition(edge.callee):
                 continue
             below.setdefault(edge.caller, []).append(edge.callee)
-            if edge.repeats == "forever":
+            if edge.repeats in ("forever", "serves"):
                 name = edge.caller.rpartition(":")[2].rpartition(".")[2]
-                self._runs.setdefault(edge.callee, f"a loop of {name}() has no end")
+                self._runs.setdefault(edge.callee, f"a loop of {name}() waits for more")
+        for edges in self._program.handed.values():
+            for edge in edges:
+                if edge.repeats != "once" and not self._reach.is_seldom(edge.callee):
+                    below.setdefault(edge.caller, []).append(edge.callee)
         reached = {key: self._runs[key] for key in self._runs if key in self.handlers}
         for _ in range(DEEP):
             reached = {
@@ -102,35 +111,23 @@ class Events:
             return ""
         if own and self._overrides(key, name):
             return f"{name}() is called for each event"
-        if len(function.parameters) == own:
+        by = next((text for text in function.decorators if self._outer.is_app(key, text)), "")
+        if by and len(function.parameters) == own:
+            self._silent[key] = f"@{by} calls {name}() for each event"
             return ""
-        by = next((text for text in function.decorators if self._is_app(key, text)), "")
         if by:
             return f"@{by} calls {name}() for each event"
+        if len(function.parameters) == own:
+            return ""
         if key in self._program.subscribed and (own or function.waits):
             return f"{name}() is registered for an event"
         return ""
 
-    def _is_app(self, key: str, decorator: str) -> bool:
-        """Whether a decorator is a method of an object from outside: an app, a router, a bot.
-
-        Modules, functions and classes have decorators that change a function; objects of a class
-        of the program are registers of its own, which nobody may ever ask.
-        """
-        head, _, rest = decorator.partition(".")
-        names = self._program.names
-        module = key.partition(":")[0]
-        found = names.resolve(module, head)
-        beside = f"{module}:{names.functions[key].owner}.{head}"  # a property, and its setter
-        if not rest or found.endswith(":") or found in names.classes:
-            return False
-        if found in names.functions or beside in names.functions:
-            return False
-        source, _, name = found.partition(":")
-        made = names.globals.get(source, {}).get(name)
-        if made and (made[:2] != "C:" or names.type_of(source, made)):
-            return not names.type_of(source, made)
-        return source == module or names.functions[key].waits
+    def brings(self, function: str, text: str) -> bool:
+        """Whether a function that runs for an event asks an object for it that a framework has."""
+        head, _, rest = text.partition(".")
+        module = function.partition(":")[0]
+        return bool(rest and self.why(function)) and self._outer.is_context(module, head)
 
     def _overrides(self, key: str, name: str) -> bool:
         """Whether a class of the standard library calls a method for each event."""

@@ -131,6 +131,8 @@ class Paths:
         if called in self._program.fresh and (kind == "call" or detail.endswith("()")):
             return self.origin(module, function, f"fresh:{self._program.fresh[called]}")
         if kind == "enum":
+            if self.events.brings(f"{module}:{function}", detail):
+                return PROVED, f"{detail} comes with each event"
             return self._dotted(module, detail)
         if kind == "self":
             return self._counted(f"{module}:s:{detail}", detail)
@@ -188,6 +190,12 @@ class Paths:
             return PROVED, f"{name} comes with each event"
         edges = self._program.callers.get(key, ())
         answers = [self._at_call(e, number, name, depth) for e in edges if not e.guessed]
+        handed = self._program.handed.get(key, ()) if self.events.why(key) else ()
+        answers += [
+            self._at_call(e, number, name, depth)
+            for e in handed
+            if number - e.shift < len(e.call.arguments)
+        ]
         if {PROVED, REFUTED} <= {state for state, _ in answers}:
             return ASSUMED, f"{name} is fixed for some who call, and comes with events for others"
         for wanted in (PROVED, ASSUMED, UNKNOWN, REFUTED):

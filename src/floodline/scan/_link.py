@@ -68,6 +68,7 @@ class Program:
         self.edges_of: dict[str, list[Edge]] = defaultdict(list)
         self.makings: dict[str, list[Making]] = defaultdict(list)
         self.by_reference: dict[str, set[str]] = defaultdict(set)
+        self.handed: dict[str, list[Edge]] = defaultdict(list)  # what is given to others to call
         self.counters: set[str] = set()
         self.subscribed: set[str] = set()  # functions that get the events of an outer object
         self.fresh: dict[str, str] = {}  # names of functions, and the new value that they return
@@ -209,14 +210,29 @@ class Program:
                 self._add_references(file, call)
 
     def _add_references(self, file: FileFacts, call: Call) -> None:
-        given = [text for text in call.arguments if text.startswith(("f:", "r:"))]
-        given += [k.partition("=")[2] for k in call.keywords if "=f:" in k or "=r:" in k]
-        for argument in given:
+        given = [(n, text) for n, text in enumerate(call.arguments) if text[:2] in ("f:", "r:")]
+        given += [(-1, k.partition("=")[2]) for k in call.keywords if "=f:" in k or "=r:" in k]
+        for number, argument in given:
             for function in self.functions_in(file, call, argument):
                 into = call.callee.rpartition("|")[2].rpartition(":")[2]
                 self.by_reference[function].add(into)
-                if argument in call.arguments and self._subscribes(file, call):
+                self._hand_function(file, call, function, argument, number)
+                if number >= 0 and self._subscribes(file, call):
                     self.subscribed.add(function)
+
+    def _hand_function(
+        self, file: FileFacts, call: Call, function: str, argument: str, number: int
+    ) -> None:
+        """`submit(run, job)` calls `run(job)`, and so does `Thread(target=run, args=(job,))`."""
+        if number >= 0:
+            rest = call.arguments[number + 1 :]
+        else:
+            packed = [text[5:] for text in call.keywords if text[:5] == "args="]
+            rest = tuple(packed * len(self.names.functions[function].parameters))
+        bound = argument[2:4] in ("s:", "o:") and bool(self.names.functions[function].owner)
+        caller = f"{file.module}:{call.function}"
+        edge = Edge(caller, function, call.repeats, call._replace(arguments=rest), int(bound))
+        self.handed[function].append(edge)
 
     def _subscribes(self, file: FileFacts, call: Call) -> bool:
         """Whether something is registered under a name with an object from outside."""

@@ -77,8 +77,21 @@ class Targets:
                 return self._symbol(self._names.resolve(source[:-1], name))
             return NOTHING
         alike = self._names.methods.get(name, ())
+        if len(alike) > 1 and name not in COMMON and self._are_kin(alike, name):
+            return Target(tuple((key, 1) for key in alike), "")
         usable = len(alike) <= CANDIDATES and name not in COMMON and not name.startswith("__")
         return Target(tuple((key, 1) for key in alike), "", len(alike) > 1) if usable else NOTHING
+
+    def _are_kin(self, methods: list[str], name: str) -> bool:
+        """Whether all methods of a name stand below one class that has it: any of them is meant."""
+        first = methods[0].rpartition(".")[0]
+        if first not in self._names.classes:
+            return False
+        for top in reversed(self._names.order(first)):
+            family = {top, *self._names.children.get(top, ())}
+            if f"{top}.{name}" in methods:
+                return all(method.rpartition(".")[0] in family for method in methods)
+        return False
 
     def owner(self, module: str, function: str) -> str:
         """Return the class whose method a function is."""
