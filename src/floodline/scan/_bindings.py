@@ -7,11 +7,12 @@ import ast
 from floodline.scan._calls import LEAVES, Calls
 from floodline.scan._expressions import at, created, dotted, last_name, stored_value, written
 from floodline.scan._model import Alias, Container, Mark
-from floodline.scan._shape import adds_to_itself, annotation
+from floodline.scan._shape import adds_to_itself, annotation, keeps_a_part
 from floodline.scan._signs import client, flips, keeps
 
 MADE_BY = {ast.Call, ast.Await}
 COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp}
+PARTS = {*COMPREHENSIONS, ast.Subscript}
 MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
 
 
@@ -131,6 +132,8 @@ class Bindings(Calls):
             self.containers.append(Container(ref, kind, at(target), scope.name, fills))
         elif found:
             scope.refs[target.id] = found
+        elif target.id in scope.parameters and not marks:
+            scope.refs[target.id] = (f"l:{scope.name}:{target.id} anew", 0)
         if type(value) is ast.Call:
             name = last_name(value.func)[:1].isupper() and dotted(value.func)
             if name:
@@ -200,6 +203,9 @@ class Bindings(Calls):
                 self.scope.waiters[value.id] = found[0]
         if type(value) is ast.Call and not found[1]:
             self.marks += keeps(self.scope, found[0], target, value)
+        if type(value) in PARTS and keeps_a_part(self.scope, found[0], value):
+            inner = (found[0], found[1] + 1)
+            self.change("shrink", inner, "[]=", target, "const", "", None, marks)
         origin = self.scope.origin(target.slice)
         self.change("grow", found, "[]=", target, origin, written(target.slice), value, marks)
         self.inserts(target.value, marks)
@@ -220,7 +226,9 @@ class Bindings(Calls):
         elif type(node.op) is ast.Add or type(node.op) is ast.BitOr:
             if isinstance(target, ast.Name) and found[1] and not created(node.value)[0]:
                 return  # what lies inside may be a text or a number as well: then nothing grows
-            self.change("grow", found, "+=", target, "append", "", node.value, marks)
+            keyed = type(node.value) is ast.Dict
+            origin = self.origin_of_update(node.value) if keyed else "append"
+            self.change("grow", found, "+=", target, origin, "", node.value, marks)
 
     def delete(self, node: ast.Delete, marks: frozenset[str]) -> None:
         for target in node.targets:

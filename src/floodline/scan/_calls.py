@@ -247,7 +247,7 @@ class Calls(Arguments):
             return
         origin = self.scope.origin(first)
         if name == "update":
-            origin = self._origin_of_update(first)
+            origin = self.origin_of_update(first)
         self.change("grow", found, name, node, origin, text, value, marks)
         self.inserts(function.value, marks)
 
@@ -259,7 +259,8 @@ class Calls(Arguments):
                 origin, text = self.scope.origin(node.slice), written(node.slice)
                 self.change("insert", found, "[]", node, origin, text, None, marks)
 
-    def _origin_of_update(self, first: ast.expr | None) -> str:
+    def origin_of_update(self, first: ast.expr | None) -> str:
+        """Return where the keys come from that a map takes over."""
         if first is None:
             return "const"
         if isinstance(first, ast.Dict):

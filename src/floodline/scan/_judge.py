@@ -44,6 +44,12 @@ class Judge:
         self.holders = Holders(program, self.reach, library=library)
         self.paths = Paths(program, self.reach)
         self.removals = Removals(program, self.reach, library=library)
+        self._decorating = {  # inner functions that return what they are given
+            f"{file.module}:{mark.function}"
+            for file in program.files
+            for mark in file.marks
+            if mark.kind == "gives"
+        }
         self._families: dict[str, list[Held]] = defaultdict(list)
         for held in program.held.values():
             if held.made[0].ref[:2] == "s:":
@@ -132,6 +138,8 @@ class Judge:
     ) -> bool:
         if self.trusts():
             return False
+        if path.state != PROVED and f"{file.module}:{change.function}" in self._decorating:
+            return True
         if COMMAND_LINE & set(file.module.split(".")) and not in_a_loop(change):
             path = path._replace(state=UNKNOWN)  # a command is an event that comes once
         unseen = rule == "FLD108" and path.state != PROVED  # who has the closure runs it, or not

@@ -285,6 +285,8 @@ class _Reader(Bindings):
             self.marks.append(Mark("fresh", self.scope.name, at(node), self.scope.name, made[6:]))
         if type(node.value) is ast.Name:
             self.keep_local(node.value.id, "returned")
+            if "<" in self.scope.name and node.value.id in self.scope.parameters:
+                self.marks.append(Mark("gives", "", at(node), self.scope.name, ""))
         if type(node.value) in NAMING:
             found = self.scope.reference(node.value)
             if found and not found[1]:

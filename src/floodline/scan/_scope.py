@@ -20,7 +20,7 @@ from floodline.scan._expressions import (
 
 INSIDE = {"get", "setdefault", "pop", "values", "items", "__getitem__", "popitem"}
 OF_TYPES = {"__class__", "__name__", "__qualname__", "__module__", "__doc__"}
-TELLING = {"type", "bool", "isinstance", "len"}
+TELLING = {"type", "bool", "isinstance", "len", "getpid"}
 NAMING = {ast.Name, ast.Attribute}
 Found = tuple[str, int]
 

@@ -286,6 +286,18 @@ def adds_to_itself(scope: Scope, ref: str, value: ast.expr) -> bool:
     return False
 
 
+def keeps_a_part(scope: Scope, ref: str, value: ast.expr) -> bool:
+    """Whether `[x for x in m[k] if ...]` or `m[k][-9:]` is what is left of a value inside."""
+    if isinstance(value, ast.ListComp | ast.SetComp | ast.DictComp):
+        first = value.generators[0]
+        found = scope.reference(first.iter) if first.ifs else None
+    elif isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+        found = scope.reference(value.value)
+    else:
+        return False
+    return found is not None and found[0] == ref and found[1] > 0
+
+
 def _is(scope: Scope, ref: str, node: ast.expr) -> bool:
     if isinstance(node, ast.Call) and node.args and last_name(node.func) in ("list", "dict", "set"):
         node = node.args[0]
