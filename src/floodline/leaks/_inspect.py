@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import atexit
 import gc
-import sys
 import types
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
@@ -20,27 +19,24 @@ from floodline.leaks._anatomy import (
     derives,
     is_standard,
     label_of,
-    mro_of,
-    names_of_module,
-    names_of_type,
 )
 from floodline.leaks._candidates import Candidate
+from floodline.leaks._caps import caps, caps_at
 from floodline.leaks._feed import Watch
 from floodline.leaks._frames import code_label, own_module
+from floodline.leaks._limit import read_numbers, room, shown_limit
 from floodline.leaks._live_items import some
 from floodline.leaks._naming import last_name, module_of, owner_of
-from floodline.leaks._outline import MISSING, Outline
 from floodline.leaks._reading import changes_in, length, length_in, names_in
 from floodline.leaks._roots import AT_EXIT, HELD_BY_C, survey
-from floodline.leaks._slots import Slot, Slots, shorten
-from floodline.leaks._source import caps
+from floodline.leaks._slots import ITEM, Slot, Slots, shorten
+from floodline.leaks._source import Place
 from floodline.leaks._suspect import Suspect
 from floodline.leaks._walk import Held
 
 MAX_WATCHED = 64
 Find = Callable[[Slot], list[Held]]
 _cache_names: Callable[[Any], dict[str, Any]] = vars(LruWrapper)["__dict__"].__get__
-_maxlen: Callable[[Any], int | None] = vars(deque)["maxlen"].__get__
 
 
 class Close:
@@ -138,23 +134,25 @@ class Close:
                     return inner.__code__
         return None
 
+    def cap_at(self, place: Place) -> tuple[int | None, bool]:
+        """Return the limit that the feeding code shows for what it feeds, by whatever name."""
+        return self._numbered(caps_at(place))
+
     def _cap(self) -> tuple[int | None, bool]:
         """Return the limit that the object or its feeding code shows, and whether there is one."""
-        for held in (*self.held, *self.heads):
-            value = held.value
-            limit = _maxlen(value) if derives(type(value), deque) else None
-            if limit is not None:
-                return limit * len(self.held), True
-            if type(value) is LruWrapper and LruWrapper.cache_info(value).maxsize is not None:
-                return LruWrapper.cache_info(value).maxsize, True
+        filled = self.one.column == "count" and self.one.slot.label == ITEM
+        shown = room(self.held) if filled else shown_limit(self.held, self.heads)
+        if shown is not None:
+            return shown, True
         module = module_of(self.defined_in + ".x")
-        name = last_name(self.owner)
-        limits = caps(module, name) if module else []
+        return self._numbered(caps(module, last_name(self.owner)) if module else [])
+
+    def _numbered(self, limits: list[ast.expr]) -> tuple[int | None, bool]:
         if not limits:
             return None, False
         holder = self.heads[0].holder if self.heads else None
-        numbers = [n for limit in limits if (n := _number(limit, holder, module)) is not None]
-        return (max(numbers) * max(1, len(self.held)) if numbers else None), True
+        known = read_numbers(limits, holder, module_of(self.defined_in + ".x"))
+        return (max(known) * max(1, len(self.held)) if known else None), True
 
 
 def head_of(one: Candidate) -> Slot:
@@ -178,30 +176,6 @@ def chain_head(slot: Slot) -> Slot:
     if at.entered is not None:
         return at.entered.head()
     return (at.parent or at).head()
-
-
-def _number(limit: ast.expr, holder: Any, module: str | None) -> int | None:
-    """Read the limit that source code compares with, if it is written or named there."""
-    value: Any = None
-    if isinstance(limit, ast.Constant):
-        value = limit.value
-    elif isinstance(limit, ast.Attribute):
-        value = _attribute(holder, limit.attr)
-        if value is None:
-            spaces = map(names_of_type, mro_of(type(holder)))
-            value = next((names[limit.attr] for names in spaces if limit.attr in names), None)
-    elif isinstance(limit, ast.Name) and module:
-        value = dict.get(names_of_module(sys.modules[module]), limit.id)
-    return value if type(value) is int else None
-
-
-def _attribute(holder: Any, name: str) -> Any:
-    """Return an attribute of an instance or a module; no `__dict__` is made by asking."""
-    plan = Outline(type(holder))
-    if plan.kind == "module":
-        return dict.get(names_of_module(holder), name)
-    value = plan.attribute(holder, name)
-    return None if value is MISSING else value
 
 
 def _hook_name(held: list[Held]) -> str:

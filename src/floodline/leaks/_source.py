@@ -1,4 +1,4 @@
-"""What the source says of a container: who assigns it, who feeds it, and what would empty it.
+"""What the source says of a container: who assigns it, and who feeds it.
 
 Files are read and parsed, never imported or run.
 """
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from floodline.leaks._anatomy import names_of_module
 from floodline.leaks._focus import tree_about
 
-_FEEDS = frozenset(
+FEEDS = frozenset(
     (
         *("append", "appendleft", "extend", "extendleft", "insert"),
         *("add", "update", "setdefault", "put", "put_nowait", "push"),
     )
 )
-_REMOVES = frozenset(("pop", "popitem", "popleft", "clear", "remove", "discard", "get_nowait"))
+REMOVES = frozenset(("pop", "popitem", "popleft", "clear", "remove", "discard", "get_nowait"))
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -102,13 +102,14 @@ def feeding_place(module: str, name: str) -> Place | None:
         return None
     found = [
         (function.name == "__init__", strength, Place(file, line, function.name))
-        for function in _functions(tree)
-        for strength, line in _feeding_lines(function, name)
+        for function in functions(tree)
+        for strength, line in feeding_lines(function, name)
     ]
     return min(found, key=lambda one: one[:2])[2] if found else None
 
 
-def _functions(tree: ast.AST) -> Iterator[Function]:
+def functions(tree: ast.AST) -> Iterator[Function]:
+    """Return all functions of a piece of source, inner ones too."""
     for node in ast.walk(tree):
         if isinstance(node, Function):
             yield node
@@ -123,7 +124,7 @@ def is_named(node: ast.AST | None, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _feeding_lines(function: Function, name: str) -> list[tuple[int, int]]:
+def feeding_lines(function: Function, name: str) -> list[tuple[int, int]]:
     """Return lines that may feed, each after a number: the less, the clearer it is that they do."""
     found = [
         (strength, getattr(node, "lineno", 0))
@@ -139,13 +140,13 @@ def _feeds(node: ast.AST, name: str) -> int | None:
     A call for its effect alone may add to what it is called on, or to what is handed to it.
     """
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return 0 if node.func.attr in _FEEDS and is_named(node.func.value, name) else None
+        return 0 if node.func.attr in FEEDS and is_named(node.func.value, name) else None
     if isinstance(node, ast.AugAssign):
         return 0 if is_named(node.target, name) else None
     if isinstance(node, ast.Assign):
         named = [target for target in node.targets if is_named(target, name)]
         into = any(isinstance(target, ast.Subscript) for target in named)
-        if named and (into or _mentions(node.value, name)):
+        if named and (into or mentions(node.value, name)):
             return 0
         return 3 if named and isinstance(node.value, ast.Name) else None
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
@@ -155,73 +156,11 @@ def _feeds(node: ast.AST, name: str) -> int | None:
 
 def _may_feed(call: ast.Call, name: str) -> bool:
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if isinstance(call.func, ast.Attribute) and call.func.attr not in _REMOVES:
+    if isinstance(call.func, ast.Attribute) and call.func.attr not in REMOVES:
         given.append(call.func.value)
     return any(is_named(one, name) for one in given)
 
 
-def _mentions(node: ast.AST, name: str) -> bool:
+def mentions(node: ast.AST, name: str) -> bool:
+    """Tell whether a piece of source has the container in it, anywhere."""
     return any(is_named(inner, name) for inner in ast.walk(node))
-
-
-def caps(module: str, name: str) -> list[ast.expr]:
-    """Return what the length of `name` is compared with, where the branch then removes of it.
-
-    The branch may also call a function of the same file that removes.
-    """
-    tree = tree_of(module, name)
-    if tree is None:
-        return []
-    removers = {f.name for f in _functions(tree) if _removes(f.body, name, frozenset())}
-    return [
-        limit
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.If, ast.While))
-        for limit in _compared(node.test, name)
-        if _removes(node.body, name, frozenset(removers))
-    ]
-
-
-def _compared(test: ast.expr, name: str) -> list[ast.expr]:
-    found = []
-    for node in ast.walk(test):
-        if not isinstance(node, ast.Compare) or len(node.ops) != 1:
-            continue
-        left, right = node.left, node.comparators[0]
-        if _is_length(left, name) and isinstance(node.ops[0], (ast.Gt, ast.GtE, ast.Eq)):
-            found.append(right)
-        if _is_length(right, name) and isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Eq)):
-            found.append(left)
-    return found
-
-
-def _is_length(node: ast.expr, name: str) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "len"
-        and bool(node.args)
-        and is_named(node.args[0], name)
-    )
-
-
-def _removes(body: list[ast.stmt], name: str, removers: frozenset[str]) -> bool:
-    nodes = (inner for statement in body for inner in ast.walk(statement))
-    return any(_removes_here(node, name, removers) for node in nodes)
-
-
-def _removes_here(node: ast.AST, name: str, removers: frozenset[str]) -> bool:
-    if isinstance(node, ast.Call):
-        called = node.func
-        if isinstance(called, ast.Attribute) and called.attr in _REMOVES:
-            return is_named(called.value, name)
-        return getattr(called, "attr", getattr(called, "id", None)) in removers
-    if isinstance(node, ast.Delete):
-        return any(is_named(target, name) for target in node.targets)
-    if isinstance(node, ast.Assign):
-        return any(is_named(t, name) and not _is_key(t) for t in node.targets)
-    return False
-
-
-def _is_key(target: ast.expr) -> bool:
-    return isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice)

@@ -211,6 +211,9 @@ def _with_line(suspect: Suspect, close: Close, watch: Watch | None) -> Suspect:
             function=code.co_name,
         )  # fmt: skip
     place, source = (watch.place() if watch else None), "trace"
+    if place is not None and not suspect.capped:
+        cap, capped = close.cap_at(place)
+        suspect = suspect.but(cap=cap, capped=capped)
     name, module = last_name(suspect.owner), module_of(suspect.defined_in + ".x")
     doubted = watch is not None and watch.blind and not is_standard(suspect.owner)
     if place is None or (doubted and not _line_names(place, name)):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ast
 import atexit
 import contextvars
 import json
@@ -10,7 +9,6 @@ import types
 import weakref
 
 from floodline.leaks import Candidate, Close, Place, Slots, Trend, look_closer, merge, survey
-from floodline.leaks import _inspect as inspect
 from floodline.leaks import _naming as naming
 from floodline.leaks import _reading as reading
 from floodline.leaks._roots import HELD_BY_C
@@ -101,8 +99,6 @@ def test_caps_are_read_from_the_object_or_its_code(tmp_path, monkeypatch):
         *((9, True), (77, True), (None, False)),
         *((10, True), (20, True), (30, True), (40, True)),
     ]
-    call = ast.parse("compute()", mode="eval").body
-    assert inspect._number(call, None, "named") is None
 
 
 def test_a_cached_function_is_its_own_line(tmp_path, monkeypatch):

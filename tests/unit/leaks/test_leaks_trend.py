@@ -5,7 +5,7 @@ import random
 import pytest
 
 from floodline.leaks import trend
-from floodline.leaks._trend import typical_slope
+from floodline.leaks._trend import _bend, typical_slope
 
 ROUNDS = list(range(0, 300, 6))
 
@@ -120,3 +120,12 @@ def test_the_slope_of_too_little_is_zero():
 
 def test_one_step_does_not_move_the_typical_slope():
     assert typical_slope(ROUNDS, [0.0] * 3 + [1000.0] * 47) == 0.0
+
+
+def test_too_few_steps_are_no_trend():
+    assert kind([float(k) for k in range(12)], at=[0] * 8 + [1, 2, 3, 4]) == "flat"
+
+
+def test_the_pace_of_too_little_may_have_changed_by_anything():
+    assert _bend([0, 1, 2], [0, 1, 2]) == (0.0, float("inf"))
+    assert _bend(range(9), [1.0] * 9) == (0.0, float("inf"))

@@ -251,6 +251,36 @@ def round(i):
     CHAT.view(i)
     NOTE(i)
 """
+FILLS = """
+import queue
+
+class Desk:
+    def __init__(self):
+        self.chats = {n: [] for n in range(5)}
+        self.batch = []
+        self.inbox = queue.Queue(5000)
+
+    def say(self, i):
+        turns = self.chats[i % 5]
+        turns.append([i])
+        if len(turns) > 240:
+            del turns[:12]
+        self.batch.append([i])
+        if i % 400 == 399:
+            self.batch.clear()
+        self.inbox.put([i])
+
+DESK = Desk()
+
+def round(i):
+    DESK.say(i)
+"""
+RING = """
+RING = [None] * 100
+
+def round(i):
+    RING[i % 100] = [i]
+"""
 DRIVER = """
 import json, sys, weakref
 from pathlib import Path
@@ -273,6 +303,8 @@ PROGRAMS = {
     "chains": CHAINS,
     "buffers": BUFFERS,
     "replaced": REPLACED,
+    "fills": FILLS,
+    "ring": RING,
 }
 
 
@@ -337,6 +369,14 @@ def test_what_is_replaced_by_a_longer_one_shows_its_line(answers):
     for name in ("turns", "views"):
         assert lines[f"replaced.Chat.{name}"] == line_of(REPLACED, f"# feeds {name}")
     assert lines["replaced.make.<locals>.note{log}"] == line_of(REPLACED, "# feeds log")
+
+
+def test_what_its_code_or_its_holder_limits_is_undecided_until_it_is_full(answers):
+    fills, ring = answers["fills"], answers["ring"]
+    assert (fills["verdict"], ring["verdict"]) == ("undecided", "undecided"), (fills, ring)
+    owners = {one["owner"] for one in fills["suspects"]}
+    assert owners == {f"fills.Desk.{name}" for name in ("chats", "batch", "inbox")}
+    assert "ring.RING grows to a cap: full at 100" in ring["needed"]["why"]
 
 
 def test_hooks_of_the_interpreter_are_named(answers):

@@ -140,6 +140,9 @@ def test_a_line_that_the_tracer_cannot_have_seen_gives_way_to_the_source(run, mo
         def definition(self):
             return None
 
+        def cap_at(self, place):
+            return None, False
+
     fixed = engine._with_line(answer.suspects[0].but(file=None, line=None), Close(), watch)
     assert (fixed.line, fixed.line_source) == (3, "static")
     lost = answer.suspects[0].but(owner="nobody.x", defined_in="nobody", file=None)

@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import ast
+import functools
+from collections import OrderedDict, deque
+
+import pytest
+
+from floodline.leaks._caps import caps, caps_at
+from floodline.leaks._limit import read_numbers, room, shown_limit
+from floodline.leaks._source import Place
+from floodline.leaks._walk import Held
+from soak_programs import line_of, module
+
+SOURCE = """
+import heapq
+LIMIT = 9
+
+def shrink(x):
+    if len(ROWS) > LIMIT:
+        ROWS.pop(0)
+    while 5 < len(A):
+        evict()
+    if len(B) >= 3:
+        print("too many")
+    if 1 < len(B) < 3:
+        B.pop()
+
+def evict():
+    A.clear()
+
+class Cap:
+    def over(self):
+        if len(self.kept) > self.max_kept:
+            self.kept = self.kept[-5:]
+        if len(self.cut) > 4:
+            del self.cut[0]
+        if len(self.sliced) > 4:
+            self.sliced[:] = []
+        if len(self.keyed) > 4:
+            self.keyed["x"] = 1
+
+class Budget:
+    def add(self, key, value):
+        self.aged.append(value)
+        while self.used + value > self.budget:
+            self.weighed.popitem()
+        if self.count > self.most:
+            del self.counted[:10]
+        if self.turn % 400 == 399:
+            self.batch = []
+        if not self.turn % 400:
+            self.bag = set()
+        if clock() - self.since > 60:
+            self.drop_all()
+        while self.due[0] <= clock():
+            heapq.heappop(self.due)
+        if self.turn > 5:
+            self.window = self.window[-5:]
+
+    def drop_all(self):
+        self.aged.clear()
+
+class NoCap:
+    def forget(self, key, tries, rows):
+        if tries > 3:
+            self.pending.pop(key)
+        if self.refs <= 0:
+            self.shared.clear()
+        if key in self.known:
+            del self.known[key]
+        if "%s" % key == "x":
+            self.printed.clear()
+        if tries > 3:
+            self.best = rows
+        if tries > 3:
+            del self.removed[key]
+        if tries > 3:
+            self.counted_again.pop(key, None)
+        if tries > 3:
+            self.full = [1]
+
+class Sweeper:
+    def put(self, key, value):
+        self.seen[key] = value
+        for old in [k for k, at in self.seen.items() if at < clock()]:
+            del self.seen[old]
+
+    def tick(self):
+        self.sweep()
+
+    def sweep(self):
+        dead = []
+        for key, value in self.table.items():
+            if value.expires < clock():
+                dead.append(key)
+        for key in dead:
+            self.table.pop(key, None)
+
+    def nobody_calls_this(self):
+        self.lost = {k: v for k, v in self.lost.items() if v > clock()}
+
+    def invalidate(self, keys):
+        for key in keys:
+            if self.version > 5:
+                self.cache.pop(key)
+    on_change = invalidate
+
+def feed(key, value):
+    rows = TABLE.setdefault(key, [])
+    rows.append(value)
+    if len(rows) > 24:
+        del rows[:12]
+    others = TABLE[key]
+    others[value] = (
+        value)
+    total = 0
+    total += 1
+    self.deep.sets["x"].add(value)
+    if len(deep.sets) > 7:
+        deep.sets.clear()
+    print(value)
+"""
+
+
+@pytest.fixture(autouse=True)
+def made(tmp_path, monkeypatch):
+    return module("capped", SOURCE, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [
+        ("ROWS", ["LIMIT"]),
+        ("A", ["5"]),
+        ("B", []),
+        ("kept", ["self.max_kept"]),
+        ("cut", ["4"]),
+        ("sliced", ["4"]),
+        ("keyed", []),
+    ],
+)
+def test_a_cap_is_a_comparison_whose_branch_removes(name, limits):
+    assert [ast.unparse(limit) for limit in caps("capped", name)] == limits
+
+
+@pytest.mark.parametrize(
+    "name", ["weighed", "counted", "batch", "bag", "aged", "due", "window", "seen", "table"]
+)
+def test_a_cap_need_not_ask_for_the_length(name):
+    limits = caps("capped", name)
+    assert limits
+    assert read_numbers(limits, None, "capped") == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("pending", "shared", "known", "printed", "best", "removed", "counted_again", "full"),
+        *("lost", "cache"),
+    ],
+)
+def test_one_key_that_is_removed_is_no_cap(name):
+    assert caps("capped", name) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "limits"),
+    [
+        ("rows.append(value)", ["24"]),
+        ("        value)", []),
+        ("total += 1", []),
+        ('self.deep.sets["x"]', ["7"]),
+        ("print(value)", []),
+    ],
+)
+def test_what_a_line_feeds_by_another_name_has_its_cap_there(made, part, limits):
+    place = Place(made.__file__, line_of(SOURCE, part), "feed")
+    assert [ast.unparse(limit) for limit in caps_at(place)] == limits
+
+
+def test_no_source_shows_no_cap(made):
+    assert caps("no_such_module", "x") == []
+    assert caps_at(Place("missing.py", 3, "f")) == []
+    assert caps_at(Place(made.__file__, 1, "<module>")) == []
+
+
+class Cache:
+    most = 14
+
+    def __init__(self, limit=0):
+        self.rows = {}
+        self.least = limit
+
+
+class Sized(Cache):
+    def __init__(self, limit):
+        super().__init__()
+        self.maxsize = limit
+
+
+class Hidden(Cache):
+    def __init__(self, limit):
+        super().__init__()
+        self.__max_items = limit
+
+
+class Slotted:
+    __slots__ = ("_capacity", "rows")
+
+    def __init__(self, limit):
+        self._capacity, self.rows = limit, {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "found"),
+    [
+        *((Sized, 10, 10), (Hidden, 11, 11), (Slotted, 12, 12)),
+        *((Sized, 0, None), (Sized, "big", None), (Cache, 3, None)),
+    ],
+)
+def test_an_attribute_beside_a_container_may_be_its_limit(kind, limit, found):
+    cache = kind(limit)
+    assert shown_limit([Held(cache, cache.rows)], []) == found
+
+
+def test_what_many_hold_or_a_module_holds_shows_no_limit(made):
+    made.maxsize = 10
+    assert shown_limit([Held(made, {})], []) is None
+    assert shown_limit([Held(Sized(1), {}), Held(Sized(1), {})], []) is None
+    assert shown_limit([], []) is None
+
+
+def test_a_deque_and_a_cached_function_show_their_limits():
+    cached = functools.lru_cache(maxsize=7)(abs)
+    assert shown_limit([Held(None, deque(maxlen=5)), Held(None, deque(maxlen=5))], []) == 10
+    assert shown_limit([Held(None, cached)], []) == 7
+    assert shown_limit([Held(None, functools.cache(abs))], []) is None
+
+
+def test_items_have_the_room_that_their_one_container_has():
+    ring = [[0], [1], None, None]
+    assert room([Held(ring, ring[0]), Held(ring, ring[1])]) == 4
+    assert room([Held(ring, ring[0]), Held([1], ring[1])]) is None
+    assert room([Held(None, ring)]) is None
+    assert room([Held(OrderedDict(a=1), ring)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("5", [5]),
+        ("LIMIT", [9]),
+        ("self.least", [13]),
+        ("self.most", [14]),
+        ("x.no", []),
+        ("'a'", []),
+    ],
+)
+def test_a_limit_is_read_where_code_names_it(written, found):
+    limit = ast.parse(written, mode="eval").body
+    assert read_numbers([limit], Cache(13), "capped") == found
+
+
+def test_a_limit_is_read_from_a_module(made):
+    limit = ast.parse("capped.LIMIT", mode="eval").body
+    assert read_numbers([limit], made, None) == [9]
