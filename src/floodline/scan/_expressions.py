@@ -182,7 +182,7 @@ def _stored_by_call(node: ast.Call) -> str:
         return "waiter"
     if name == "ref":
         return "weakref"
-    return "made" if name[:1].isupper() else "other"
+    return "made" if name[:1].isupper() or name == "deepcopy" else "other"
 
 
 def most_open(origins: list[str]) -> str:

@@ -367,6 +367,14 @@ ONE_DOUBT = {
         def note(text):
             hooks.append(Note(text))
     """,
+    "a list that takes a deep copy": """
+        import copy
+
+        hooks = []
+
+        def note(text):
+            hooks.append(copy.deepcopy(text))
+    """,
     "something new in an instance that nobody is seen to make": """
         class Notes:
             def __init__(self):
