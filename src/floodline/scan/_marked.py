@@ -65,7 +65,7 @@ def _cached(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iter
     if bound:
         owner = f"{file.module}:{function.owner}"
         one = judge.holders.instance(owner).state == PROVED
-        if one and not unbounded:
+        if one and (not unbounded or function.parameters == ("self",)):
             return
         path = Proof("one entry for every instance and argument", PROVED, at)
         size = "nothing leaves" if unbounded else "the last ones stay, with their instances"
@@ -75,7 +75,9 @@ def _cached(program: Program, judge: Judge, file: FileFacts, mark: Mark) -> Iter
             Proof("self is part of the key", PROVED, at),
             Proof(size, PROVED, at),
         )
-        confidence = HIGH if unbounded and _comes_and_goes(program, judge, owner) else MEDIUM
+        confidence = MEDIUM if unbounded or judge.trusts() else LOW
+        if unbounded and _comes_and_goes(program, judge, owner):
+            confidence = HIGH
         yield build("FLD301", file.path, mark.at, symbol, confidence, proofs, grows=[at])
     elif unbounded and (held := _object_parameter(program, file, function.annotations)):
         path = Proof("one entry for every argument", PROVED, at)

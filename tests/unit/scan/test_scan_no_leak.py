@@ -28,6 +28,16 @@ QUIET = {
             def words(self):
                 return 1
     """,
+    "one result of the one instance": """
+        from functools import cache
+
+        class Settings:
+            @cache
+            def words(self):
+                return 1
+
+        settings = Settings()
+    """,
     "a method of members of an enum": """
         from enum import Enum
         from functools import cache
@@ -469,3 +479,16 @@ def test_once_handlers_are_shown_it_counts_whether_one_of_them_gets_there(tmp_pa
     assert levels(tmp_path, web) == {"ask": "low"}
     assert levels(tmp_path, web + dedent(CALLED)) == {"ask": "medium"}
     assert levels(tmp_path, code) == {"ask": "medium"}
+
+
+@pytest.mark.parametrize(("size", "level"), [("64", "low"), ("None", "medium")])
+def test_a_cache_with_a_size_keeps_the_last_instances_and_no_more(tmp_path, size, level):
+    code = f"""
+        from functools import lru_cache
+
+        class Page:
+            @lru_cache(maxsize={size})
+            def words(self, text):
+                return 1
+    """
+    assert levels(tmp_path, dedent(WEB) + dedent(code)) == {"words": level}
