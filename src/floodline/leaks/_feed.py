@@ -11,10 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from floodline.leaks._anatomy import is_standard
+from floodline.leaks._births import Births
 from floodline.leaks._frames import code_label, is_ours
 from floodline.leaks._source import Place
 
 MAX_STAYED = 10_000
+_LOOP = "asyncio.base_events.BaseEventLoop._run_once"
 Length = Callable[[], int]
 
 
@@ -25,8 +27,16 @@ class Watch:
     and empties in turn is not shown, but the one that nothing answers.
     """
 
-    def __init__(self, lengths: list[Length], owner: str, *, private: str | None = None) -> None:
+    def __init__(
+        self,
+        lengths: list[Length],
+        owner: str,
+        *,
+        private: str | None = None,
+        told: Callable[[], Place | None] | None = None,
+    ) -> None:
         self.lengths, self.owner, self.private = lengths, owner, private
+        self.told = told  # knows the line better than the events do
         self.blind = False  # other threads run that cannot be traced
         self._last = [length() for length in lengths]
         self._stayed: list[list[tuple[Place, int]]] = [[] for _ in lengths]
@@ -53,7 +63,9 @@ class Watch:
             if change > 0:
                 stayed.append((at, change))
                 return
-        found = place(self) if change > 0 else None
+        if change <= 0:
+            return
+        found = self.told() if self.told else place(self)
         if found is not None:
             stayed.append((found, change))
             del stayed[:-MAX_STAYED]
@@ -74,6 +86,7 @@ class Feeder:
         self.watches = watches
         self.active = False
         self._at: dict[int, tuple[types.FrameType, int]] = {}
+        self._births = Births(_place_in_program)
         self._tool: int | None = None
         self._collecting = gc.isenabled()
 
@@ -160,6 +173,8 @@ class Feeder:
     def _moved(self, frame: types.FrameType | None, line: int | None) -> None:
         """Take growth since the last event to the line that ran until now."""
         thread = threading.get_ident()
+        if frame is not None:
+            self._births.note(frame)
         now = (frame, line or 0) if frame is not None else None
         before = self._at.get(thread)
         if before is None and frame is not None and _begins(frame):
@@ -172,25 +187,45 @@ class Feeder:
 
     def _compare(self, before: tuple[types.FrameType, int] | None) -> None:
         for watch in self.watches:
-            watch.compare(lambda watch: _place(*before, watch) if before else None)
+            watch.compare(lambda watch: _place(*before, watch, self._births) if before else None)
 
 
-def _place(frame: types.FrameType, line: int, watch: Watch) -> Place | None:
+def _place(
+    frame: types.FrameType, line: int, watch: Watch, births: Births | None = None
+) -> Place | None:
     """Return the line to show: not one of the standard library below a line of the program.
 
     A container that only one function can reach (a cell, a local) is fed where that function hands
-    it out, if it is on the stack.
+    it out, if it is on the stack; what a task of the library feeds, where that task was begun.
     """
-    chain = _callers(frame, line)
+    chain = _chain(frame, line)
     labels = [_label(at) for at, _ in chain]
     if watch.private in labels:
         return _shown(*chain[labels.index(watch.private)])
-    if labels and labels[-1] == "threading.Thread._bootstrap":
-        chain += _starting()
+    if births is not None and _LOOP in labels:
+        inside = _first_of_program(chain[: labels.index(_LOOP)]) or births.place()
+        if inside is not None:
+            return inside
+    return _first_of_program(chain) or (_shown(*chain[0]) if chain else None)
+
+
+def _place_in_program(frame: types.FrameType) -> Place | None:
+    return _first_of_program(_chain(frame, frame.f_lineno))
+
+
+def _first_of_program(chain: list[tuple[types.FrameType, int]]) -> Place | None:
     for at, number in chain:
         if not is_standard(_label(at)):
             return _shown(at, number)
-    return _shown(*chain[0]) if chain else None
+    return None
+
+
+def _chain(frame: types.FrameType, line: int) -> list[tuple[types.FrameType, int]]:
+    """Return the callers of a frame; a thread that begins was called by who starts it."""
+    chain = _callers(frame, line)
+    if chain and _label(chain[-1][0]) == "threading.Thread._bootstrap":
+        chain += _starting()
+    return chain
 
 
 def _callers(frame: types.FrameType, line: int) -> list[tuple[types.FrameType, int]]:

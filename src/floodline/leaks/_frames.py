@@ -35,9 +35,11 @@ def read_locals(frame: types.FrameType) -> dict[str, Any]:
 
 
 def is_ours(frame: types.FrameType) -> bool:
-    """Tell whether a frame runs the engine itself."""
+    """Tell whether a frame runs the engine itself, also the file that starts it in a child."""
     name = dict.get(frame.f_globals, "__name__")
-    return type(name) is str and own_module(name)
+    if type(name) is str and own_module(name):
+        return True
+    return dict.__contains__(frame.f_globals, "_floodline_engine")
 
 
 def own_module(name: str) -> bool:

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 from weakref import ref
 
+from floodline.leaks._above import Above, find_above, kept_by_library
 from floodline.leaks._anatomy import (
     INERT,
     Anatomy,
@@ -27,6 +28,7 @@ from floodline.leaks._frames import code_label, own_module
 from floodline.leaks._limit import read_numbers, room, shown_limit
 from floodline.leaks._live_items import some
 from floodline.leaks._naming import last_name, module_of, owner_of
+from floodline.leaks._raised import Raised
 from floodline.leaks._reading import changes_in, length, length_in, names_in
 from floodline.leaks._roots import AT_EXIT, HELD_BY_C, survey
 from floodline.leaks._slots import ITEM, Slot, Slots, shorten
@@ -44,9 +46,11 @@ class Close:
 
     def __init__(self, one: Candidate, find: Find, *, most: int | None = None) -> None:
         self.one, self._most = one, most
+        self._above: Slot | None = None
         self.held = held = find(one.slot)
         self.head = head_of(one)
         self.heads = find(self.head) or held
+        self._tops = find(chain_top(one.slot)) if one.column == "count" else []
         self.owner, self.defined_in = owner_of(self.head, self.heads)
         outer = outer_head(self.head)
         if outer is not None and is_standard(self.defined_in) and not self.head.standard:
@@ -54,6 +58,29 @@ class Close:
             self.owner, self.defined_in = owner_of(outer, self.heads)
         if one.slot.key.startswith(HELD_BY_C):
             self.owner = f"{HELD_BY_C} {_hook_name(held)}".strip()
+        elif self._is_of_library():
+            self.head, self.heads = one.slot, held
+            self.owner, self.defined_in = owner_of(one.slot, held)
+
+    @property
+    def shared(self) -> bool:
+        """Whether the slot has its name from the first of many places that it stands for."""
+        slot, column = self.one.slot, self.one.column
+        borrowed = self.head.index != slot.index and column != "count"
+        return borrowed and slot.starred and slot.label[0] == "."
+
+    def move(self, above: Above) -> None:
+        """Take the name from where the fullest containers lie."""
+        self.held, self._above = above.held, above.slot
+        self.head, self.heads = above.slot.head(), above.holders
+        known = above.holders if self.head.index == above.slot.index else []
+        self.owner, self.defined_in = owner_of(self.head, known)
+
+    def _is_of_library(self) -> bool:
+        """Tell whether a name of the program only leads to what the library has of its own."""
+        slot, held = self.one.slot, self.held
+        led = slot.standard and slot.label[0] == "." and not self.head.standard
+        return led and bool(held) and kept_by_library(held[0].holder)
 
     def suspect(self, rank: int) -> Suspect:
         """Return the record, without its line."""
@@ -65,7 +92,7 @@ class Close:
             verdict="growing" if trend.kind == "growing" else "undecided",
             owner=self.owner,
             defined_in=self.defined_in,
-            path=shorten(one.slot.path),
+            path=shorten(self._path()),
             type=label_of(type(shown)).rpartition(".")[2] if self.heads else "",
             holds=self.holds(),
             len=one.size,
@@ -75,6 +102,10 @@ class Close:
             cap=cap,
             capped=capped,
         )
+
+    def _path(self) -> str:
+        slot = self.one.slot
+        return self._above.path + slot.label if self._above else slot.path
 
     def holds(self) -> str:
         """Return what the containers hold, most frequent first: `MemoryService ×271`."""
@@ -115,11 +146,14 @@ class Close:
 
     def watch(self) -> Watch:
         """Return a watch on the lengths of the containers, also if they are replaced."""
-        chosen = self.held[:: 1 + len(self.held) // MAX_WATCHED]
+        chosen = _watched(self.held)
         private = self.head.anchor if self.head.label[:1] in ("{", "(") else None
         if self.one.slot.key == AT_EXIT:
             lengths = [atexit._ncallbacks]
         elif self.one.column == "count":
+            raised = Raised(held.value for held in (*self.heads, *self._tops))
+            if raised:
+                return Watch([raised.times], self.owner, told=lambda: raised.place)
             lengths = [changes_in(held, self.head) for held in self.heads[:MAX_WATCHED]]
         else:
             lengths = [length_in(held, self.one.slot, self.one.column) for held in chosen]
@@ -168,11 +202,22 @@ def outer_head(head: Slot) -> Slot | None:
     return above
 
 
-def chain_head(slot: Slot) -> Slot:
-    """Return the named slot that the links of a chain hang from."""
+def chain_top(slot: Slot) -> Slot:
+    """Return the slot of the objects that the links of a chain hang from, named or not."""
+    first = _first_link(slot)
+    return first.parent or first
+
+
+def _first_link(slot: Slot) -> Slot:
     at = slot
     while at.parent and (at.parent.anchor, at.parent.label) == (slot.anchor, slot.label):
         at = at.parent
+    return at
+
+
+def chain_head(slot: Slot) -> Slot:
+    """Return the named slot that the links of a chain hang from."""
+    at = _first_link(slot)
     if at.entered is not None:
         return at.entered.head()
     return (at.parent or at).head()
@@ -197,8 +242,25 @@ def look_closer(slots: Slots, found: list[Candidate], *, own: Iterable[Any] = ()
     """Walk once more and keep the objects of these candidates; merge those of one owner."""
     wanted = [one.slot for one in found] + [head_of(one) for one in found]
     wanted += [outer for slot in wanted if (outer := outer_head(slot)) is not None]
+    wanted += [chain_top(one.slot) for one in found if one.column == "count"]
     walk = survey(slots, own=own, capture=frozenset(slot.index for slot in wanted))
-    return [Close(one, lambda slot: walk.captured.get(slot.index, [])) for one in found]
+    close = [Close(one, lambda slot: walk.captured.get(slot.index, [])) for one in found]
+    moved = [one for one in close if one.shared]
+    groups = [one.held for one in moved]
+    places = find_above(slots, groups, own) if moved else []
+    for one, above in zip(moved, places, strict=True):
+        if above is not None:
+            one.move(above)
+    return close
+
+
+def _watched(held: list[Held]) -> list[Held]:
+    """Choose some of many containers: the fullest, and of all others one in so many."""
+    if len(held) <= MAX_WATCHED:
+        return held
+    order = sorted(held, key=lambda one: -length(one.value))
+    rest = order[MAX_WATCHED // 2 :]
+    return order[: MAX_WATCHED // 2] + rest[:: 1 + len(rest) // (MAX_WATCHED // 2)]
 
 
 def merge(close: list[Close]) -> list[tuple[Close, tuple[str, ...]]]:

@@ -27,9 +27,15 @@ AT_EXIT = "atexit.register"
 _PACKAGE = __name__.split(".", 1)[0]
 
 
-def survey(slots: Slots, *, own: Iterable[Any] = (), capture: frozenset[int] = frozenset()) -> Walk:
+def survey(
+    slots: Slots,
+    *,
+    own: Iterable[Any] = (),
+    capture: frozenset[int] = frozenset(),
+    walk: Walk | None = None,
+) -> Walk:
     """Walk the whole process once; `own` are objects of the engine, which are left out."""
-    walk = Walk(slots, capture=capture)
+    walk = walk or Walk(slots, capture=capture)
     collecting = gc.isenabled()
     gc.disable()  # the walk makes many objects and no garbage
     try:

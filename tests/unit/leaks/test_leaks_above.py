@@ -1,0 +1,113 @@
+"""Names of what hides behind objects of the library that a program has many of."""
+
+from __future__ import annotations
+
+import logging
+import types
+
+from floodline.leaks import Candidate, Slots, Trend, look_closer, survey
+from floodline.leaks import _above as above
+from floodline.leaks import _inspect as inspect
+from floodline.leaks._walk import Held
+from soak_programs import module, narrow
+
+SOURCE = """
+import contextlib, logging
+
+class Channel:
+    def __init__(self):
+        self.first = contextlib.ExitStack()
+        self.second = contextlib.ExitStack()
+        self.links = {"a": contextlib.ExitStack()}
+
+CHANNELS = [Channel()]
+STACKS = [contextlib.ExitStack()]
+LOG = logging.getLogger("above")
+"""
+SHARED = "*contextlib.ExitStack._exit_callbacks"
+
+
+def fill(stack, count):
+    for _ in range(count):
+        stack.callback(print)
+
+
+def close_to(key, made, monkeypatch, prepare=lambda: None):
+    narrow(monkeypatch, made)
+    slots = Slots()
+    survey(slots)
+    prepare()
+    one = Candidate(slots.get(key), "length", Trend("growing", 1.0, 10.0, 1.0), 10.0, 5)
+    return look_closer(slots, [one])[0]
+
+
+def test_what_one_of_many_objects_of_the_library_holds_is_named_by_where_that_one_lies(
+    tmp_path, monkeypatch
+):
+    made = module("above", SOURCE, tmp_path, monkeypatch)
+    channel = made.CHANNELS[0]
+    fill(made.STACKS[0], 2)
+    fill(channel.first, 3)
+    fill(channel.second, 30)
+    found = close_to(SHARED, made, monkeypatch)
+    assert (found.owner, found.defined_in) == ("above.Channel.second", "above.Channel")
+    suspect = found.suspect(1)
+    assert suspect.path == "above.CHANNELS[*].second._exit_callbacks"
+    assert suspect.type == "ExitStack"
+    assert [held.value for held in found.held] == [channel.second._exit_callbacks]
+
+
+def test_the_name_is_that_of_the_container_if_it_lies_in_one(tmp_path, monkeypatch):
+    made = module("above", SOURCE, tmp_path, monkeypatch)
+    fill(made.CHANNELS[0].links["a"], 30)
+    found = close_to(SHARED, made, monkeypatch)
+    assert found.owner == "above.Channel.links"
+    assert found.suspect(1).path == "above.CHANNELS[*].links[*]._exit_callbacks"
+
+
+def test_a_name_stays_if_no_holder_is_met_again(tmp_path, monkeypatch):
+    made = module("above", SOURCE, tmp_path, monkeypatch)
+    narrow(monkeypatch, made)
+    slots = Slots()
+    lost = [Held(object(), [1])]
+    assert above.find_above(slots, [lost], ()) == [None]
+    monkeypatch.setattr(inspect, "find_above", lambda *_: [None])
+    found = close_to(SHARED, made, monkeypatch)
+    assert found.owner.startswith("above.")
+
+
+def test_what_the_library_has_itself_is_not_of_the_program_that_leads_there(tmp_path, monkeypatch):
+    made = module("above", SOURCE, tmp_path, monkeypatch)
+    found = close_to("above.LOG.manager.loggerDict", made, monkeypatch)
+    assert (found.owner, found.defined_in) == ("logging.Manager.loggerDict", "logging.Manager")
+    assert found.suspect(1).type == "dict"
+
+
+def test_the_library_has_its_globals_and_the_attributes_of_its_classes():
+    assert above.kept_by_library(logging.root)
+    assert above.kept_by_library(logging.Logger.manager)
+    assert above.kept_by_library(logging._handlerList)
+    assert not above.kept_by_library(logging.getLogger("above"))
+
+
+def test_the_fullest_of_many_containers_are_watched_and_some_of_the_others():
+    many = [Held(None, [0] * size) for size in range(500)]
+    chosen = inspect._watched(many)
+    assert len(chosen) <= inspect.MAX_WATCHED
+    assert max(len(held.value) for held in chosen) == 499
+    assert min(len(held.value) for held in chosen) < 50
+    few = many[:3]
+    assert inspect._watched(few) is few
+
+
+def test_a_finder_counts_like_any_walk(tmp_path, monkeypatch):
+    made = module("above", SOURCE, tmp_path, monkeypatch)
+    narrow(monkeypatch, made)
+    slots = Slots()
+    plain = survey(slots)
+    found = above.Finder(slots, frozenset({id(made.CHANNELS)}))
+    assert survey(slots, walk=found) is found
+    assert found.count[: len(plain.count)] == plain.count
+    slot, held = found.found[id(made.CHANNELS)]
+    assert slots.keys[slot] == "above.CHANNELS"
+    assert isinstance(held.holder, types.ModuleType)
