@@ -7,6 +7,7 @@ import sys
 import threading
 import types
 import weakref
+from collections import deque
 
 from floodline.leaks import Candidate, Close, Place, Slots, Trend, look_closer, merge, survey
 from floodline.leaks import _naming as naming
@@ -94,7 +95,7 @@ def test_what_the_library_holds_is_named_by_the_program(tmp_path, monkeypatch):
 def test_caps_are_read_from_the_object_or_its_code(tmp_path, monkeypatch):
     made = module("named", SOURCE, tmp_path, monkeypatch)
     keys = ["RING", "cached", "endless", "CAP.a", "CAP.b", "CAP.c", "CAP.d"]
-    caps = [close_to(f"named.{key}", made, monkeypatch)._cap() for key in keys]
+    caps = [close_to(f"named.{key}", made, monkeypatch)._cap for key in keys]
     assert caps == [
         *((9, True), (77, True), (None, False)),
         *((10, True), (20, True), (30, True), (40, True)),
@@ -291,3 +292,17 @@ def test_a_registry_of_weak_references_echoes_what_holds_the_same():
     strong = close(".handlers", [Held(None, kept)])
     ((first, echoes),) = merge([weak, strong])
     assert (first, echoes) == (strong, ("logging._handlerList",))
+
+
+def test_what_grows_on_is_no_echo_of_a_cache_that_fills():
+    slots = Slots()
+
+    def close(label, value):
+        slot = slots[slots.child(slots.root("queue"), "queue", label)]
+        one = Candidate(slot, "length", Trend("growing", 1.0), 0.0, 2)
+        return Close(one, lambda _: [Held(None, value)])
+
+    fills, grows = close(".recent", deque([[1], [2]], maxlen=9)), close(".waiting", [[3], [4]])
+    assert (fills.fills, grows.fills) == (True, False)
+    assert [one for one, _ in merge([fills, grows])] == [fills, grows]
+    assert [one for one, _ in merge([grows, fills])] == [grows]
