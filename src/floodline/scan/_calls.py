@@ -280,10 +280,16 @@ class Calls(Arguments):
                         return None if zero else self.scope.reference(side.args[0])
         return None
 
-    def loop_target(self, target: ast.expr, iterable: ast.expr) -> None:
-        """The names of a loop stand for the values inside what it goes over."""
+    def loop_target(self, target: ast.expr, iterable: ast.expr) -> str:
+        """The names of a loop stand for the values inside what it goes over.
+
+        Returns the class of an object that was made in the function and gives them turn by turn.
+        """
         found = self.scope.reference(iterable)
         origin = self.scope.origin(iterable)
+        made = self._made(iterable)
+        if made:
+            origin = f"turn:{made}"
         if isinstance(iterable, ast.Call) and last_name(iterable.func) in ("range", "enumerate"):
             origin = "unknown"
         names = target.elts if isinstance(target, ast.Tuple) else [target]
@@ -296,3 +302,8 @@ class Calls(Arguments):
         if found and isinstance(last, ast.Name):
             called = isinstance(iterable, ast.Call)
             self.scope.refs[last.id] = found if called else (found[0], found[1] + 1)
+        return made
+
+    def _made(self, node: ast.expr) -> str:
+        holder = self.scope.holder_of(node.id) if type(node) is ast.Name else None
+        return holder.types.get(node.id, "") if holder and type(node) is ast.Name else ""

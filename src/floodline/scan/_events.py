@@ -7,7 +7,7 @@ from floodline.scan._model import Change
 from floodline.scan._outer import Outer
 from floodline.scan._reach import REPEATS, Reach
 
-DEEP = 3  # calls below a handler; further down much is done once and kept
+DEEP = 5  # calls below a handler; further down much is done once and kept
 # classes of the standard library, and what it calls on them for each request, packet or record
 CALLED = {
     "BaseHTTPRequestHandler": "do_",
@@ -41,8 +41,8 @@ class Events:
                 self._runs[key] = told
         for key in self._outer.readers() & self._silent.keys():
             self._runs[key] = self._silent[key]
-        shown = bool(self._runs) or self._loops()
-        self.open = frozenset(() if shown else filter(self._is_open, program.names.functions))
+        self.shown = bool(self._runs) or self._loops()
+        self.open = frozenset(() if self.shown else filter(self._is_open, program.names.functions))
         self.handlers = frozenset(self._runs)
         self._spread()
 
@@ -111,6 +111,8 @@ class Events:
             return ""
         if own and self._overrides(key, name):
             return f"{name}() is called for each event"
+        if own and len(function.parameters) > 1 and self._outer.is_servant(key, name):
+            return f"{name}() is there for whoever was given the {function.owner}"
         by = next((text for text in function.decorators if self._outer.is_app(key, text)), "")
         if by and len(function.parameters) == own:
             self._silent[key] = f"@{by} calls {name}() for each event"
@@ -127,7 +129,12 @@ class Events:
         """Whether a function that runs for an event asks an object for it that a framework has."""
         head, _, rest = text.partition(".")
         module = function.partition(":")[0]
-        return bool(rest and self.why(function)) and self._outer.is_context(module, head)
+        read = bool(rest) and not rest.partition(".")[0].isupper()
+        return read and bool(self.why(function)) and self._outer.is_context(module, head)
+
+    def tells(self, function: str, attribute: str) -> bool:
+        """Whether a framework that calls a method has put what is asked for into the instance."""
+        return function in self.handlers and self._outer.fills(function, attribute)
 
     def _overrides(self, key: str, name: str) -> bool:
         """Whether a class of the standard library calls a method for each event."""

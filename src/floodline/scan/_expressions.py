@@ -26,21 +26,12 @@ THROUGH = {
     "loads",
 }  # fmt: skip
 OPENNESS = [
-    "fresh",
-    "param",
-    "in",
-    "attr",
-    "call",
-    "loop",
-    "self",
-    "global",
-    "unknown",
-    "enum",
+    "fresh", "param", "in", "turn", "attr", "call", "loop", "self", "global", "unknown", "enum",
     "type",
-]
+]  # fmt: skip
 PARTS = 4  # of which a key is made; more say nothing new
-DEPENDING = {"param", "in", "attr", "call", "self", "enum"}
-CHAINED = {"param", "in", "self", "enum"}
+DEPENDING = {"param", "in", "turn", "attr", "call", "self", "enum"}
+CHAINED = {"param", "in", "turn", "self", "enum"}
 _RANKS = {kind: rank for rank, kind in enumerate(OPENNESS)}
 LOCKS = {"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition", "Event"}
 ANSWERS = {"create_future", "Future", "Queue", "SimpleQueue"}

@@ -47,6 +47,8 @@ class Paths:
             return Proof(f"grows each time {name}() runs: {why}", PROVED, at)
         if self._makes_for_others(function, change):
             return Proof(f"{name}() makes one more for whoever calls it", PROVED, at)
+        if any(self._reach.is_stream(file.module, mark) for mark in change.marks):
+            return Proof(f"grows in a loop of {name}() that may go on", ASSUMED, at)
         often = self._reach.often(function)
         if change.marks & {"while"} and often != UNKNOWN:
             return Proof(f"grows in a loop of {name}()", ASSUMED, at)
@@ -78,7 +80,8 @@ class Paths:
         if change.key == "append":
             return Proof("every call adds one more", self._adds(file, change), at)
         state, why = self.origin(file.module, change.function, change.key)
-        if state == ASSUMED and "()" in change.key and in_a_loop(change):
+        turns = "()" in change.key or "turn:" in change.key
+        if state == ASSUMED and turns and in_a_loop(change):
             state, why = PROVED, "received in each turn of the loop"
         if state == ASSUMED and self._makes_for_others(f"{file.module}:{change.function}", change):
             state = PROVED
@@ -95,6 +98,8 @@ class Paths:
     def _adds(self, file: FileFacts, change: Change) -> str:
         """Whether each call adds a thing of its own, and not one that was there before."""
         function = f"{file.module}:{change.function}"
+        if "none" in change.marks:
+            return ASSUMED  # `if known is None: add`: one for each that is not known yet
         if change.value in NEW or self.events.is_near(function, change):
             return PROVED
         if change.value == "self":
@@ -125,6 +130,11 @@ class Paths:
             return UNKNOWN, f"as many as there are things at a time ({detail})"
         if kind == "fresh":
             return PROVED, f"a new value each time ({detail})"
+        if kind == "turn" and "(*)" not in detail:
+            own = self._program.names.class_of(module, detail.partition(".")[0])
+            return (UNKNOWN if own else ASSUMED), "what a loop gets turn by turn"
+        if "(*)" in detail:
+            return self._through(module, function, origin, depth)
         if kind == "param":
             return self._parameter(module, function, detail, depth)
         called = detail.rpartition(".")[2].removesuffix("()")
@@ -135,12 +145,21 @@ class Paths:
                 return PROVED, f"{detail} comes with each event"
             return self._dotted(module, detail)
         if kind == "self":
+            if self.events.tells(f"{module}:{function}", detail.partition(".")[0]):
+                return PROVED, f"{detail} comes with each event"
             return self._counted(f"{module}:s:{detail}", detail)
         if kind == "global":
             if self._is_definition(module, detail):
                 return REFUTED, f"{detail} is one fixed thing"
             return self._counted(f"{module}:g:{detail}", detail)
         return UNKNOWN, f"comes from {detail}" if detail else "where it comes from is not known"
+
+    def _through(self, module: str, function: str, origin: str, depth: int) -> tuple[str, str]:
+        """A call that is given an open value may return one of a few."""
+        given = origin.partition("(*)")[0].rpartition(".")[0]
+        state, why = self.origin(module, function, given, depth)
+        less = {PROVED: ASSUMED, ASSUMED: UNKNOWN}.get(state, state)
+        return less, f"made of what comes from elsewhere: {why}"
 
     def _widest(self, module: str, function: str, origin: str, depth: int) -> tuple[str, str]:
         """Of the parts of a key the one that is most open decides."""
@@ -180,22 +199,14 @@ class Paths:
             return REFUTED, f"{name} is one of a fixed set ({annotation})"
         if attribute.isupper():
             return REFUTED, f"{attribute} is a constant"
-        state, why = self._given(key, int(number), name, depth)
-        if "(*)" in attribute and state in (PROVED, ASSUMED):
-            return (ASSUMED if state == PROVED else UNKNOWN), f"made of {name}; {why}"
-        return state, why
+        return self._given(key, int(number), name, depth)
 
     def _given(self, key: str, number: int, name: str, depth: int) -> tuple[str, str]:
         if key in self.events.handlers:
             return PROVED, f"{name} comes with each event"
         edges = self._program.callers.get(key, ())
         answers = [self._at_call(e, number, name, depth) for e in edges if not e.guessed]
-        handed = self._program.handed.get(key, ()) if self.events.why(key) else ()
-        answers += [
-            self._at_call(e, number, name, depth)
-            for e in handed
-            if number - e.shift < len(e.call.arguments)
-        ]
+        answers += self._handed(key, number, name, depth)
         if {PROVED, REFUTED} <= {state for state, _ in answers}:
             return ASSUMED, f"{name} is fixed for some who call, and comes with events for others"
         for wanted in (PROVED, ASSUMED, UNKNOWN, REFUTED):
@@ -203,6 +214,16 @@ class Paths:
                 if state == wanted:
                     return state, why
         return (UNKNOWN if edges else ASSUMED), f"{name} is given by whoever calls"
+
+    def _handed(self, key: str, number: int, name: str, depth: int) -> list[tuple[str, str]]:
+        """What a function is given by those that were handed it: what came along, or the event."""
+        answers = []
+        for edge in self._program.handed.get(key, ()) if self.events.why(key) else ():
+            if number - edge.shift < len(edge.call.arguments):
+                answers.append(self._at_call(edge, number, name, depth))
+            elif edge.caller in self.events.handlers:
+                answers.append((PROVED, f"{name} is given for each event"))
+        return answers
 
     def _is_closed(self, module: str, annotation: str) -> bool:
         if annotation in CLOSED_TYPES:

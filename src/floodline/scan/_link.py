@@ -217,7 +217,8 @@ class Program:
                 into = call.callee.rpartition("|")[2].rpartition(":")[2]
                 self.by_reference[function].add(into)
                 self._hand_function(file, call, function, argument, number)
-                if number >= 0 and self._subscribes(file, call):
+                filled = any(text != "const" for text in call.arguments[number + 1 :])
+                if number >= 0 and not filled and self._subscribes(file, call, function):
                     self.subscribed.add(function)
 
     def _hand_function(
@@ -234,14 +235,23 @@ class Program:
         edge = Edge(caller, function, call.repeats, call._replace(arguments=rest), int(bound))
         self.handed[function].append(edge)
 
-    def _subscribes(self, file: FileFacts, call: Call) -> bool:
-        """Whether something is registered under a name with an object from outside."""
+    def _subscribes(self, file: FileFacts, call: Call, function: str) -> bool:
+        """Whether a function is registered under a name with something from outside.
+
+        A module's function gets coroutines alone: others it may call at once, or never.
+        """
         base = call.callee[2:].rpartition("|")[0]
-        if call.callee[:2] != "o:" or call.arguments[:1] != ("const",):
+        if "const" not in call.arguments:
+            return False
+        if call.callee[:2] == "s:":  # by a method that the class has from outside
+            target = self._targets.find(file.module, call.function, call.callee)
+            return not target.functions and bool(self.owner(file, call.function))
+        if call.callee[:2] != "o:":
             return False
         head = base[2:].partition(".")[0]
         if base[:2] == "g:" and self.names.resolve(file.module, head).endswith(":"):
-            return False  # a function of a module
+            outer = self.names.resolve(file.module, head)[:-1] not in self.names.modules
+            return outer and self.names.functions[function].waits
         return not self.names.base_class(file.module, self.owner(file, call.function), base)
 
     def functions_in(self, file: FileFacts, call: Call, argument: str) -> list[str]:

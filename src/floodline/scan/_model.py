@@ -6,8 +6,9 @@ is `self.a`, `g:NAME`, `T:Class`, `C:function` if that returns it, or `a:BASE|at
 `l:function:variable` (a local), `s:` (the instance itself).
 An *origin* says where a key comes from: `const`, `type`, `fresh:what`, `param:N`, `attr:name`,
 `call:name`, `enum:Name`, `self:attr`, `global:NAME`, `unknown`; `in:OUTER|param:N` is a parameter
-of an outer function. What is asked of it follows: `param:0.user.get()`, and `.f(*)` if it is given
-to `f`. `all:ONE&OTHER` is made of several.
+of an outer function, `turn:Class` what a loop gets from an object made before it. What is asked of
+it follows: `param:0.user.get()`, and `.f(*)` if it is given to `f`. `all:ONE&OTHER` is made of
+several.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Call(NamedTuple):
     function: str
     callee: str  # n:name, s:method, d:a.b.c, m:method (of something unknown), o:BASE|method
     line: int
-    repeats: str  # "", "for", "while", "forever", or "once" behind a flag
+    repeats: str  # "", "for", "over:Class", "while", "serves", "forever", "once" (behind a flag)
     arguments: tuple[str, ...]  # origins, `r:REF`, `f:FUNCTION`
     keywords: tuple[str, ...]
     kept: str  # where an instance goes: s:attr, g:NAME, returned, local, argument, c:attr

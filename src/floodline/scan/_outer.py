@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from floodline.scan._link import Program
 
 PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "dict", "list", "set", "type", "str", "int"}
+
+
+_HEADS = re.compile(r"(?:^o:g:|enum:)(\w+)[.|]")
 
 
 class Outer:
@@ -45,16 +50,52 @@ class Outer:
         names = self._program.names
         if names.method(kind, method):
             return False
-        outer = [
+        outer = self._bases(kind)
+        for module, base in outer:
+            self._note(module, base)
+        return bool(outer)
+
+    def _bases(self, kind: str) -> list[tuple[str, str]]:
+        """Return the classes outside that stand above a class, with the modules that name them."""
+        names = self._program.names
+        return [
             (above.partition(":")[0], base)
             for above in names.order(kind)
             for base in names.classes[above].bases
             if base.rpartition(".")[2] not in PLAIN_BASES
             and names.is_outside(above.partition(":")[0], base)
         ]
-        for module, base in outer:
-            self._note(module, base)
-        return bool(outer)
+
+    def is_servant(self, key: str, name: str) -> bool:
+        """Whether a method stands in a framework's class whose instance is handed to somebody.
+
+        What the program calls itself is none, nor is what has another decorator.
+        """
+        program = self._program
+        kind = f"{key.partition(':')[0]}:{program.names.functions[key].owner}"
+        if kind not in program.names.classes or name.startswith("_"):
+            return False
+        if program.names.functions[key].decorators or program.callers.get(key):
+            return False
+        handed = any(making.kept == "argument" for making in program.makings.get(kind, ()))
+        return handed and bool(self._bases(kind))
+
+    def fills(self, key: str, attribute: str) -> bool:
+        """Whether an attribute is there that no class of the program makes."""
+        names = self._program.names
+        kind = f"{key.partition(':')[0]}:{names.functions[key].owner}"
+        if kind not in names.classes or not self._bases(kind):
+            return False
+        if names.method(kind, "__init__") or names.method(kind, attribute):
+            return False
+        homes = {above.partition(":")[0] for above in names.order(kind)}
+        files = [names.modules[home] for home in homes]
+        own = {f"s:{attribute}", attribute}
+        return not any(
+            own & {*(c.ref for c in file.changes), *(c.ref for c in file.containers)}
+            or any(attribute == name for k in file.classes for name, _ in k.attributes)
+            for file in files
+        )
 
     def _note(self, module: str, text: str) -> None:
         home = self._program.names.resolve(module, text.partition(".")[0]).partition(":")[0]
@@ -80,7 +121,15 @@ class Outer:
                 continue
             asked = [(c.function, c.callee) for c in file.calls if c.callee[:4] == "o:g:"]
             asked += [(c.function, c.ref) for c in file.changes if c.ref[:4] == "o:g:"]
+            said = [(c.function, (*c.arguments, *c.keywords)) for c in file.calls]
+            said += [(c.function, (c.key, c.value)) for c in file.changes]
+            asked += [(f, text) for f, texts in said for text in texts if "enum:" in text]
             for function, text in asked:
-                if text[4:].partition("|")[0].partition(".")[0] in told:
+                if _heads(text) & told:
                     found.add(f"{file.module}:{function}")
         return found
+
+
+def _heads(text: str) -> set[str]:
+    """Return the names of the module whose attributes a reference or an origin asks for."""
+    return set(_HEADS.findall(text))

@@ -231,8 +231,10 @@ class _Reader(Bindings):
         self.expression(node.iter, marks)
         if type(node) is ast.AsyncFor:
             self.risks.append((self.scope.name, node.lineno, "await"))
-        self.loop_target(node.target, node.iter)
+        made = self.loop_target(node.target, node.iter)
         repeats = {"while", "serves"} if type(node) is ast.AsyncFor else {"for"}
+        if made:
+            repeats.add(f"over:{made}")
         self.block(node.body, marks | repeats)
         self.block(node.orelse, marks)
 

@@ -68,7 +68,9 @@ class Reach:
                 continue
             below.setdefault(edge.caller, set()).add(edge.callee)
             known = self._often.get(edge.callee) == REPEATS or self.is_definition(edge.callee)
-            if edge.repeats in LOOPS and not known:
+            module = edge.caller.partition(":")[0]
+            goes_on = edge.repeats in LOOPS or self.is_stream(module, edge.repeats)
+            if goes_on and not known:
                 self._often[edge.callee] = REPEATS
                 queue.append(edge.callee)
         while queue:
@@ -116,6 +118,10 @@ class Reach:
                 if callee not in self._often:
                     self._often[callee] = STARTS
                     queue.append(callee)
+
+    def is_stream(self, module: str, repeats: str) -> bool:
+        """Whether a loop goes over an object from outside, which may give values for ever."""
+        return repeats[:5] == "over:" and self._program.names.is_outside(module, repeats[5:])
 
     def is_definition(self, key: str) -> bool:
         """Whether a function only runs where classes and functions are defined."""

@@ -15,6 +15,8 @@ def standing(marks: frozenset[str]) -> tuple[str, str, str]:
         repeats = "forever"
     elif repeats == "while" and "serves" in marks:
         repeats = "serves"
+    elif repeats == "for":
+        repeats = next((mark for mark in marks if mark[:5] == "over:"), repeats)
     guard = next((mark for mark in ("finally", "except", "branch") if mark in marks), "")
     arm = ""
     if "branch" in marks:

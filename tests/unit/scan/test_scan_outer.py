@@ -106,6 +106,64 @@ RUN = {
         def enter(name, request):
             request.state.store.keep(name)
     """,
+    "an app calls that has the request beside, and that only reads it": """
+        from web import App, request
+
+        app = App()
+        items = {}
+
+        @app.route("/")
+        def enter():
+            name = request.form["name"]
+            items[name] = object()
+    """,
+    "a server is made with": """
+        import asyncio
+
+        class Server:
+            def __init__(self):
+                self.items = []
+
+            async def serve(self, reader, writer):
+                self.items.append(writer)
+
+            async def main(self):
+                await asyncio.start_server(self.serve, "localhost", 8000)
+
+        asyncio.run(Server().main())
+    """,
+    "a class registers by what it has from a framework": """
+        from bus import Session
+        items = {}
+
+        class Joined(Session):
+            def start(self):
+                self.subscribe(self.note, "session.on_join")
+
+            def note(self, session):
+                items[session["id"]] = session
+    """,
+    "a handler hands to a framework that tells it more": """
+        items = {}
+
+        class Bot:
+            async def turn(self, context):
+                items[context.user.id] = context
+
+        bot = Bot()
+
+        @app.post("/")
+        async def enter(request):
+            await adapter.process(request, bot.turn)
+    """,
+    "a server calls with what it put into the instance": """
+        from http.server import BaseHTTPRequestHandler
+        items = {}
+
+        class Pages(BaseHTTPRequestHandler):
+            def do_GET(self):
+                items[self.path] = object()
+    """,
 }
 
 
@@ -159,9 +217,161 @@ UNSEEN = {
         async def enter(name):
             signal.signal(name, note)
     """,
+    "a pool calls with what it is given": """
+        items = {}
+
+        class Jobs:
+            def start(self, loop):
+                loop.run_in_executor(None, self.note, find_home())
+
+            def note(self, home):
+                items[home] = object()
+
+        JOBS = Jobs()
+
+        @app.get("/")
+        def show(name): ...
+    """,
+    "a lifespan is": """
+        from web import App
+        items = {}
+
+        async def life(app):
+            items[app] = object()
+
+        app = App("name", lifespan=life)
+
+        @app.get("/")
+        def show(name): ...
+    """,
+    "an instance was made with": """
+        from http.server import BaseHTTPRequestHandler
+        items = {}
+
+        class Pages(BaseHTTPRequestHandler):
+            def __init__(self, home):
+                self.home = home
+
+            def do_GET(self):
+                items[self.home] = object()
+    """,
+    "an event asks a helper about": """
+        from web import App, g
+
+        app = App()
+        items = {}
+
+        @app.get("/")
+        def show(name):
+            items[find_language(g.locale)] = name
+    """,
+    "adds what was not known yet": """
+        items = []
+
+        @app.get("/")
+        def show(name):
+            found = lookup(name)
+            if found is None:
+                items.append(Note())
+    """,
 }
 
 
 @pytest.mark.parametrize("case", UNSEEN)
 def test_it_sees_nobody_run_what(case, tmp_path):
     assert not any(told.endswith("high") for told in reported(tmp_path, UNSEEN[case]))
+
+
+def test_methods_of_a_framework_s_class_are_for_whoever_gets_the_instance(tmp_path):
+    code = """
+        import rpc
+
+        class Chat(rpc.Servicer):
+            def __init__(self):
+                self.rooms = {}
+                self.spare = {}
+
+            def Send(self, request, context):
+                self.rooms[request.room] = request
+
+            def _send(self, request, context):
+                self.spare[request.room] = request
+
+        def serve():
+            rpc.add_to_server(Chat(), rpc.server(None))
+
+        serve()
+    """
+    assert reported(tmp_path, code) == ["FLD101 app.Chat.rooms medium"]
+
+
+STREAMS = {
+    "an object from outside gives messages to a helper": """
+        import json
+        from bus import Consumer
+        items = {}
+
+        def note(message):
+            event = json.loads(message.value)
+            items[event["id"]] = event
+
+        def main():
+            consumer = Consumer("topic")
+            for message in consumer:
+                note(message)
+
+        main()
+    """,
+    "an object from outside gives messages": """
+        import bus
+        items = {}
+
+        def main():
+            consumer = bus.Consumer("topic")
+            for message in consumer:
+                items[message.id] = message
+
+        main()
+    """,
+    "a socket gives messages to a program that holds on to its state": """
+        import web
+
+        class State:
+            def __init__(self):
+                self.items = {}
+
+        @routes.get("/")
+        async def enter(request):
+            state = request.app["state"]
+            socket = web.Socket()
+            async for message in socket:
+                state.items[message.data] = request
+
+        def make():
+            web.run(State())
+    """,
+}
+
+
+@pytest.mark.parametrize("case", STREAMS)
+def test_a_loop_may_go_on_in_which(case, tmp_path):
+    [told] = reported(tmp_path, STREAMS[case])
+    assert told.endswith("items medium")
+
+
+def test_a_loop_over_an_object_of_the_program_ends(tmp_path):
+    code = """
+        class Pages:
+            def __iter__(self):
+                yield 1
+
+        items = {}
+
+        def main():
+            pages = Pages()
+            for page in pages:
+                items[page.name] = page
+
+        main()
+    """
+    assert reported(tmp_path, code) == []
