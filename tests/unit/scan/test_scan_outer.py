@@ -348,7 +348,9 @@ STREAMS = {
                 state.items[message.data] = request
 
         def make():
-            web.run(State())
+            app = web.App()
+            app["state"] = State()
+            return app
     """,
 }
 
