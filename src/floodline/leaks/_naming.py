@@ -39,7 +39,7 @@ def owner_of(slot: Slot, held: list[Held]) -> tuple[str, str]:
         return f"{module}.{attr}", module
     kind: type = holder if isinstance_of_type(holder) else type(holder)  # type: ignore[assignment]  # a class, asked without its code
     if held and label_of(kind) == slot.anchor:
-        anchor = defining_class(kind, attr)
+        anchor, attr = written(kind, attr)
         return f"{anchor}.{attr}", anchor
     return slot.owner, slot.anchor
 
@@ -47,6 +47,19 @@ def owner_of(slot: Slot, held: list[Held]) -> tuple[str, str]:
 def isinstance_of_type(obj: Any) -> bool:
     """Tell whether an object is a class, whatever it says itself."""
     return derives(type(obj), type)
+
+
+def written(kind: type, attr: str) -> tuple[str, str]:
+    """Return the class and the name of an attribute as the source has them.
+
+    What a class `Box` writes as `self.__rows` is kept as `_Box__rows`, which no source shows.
+    """
+    for base in mro_of(kind):
+        label = label_of(base)
+        mangled = f"_{label.rpartition('.')[2].lstrip('_')}__"
+        if attr.startswith(mangled) and mangled != "___" and not attr.endswith("__"):
+            return label, attr[len(mangled) - 2 :]
+    return defining_class(kind, attr), attr
 
 
 def defining_class(kind: type, attr: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import types
 
-from floodline.leaks import Candidate, Slots, Trend, look_closer, survey
+from floodline.leaks import Candidate, Slots, Trend, feeding_place, look_closer, survey
 from floodline.leaks import _above as above
 from floodline.leaks import _inspect as inspect
+from floodline.leaks import _naming as naming
 from floodline.leaks._walk import Held
-from soak_programs import module, narrow
+from soak_programs import line_of, module, narrow
 
 SOURCE = """
 import contextlib, logging
@@ -23,6 +24,18 @@ class Channel:
 CHANNELS = [Channel()]
 STACKS = [contextlib.ExitStack()]
 LOG = logging.getLogger("above")
+"""
+PRIVATE = """
+class _Box:
+    def __init__(self):
+        self.__rows = {}
+    def put(self, i):
+        self.__rows[i] = [i]           # feeds rows
+
+class Sub(_Box):
+    pass
+
+ONE = Sub()
 """
 SHARED = "*contextlib.ExitStack._exit_callbacks"
 
@@ -111,3 +124,12 @@ def test_a_finder_counts_like_any_walk(tmp_path, monkeypatch):
     slot, held = found.found[id(made.CHANNELS)]
     assert slots.keys[slot] == "above.CHANNELS"
     assert isinstance(held.holder, types.ModuleType)
+
+
+def test_a_private_attribute_is_named_as_its_class_writes_it(tmp_path, monkeypatch):
+    made = module("private", PRIVATE, tmp_path, monkeypatch)
+    found = close_to("private.ONE._Box__rows", made, monkeypatch)
+    assert (found.owner, found.defined_in) == ("private._Box.__rows", "private._Box")
+    assert found.suspect(1).path == "private.ONE._Box__rows"
+    assert feeding_place("private", "__rows").line == line_of(PRIVATE, "# feeds rows")
+    assert naming.written(made.Sub, "_Box__x__") == ("private.Sub", "_Box__x__")
