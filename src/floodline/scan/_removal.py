@@ -69,7 +69,7 @@ class Removals:
             if _is_lazy(held, file, change)
             else self._way(file, change, functions, growing, owner)
             for file, change in held.changes
-            if self._removes(held, change, depth) or _begins_anew(change, growing)
+            if self._removes(held, file, change, depth) or _begins_anew(change, growing)
         ]
         ways += self._limits(held, depth, functions)
         ways.sort(key=lambda way: RANK.index(way.when))
@@ -91,7 +91,7 @@ class Removals:
         found = [
             self._way(file, change, functions, growing, owner).when
             for file, change in held.changes
-            if self._removes(held, change, depth) and change.function != function
+            if self._removes(held, file, change, depth) and change.function != function
         ]  # fmt: skip
         return min(found, key=RANK.index, default=NONE)
 
@@ -102,13 +102,19 @@ class Removals:
             return Removal(NONE, Proof(told, UNKNOWN, at), ())
         return Removal(NONE, Proof("nothing removes from it", PROVED, at), ())
 
-    def _removes(self, held: Held, change: Change, depth: int) -> bool:
+    def _removes(self, held: Held, file: FileFacts, change: Change, depth: int) -> bool:
         if change.verb not in ("shrink", "replace") or change.depth > depth:
             return False
         if change.verb == "replace":
             made = {m.function for m in held.made}
-            return made != {change.function}
+            return made != {change.function} or self._begins_again(file, change)
         return True
+
+    def _begins_again(self, file: FileFacts, change: Change) -> bool:
+        """Whether what makes the container for a new instance is called later on, too."""
+        callers = self._program.callers.get(f"{file.module}:{change.function}", ())
+        makes = {self._last(edge.caller) in MAKERS for edge in callers}
+        return makes == {True, False}
 
     def _limits(self, held: Held, depth: int, functions: list[str]) -> list[Way]:
         if not held.limits:

@@ -95,6 +95,24 @@ QUIET = {
         def use(name):
             return fill(DEFAULTS, name)
     """,
+    "what is begun anew by the method that also makes it": """
+        class Profile:
+            def __init__(self):
+                self.begin()
+
+            def begin(self):
+                self.nodes = []
+
+            def note(self, text):
+                self.nodes.append(Note(text))
+
+            def report(self):
+                nodes = list(self.nodes)
+                self.begin()
+                return nodes
+
+        profile = Profile()
+    """,
     "a handler that is taken out in the same function": """
         import logging
 
@@ -190,6 +208,22 @@ LOUD = {
         @app.get("/")
         def index(request):
             return request
+        """,
+    ),
+    "what is begun by a method that only makes it": (
+        "nodes",
+        """
+        class Profile:
+            def __init__(self):
+                self.begin()
+
+            def begin(self):
+                self.nodes = []
+
+            def note(self, text):
+                self.nodes.append(text)
+
+        profile = Profile()
         """,
     ),
     "a handler of its own for each call": (
