@@ -34,6 +34,15 @@ def read_locals(frame: types.FrameType) -> dict[str, Any]:
     return found
 
 
+def read_local(frame: types.FrameType, name: str) -> Any:
+    """Return one variable of a function's frame, None if it is not bound.
+
+    It may be asked for in a trace function. Before 3.13 the interpreter takes all variables back
+    after it, from the copy that is read here: so that copy is not emptied.
+    """
+    return frame.f_locals.get(name)
+
+
 def is_ours(frame: types.FrameType) -> bool:
     """Tell whether a frame runs the engine itself, also the file that starts it in a child."""
     name = dict.get(frame.f_globals, "__name__")

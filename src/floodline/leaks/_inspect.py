@@ -8,6 +8,7 @@ import gc
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from itertools import islice
 from typing import Any
 from weakref import ref
@@ -25,7 +26,7 @@ from floodline.leaks._candidates import Candidate
 from floodline.leaks._caps import caps, caps_at
 from floodline.leaks._feed import Watch
 from floodline.leaks._frames import code_label, own_module
-from floodline.leaks._limit import read_numbers, room, shown_limit
+from floodline.leaks._limit import below, read_numbers, room, shown_limit
 from floodline.leaks._live_items import some
 from floodline.leaks._naming import last_name, module_of, owner_of
 from floodline.leaks._raised import Raised
@@ -86,7 +87,7 @@ class Close:
         """Return the record, without its line."""
         one, trend = self.one, self.one.trend
         shown = self.heads[0].value if self.heads else None
-        cap, capped = self._cap()
+        cap, capped = self._cap
         return Suspect(
             rank=rank,
             verdict="growing" if trend.kind == "growing" else "undecided",
@@ -172,6 +173,13 @@ class Close:
         """Return the limit that the feeding code shows for what it feeds, by whatever name."""
         return self._numbered(caps_at(place))
 
+    @property
+    def fills(self) -> bool:
+        """Whether the object or its feeding code shows a limit that was not reached."""
+        cap, capped = self._cap
+        return below(self.one.size, cap, capped=capped)
+
+    @cached_property
     def _cap(self) -> tuple[int | None, bool]:
         """Return the limit that the object or its feeding code shows, and whether there is one."""
         filled = self.one.column == "count" and self.one.slot.label == ITEM
@@ -300,5 +308,5 @@ def _echoes(one: Close, ids: set[int], other: Close) -> bool:
     mine, theirs = one.one.trend.rate, other.one.trend.rate
     same_pace = abs(mine - theirs) <= 0.05 * max(mine, theirs)
     if same_pace and (is_standard(one.owner) or one.owner.startswith(HELD_BY_C)):
-        return True
+        return one.fills or not other.fills  # what grows on is no echo of what will be full
     return bool(ids) and len(ids & other.ids()) > len(ids) / 2

@@ -23,6 +23,11 @@ _WORDS = frozenset(("maxsize", "maxlen", "maxlength", "maxitems", "maxentries", 
 _maxlen: Callable[[Any], int | None] = vars(deque)["maxlen"].__get__
 
 
+def below(length: int, cap: int | None, *, capped: bool) -> bool:
+    """Tell whether what is so long has a limit that it has not passed; one may be unknown."""
+    return capped and (cap is None or length <= cap * 1.05)
+
+
 def shown_limit(held: list[Held], heads: list[Held]) -> int | None:
     """Return the limit that an object shows: of a deque, a cache, or an attribute beside it."""
     for value in (one.value for one in (*held, *heads)):

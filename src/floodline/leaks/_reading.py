@@ -16,9 +16,11 @@ from floodline.leaks._anatomy import (
     names_of_type,
     unwrapped,
 )
+from floodline.leaks._frames import frames_of, read_local
 from floodline.leaks._live_place import thread_dicts
 from floodline.leaks._naming import isinstance_of_type
 from floodline.leaks._outline import Outline
+from floodline.leaks._route import frame_of
 from floodline.leaks._slots import Slot
 from floodline.leaks._walk import Held
 
@@ -98,6 +100,8 @@ def value_in(held: Held, slot: Slot) -> Callable[[], Any]:
         return lambda: contextvars.ContextVar.get(holder, value)
     if slot.label[0] == "{" and type(holder) is types.FunctionType:
         return _in_cell(holder, name[:-1], value)
+    if slot.label.startswith("()"):
+        return _in_frame(holder, slot, value)
     if slot.label[0] == ".":
         for names in _namespaces(holder):
             if unwrapped(names.get(name)) is value:
@@ -113,6 +117,16 @@ def _in_cell(function: Any, name: str, value: Any) -> Callable[[], Any]:
     for free, cell in pairs:
         if free == name and any(one is value for one in gc.get_referents(cell)):
             return lambda cell=cell: next(iter(gc.get_referents(cell)), None)  # type: ignore[misc]  # bound now
+    return lambda: value
+
+
+def _in_frame(holder: Any, slot: Slot, value: Any) -> Callable[[], Any]:
+    """Read a variable of a frame that runs or waits; one that has ended keeps its last value."""
+    name, frame = slot.label[2:], frame_of(holder)
+    frames = frames_of(slot.anchor) if frame is None else [frame]
+    for at in frames:
+        if read_local(at, name) is value:
+            return lambda at=at: read_local(at, name)  # type: ignore[misc]  # bound now
     return lambda: value
 
 

@@ -92,20 +92,24 @@ def _targets(node: ast.stmt) -> set[str]:
     return {ast.unparse(part) for part in flat if isinstance(part, (ast.Name, ast.Attribute))}
 
 
-def feeding_place(module: str, name: str) -> Place | None:
+def feeding_place(module: str, name: str, *, home: str = "") -> Place | None:
     """Return the first line of a module that most clearly adds to what is called `name`.
 
-    Lines of `__init__` come last: they make what others fill.
+    Lines of the function `home` come first, whose variable it may be, and those of `__init__` last:
+    they make what others fill.
     """
     file, tree = file_of_module(module), tree_of(module, name)
     if file is None or tree is None:
         return None
     found = [
-        (function.name == "__init__", strength, Place(file, line, function.name))
+        (function.name == "__init__", function.name != home, strength, function, line)
         for function in functions(tree)
         for strength, line in feeding_lines(function, name)
     ]
-    return min(found, key=lambda one: one[:2])[2] if found else None
+    if not found:
+        return None
+    *_, function, line = min(found, key=lambda one: one[:3])
+    return Place(file, line, function.name)
 
 
 def functions(tree: ast.AST) -> Iterator[Function]:
@@ -139,8 +143,8 @@ def _feeds(node: ast.AST, name: str) -> int | None:
 
     A call for its effect alone may add to what it is called on, or to what is handed to it.
     """
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return 0 if node.func.attr in FEEDS and is_named(node.func.value, name) else None
+    if isinstance(node, ast.Call):
+        return _called_on(node, name)
     if isinstance(node, ast.AugAssign):
         return 0 if is_named(node.target, name) else None
     if isinstance(node, ast.Assign):
@@ -152,6 +156,14 @@ def _feeds(node: ast.AST, name: str) -> int | None:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         return 1 if _may_feed(node.value, name) else None
     return 2 if isinstance(node, ast.Subscript) and is_named(node, name) else None
+
+
+def _called_on(call: ast.Call, name: str) -> int | None:
+    if isinstance(call.func, ast.Attribute):
+        return 0 if call.func.attr in FEEDS and is_named(call.func.value, name) else None
+    # what others have not read yet of the same source is kept for them
+    steps = isinstance(call.func, ast.Name) and call.func.id in ("next", "anext")
+    return 1 if steps and call.args and is_named(call.args[0], name) else None
 
 
 def _may_feed(call: ast.Call, name: str) -> bool:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from floodline._units import format_size
+from floodline.leaks._limit import below
 from floodline.leaks._suspect import Suspect
 from floodline.leaks._trend import LEAST_SAMPLES, Trend, trend
 
@@ -67,7 +68,7 @@ def _total(series: Figures) -> int:
 
 def may_fill(one: Suspect) -> bool:
     """Tell whether what grows has a cap that it has not reached."""
-    return one.capped and (one.cap is None or one.len <= one.cap * 1.05)
+    return below(one.len, one.cap, capped=one.capped)
 
 
 def _filling(one: Suspect, total: int, unit: str) -> Verdict:

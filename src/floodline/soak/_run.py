@@ -217,7 +217,8 @@ def _with_line(suspect: Suspect, close: Close, watch: Watch | None) -> Suspect:
     name, module = last_name(suspect.owner), module_of(suspect.defined_in + ".x")
     doubted = watch is not None and watch.blind and not is_standard(suspect.owner)
     if place is None or (doubted and not _line_names(place, name)):
-        read = feeding_place(module, name) if module else None
+        home = last_name(suspect.defined_in)
+        read = feeding_place(module, name, home=home) if module else None
         place, source = (read, "static") if read else (place, source)
     if place is None:
         return suspect

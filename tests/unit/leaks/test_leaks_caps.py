@@ -7,7 +7,7 @@ from collections import OrderedDict, deque
 import pytest
 
 from floodline.leaks._caps import caps, caps_at
-from floodline.leaks._limit import read_numbers, room, shown_limit
+from floodline.leaks._limit import below, read_numbers, room, shown_limit
 from floodline.leaks._source import Place
 from floodline.leaks._walk import Held
 from soak_programs import line_of, module
@@ -265,3 +265,14 @@ def test_a_limit_is_read_where_code_names_it(written, found):
 def test_a_limit_is_read_from_a_module(made):
     limit = ast.parse("capped.LIMIT", mode="eval").body
     assert read_numbers([limit], made, None) == [9]
+
+
+@pytest.mark.parametrize(
+    ("cap", "capped", "yes"), [(None, False, False), (None, True, True), (10, True, True)]
+)
+def test_what_has_not_reached_its_limit_fills(cap, capped, yes):
+    assert below(10, cap, capped=capped) is yes
+
+
+def test_what_is_above_its_limit_does_not_fill():
+    assert not below(11, 10, capped=True)

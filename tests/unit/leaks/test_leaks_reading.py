@@ -8,6 +8,7 @@ import weakref
 
 from floodline.leaks import Candidate, Close, Slots, Trend, _roots, look_closer, merge, survey
 from floodline.leaks._anatomy import Anatomy, unwrapped
+from floodline.leaks._frames import read_local
 from floodline.leaks._live_tick import _names_of
 from floodline.leaks._outline import Outline
 from floodline.leaks._reading import changes_in, length_in, names_in, value_in
@@ -306,3 +307,48 @@ def test_a_live_watch_names_what_holds_before_what_points(tmp_path, monkeypatch)
     made = module("served", KEPT, tmp_path, monkeypatch)
     (suspect,) = Watched(monkeypatch, made).run(100, made.round).suspects
     assert (suspect.owner, suspect.echoes, suspect.rank) == ("served.KEPT", ("served.BY_ID",), 1)
+
+
+def test_variables_of_functions_that_wait_or_run_are_read_again_when_they_are_replaced():
+    def waits():
+        rows = ()
+        while True:
+            rows = (*rows, (yield))
+
+    generator = waits()
+    next(generator)
+    anchor = f"{__name__}.{waits.__code__.co_qualname}"
+    slots = Slots()
+    slot = slots[slots.child(slots.root(anchor), anchor, "()rows")]
+    waiting = value_in(Held(generator, generator.gi_frame.f_locals["rows"]), slot)
+    elsewhere = value_in(Held(generator, [7]), slot)
+    generator.send(1)
+    assert (waiting(), elsewhere()) == ((1,), [7])
+
+    kept = []
+    anchor = f"{__name__}.{sys._getframe().f_code.co_qualname}"
+    running = value_in(Held(None, kept), slots[slots.child(slots.root(anchor), anchor, "()kept")])
+    kept = [1, 2]
+    assert running() is kept
+
+
+def test_to_read_a_variable_in_a_trace_function_leaves_the_others_alone():
+    seen = []
+
+    def traced():
+        first, second = [1], [2]
+        second = [*second, 3]
+        return first, second
+
+    def tracer(frame, event, _):
+        seen.append(read_local(frame, "second"))
+        return tracer
+
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        found = traced()
+    finally:
+        sys.settrace(before)
+    assert found == ([1], [2, 3])
+    assert [2, 3] in seen

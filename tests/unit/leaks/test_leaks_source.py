@@ -60,6 +60,16 @@ class Uses(Base):
         return self.clear_first[0]
     def later(self, x):
         self.clear_first.append(x)
+    def step(self):
+        return next(self.stream), next(iter(self.sink))
+
+def one():
+    trail = []
+    trail.append(1)
+
+def two():
+    trail = []
+    trail = trail + [2]
 """
 
 
@@ -86,10 +96,16 @@ def line(part):
         ("exits", "self.exits.callback(x)"),
         ("newest", "self.newest = x"),
         ("clear_first", "self.clear_first.append(x)"),
+        ("stream", "next(self.stream)"),
+        ("trail", "trail.append(1)"),
     ],
 )
 def test_the_line_that_adds_is_found_outside_the_constructor(made, name, part):
     assert feeding_place("sourced", name).line == line(part)
+
+
+def test_the_line_of_a_variable_is_looked_for_in_its_own_function_first(made):
+    assert feeding_place("sourced", "trail", home="two").line == line("trail = trail + [2]")
 
 
 def test_what_nothing_feeds_has_no_line(made):

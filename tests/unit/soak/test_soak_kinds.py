@@ -223,6 +223,8 @@ def round(i):
     Desk.look_up(i)
 """
 REPLACED = """
+import itertools
+
 class Chat:
     turns = ()
     __slots__ = ("views",)
@@ -244,12 +246,29 @@ def make():
         log = log + [[i]]                        # feeds log
     return note
 
-NOTE, CHAT = make(), Chat()
+def rows():
+    while True:
+        yield [0]
+
+def other():
+    trail = []
+    trail.append(1)
+
+def follow():
+    trail = ()
+    left, right = itertools.tee(rows())
+    while True:
+        trail = trail + ([(yield)],)             # feeds trail
+        yield next(left)                         # feeds left
+
+NOTE, CHAT, FOLLOW = make(), Chat(), follow()
 
 def round(i):
     Chat.say(i)
     CHAT.view(i)
     NOTE(i)
+    next(FOLLOW)
+    FOLLOW.send(i)
 """
 FILLS = """
 import queue
@@ -369,6 +388,7 @@ def test_what_is_replaced_by_a_longer_one_shows_its_line(answers):
     for name in ("turns", "views"):
         assert lines[f"replaced.Chat.{name}"] == line_of(REPLACED, f"# feeds {name}")
     assert lines["replaced.make.<locals>.note{log}"] == line_of(REPLACED, "# feeds log")
+    assert lines["replaced.follow()trail"] == line_of(REPLACED, "# feeds trail")
 
 
 def test_what_its_code_or_its_holder_limits_is_undecided_until_it_is_full(answers):
