@@ -126,8 +126,8 @@ class Judge:
         return None
 
     def trusts(self) -> bool:
-        """Whether much is taken on trust: a program that shows its handlers says more."""
-        return self._library or not self.paths.events.handlers
+        """Whether much is taken on trust: a program that shows its events says more."""
+        return self._library or not self.paths.events.shown
 
     def is_seen(self, function: str) -> bool:
         """Whether a function is seen to run for events, or that is taken on trust."""
