@@ -82,17 +82,18 @@ class Events:
     def _spread(self) -> None:
         below: dict[str, list[str]] = {}
         for edge in self._program.edges:
-            if edge.repeats == "once" or edge.guessed or self._reach.is_definition(edge.callee):
+            unsure = edge.guessed and not edge.kin
+            if edge.repeats == "once" or unsure or self._reach.is_definition(edge.callee):
                 continue
             below.setdefault(edge.caller, []).append(edge.callee)
             if edge.repeats in ("forever", "serves"):
                 name = edge.caller.rpartition(":")[2].rpartition(".")[2]
                 self._runs.setdefault(edge.callee, f"a loop of {name}() waits for more")
-        for edges in self._program.handed.values():
+        for edges in (*self._program.handed.values(), *self._program.related.values()):
             for edge in edges:
                 if edge.repeats != "once" and not self._reach.is_seldom(edge.callee):
                     below.setdefault(edge.caller, []).append(edge.callee)
-        reached = {key: self._runs[key] for key in self._runs if key in self.handlers}
+        reached = dict(self._runs)
         for _ in range(DEEP):
             reached = {
                 callee: why

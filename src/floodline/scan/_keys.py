@@ -204,8 +204,9 @@ class Paths:
     def _given(self, key: str, number: int, name: str, depth: int) -> tuple[str, str]:
         if key in self.events.handlers:
             return PROVED, f"{name} comes with each event"
-        edges = self._program.callers.get(key, ())
-        answers = [self._at_call(e, number, name, depth) for e in edges if not e.guessed]
+        program = self._program
+        edges = [*program.callers.get(key, ()), *program.related.get(key, ())]
+        answers = [self._at_call(e, number, name, depth) for e in edges if e.kin or not e.guessed]
         answers += self._handed(key, number, name, depth)
         if {PROVED, REFUTED} <= {state for state, _ in answers}:
             return ASSUMED, f"{name} is fixed for some who call, and comes with events for others"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from floodline.scan._calls import HARMLESS
 from floodline.scan._model import Call, Change, Container, FileFacts, Limit, Mark, Pair
 from floodline.scan._names import INSIDE, Names
-from floodline.scan._targets import Targets
+from floodline.scan._targets import CANDIDATES, Targets
 
 Reached = tuple[tuple[str, int], ...]
 Given = tuple[int | str, str]  # the place of an argument, and the reference
@@ -24,6 +24,7 @@ class Edge(NamedTuple):
     call: Call
     shift: int  # parameters before the first argument: 1 for a bound method
     guessed: bool = False  # one of several methods of that name
+    kin: bool = False  # of one family: the event of one is an event of all
 
 
 class Making(NamedTuple):
@@ -66,6 +67,7 @@ class Program:
         self.edges: list[Edge] = []
         self.callers: dict[str, list[Edge]] = defaultdict(list)
         self.edges_of: dict[str, list[Edge]] = defaultdict(list)
+        self.related: dict[str, list[Edge]] = defaultdict(list)  # calls of any of a large family
         self.makings: dict[str, list[Making]] = defaultdict(list)
         self.by_reference: dict[str, set[str]] = defaultdict(set)
         self.handed: dict[str, list[Edge]] = defaultdict(list)  # what is given to others to call
@@ -200,12 +202,15 @@ class Program:
             if target.makes:
                 making = Making(caller, call.kept, call.repeats, call.line, file.path)
                 self.makings[target.makes].append(making)
-            if call.line:
-                for callee, shift in target.functions:
-                    edge = Edge(caller, callee, call.repeats, call, shift, target.guessed)
-                    self.edges.append(edge)
-                    self.callers[callee].append(edge)
-                    self.edges_of[caller].append(edge)
+            many = target.kin and len(target.functions) > CANDIDATES
+            for callee, shift in target.functions if call.line else ():
+                edge = Edge(caller, callee, call.repeats, call, shift, target.guessed, target.kin)
+                if many:
+                    self.related[callee].append(edge)
+                    continue
+                self.edges.append(edge)
+                self.callers[callee].append(edge)
+                self.edges_of[caller].append(edge)
             if call.arguments or call.keywords:
                 self._add_references(file, call)
 

@@ -21,6 +21,7 @@ class Target(NamedTuple):
     functions: tuple[tuple[str, int], ...]
     makes: str
     guessed: bool = False  # several methods have that name, and one of them is meant
+    kin: bool = False  # all of them stand below one class that has it
 
 
 NOTHING = Target((), "")
@@ -78,7 +79,7 @@ class Targets:
             return NOTHING
         alike = self._names.methods.get(name, ())
         if len(alike) > 1 and name not in COMMON and self._are_kin(alike, name):
-            return Target(tuple((key, 1) for key in alike), "")
+            return Target(tuple((key, 1) for key in alike), "", guessed=True, kin=True)
         usable = len(alike) <= CANDIDATES and name not in COMMON and not name.startswith("__")
         return Target(tuple((key, 1) for key in alike), "", len(alike) > 1) if usable else NOTHING
 
