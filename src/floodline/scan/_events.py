@@ -35,6 +35,7 @@ class Events:
         self._reach = reach
         self._outer = Outer(program)
         self._runs: dict[str, str] = {}
+        self.servants: set[str] = set()  # what is there for others may never run: all but its own
         self._silent: dict[str, str] = {}  # what an app calls without telling anything
         for key in program.names.functions:
             if told := self._handled(key):
@@ -93,7 +94,7 @@ class Events:
             for edge in edges:
                 if edge.repeats != "once" and not self._reach.is_seldom(edge.callee):
                     below.setdefault(edge.caller, []).append(edge.callee)
-        reached = dict(self._runs)
+        reached = {key: why for key, why in self._runs.items() if key not in self.servants}
         for _ in range(DEEP):
             reached = {
                 callee: why
@@ -113,6 +114,7 @@ class Events:
         if own and self._overrides(key, name):
             return f"{name}() is called for each event"
         if own and len(function.parameters) > 1 and self._outer.is_servant(key, name):
+            self.servants.add(key)
             return f"{name}() is there for whoever was given the {function.owner}"
         by = next((text for text in function.decorators if self._outer.is_app(key, text)), "")
         if by and len(function.parameters) == own:

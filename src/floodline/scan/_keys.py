@@ -8,7 +8,7 @@ from floodline.scan._link import Edge, Held, Program
 from floodline.scan._model import Change, FileFacts
 from floodline.scan._proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._reach import REPEATS, STARTS, Reach
-from floodline.scan._refused import refusal
+from floodline.scan._refused import Refusals
 
 DEEP = 4
 STATES = (PROVED, ASSUMED, UNKNOWN, REFUTED)
@@ -26,6 +26,8 @@ class Paths:
         self._program = program
         self._reach = reach
         self.events = Events(program, reach)
+        self._refusals = Refusals(program)
+        self._known: dict[tuple[str, int, int], tuple[str, str]] = {}  # of parameters
 
     def path(self, held: Held, file: FileFacts, change: Change) -> Proof:
         """Say whether the function that grows a container runs again and again."""
@@ -43,7 +45,8 @@ class Paths:
             return Proof(f"grows in a loop of {name}() that waits for more", PROVED, at)
         if self._reach.is_definition(function):
             return Proof(f"{name}() runs where things are defined", REFUTED, at)
-        if why := self.events.why(function):
+        why = self.events.why(function)
+        if why and (own or function not in self.events.servants):
             return Proof(f"grows each time {name}() runs: {why}", PROVED, at)
         if self._makes_for_others(function, change):
             return Proof(f"{name}() makes one more for whoever calls it", PROVED, at)
@@ -87,7 +90,7 @@ class Paths:
             state = PROVED
         if state == PROVED and (change.value == "sum" or change.op == "update"):
             state = ASSUMED  # what is counted comes again; what else a map has for keys is not seen
-        if state in (PROVED, ASSUMED) and (told := refusal(self._program, file, change)):
+        if state in (PROVED, ASSUMED) and (told := self._refusals.of(file, change)):
             state, why = told[0], f"{why}, {told[1]}"
         return Proof(f"key {change.key_text or 'of the look-up'}: {why}", state, at)
 
@@ -199,7 +202,10 @@ class Paths:
             return REFUTED, f"{name} is one of a fixed set ({annotation})"
         if attribute.isupper():
             return REFUTED, f"{attribute} is a constant"
-        return self._given(key, int(number), name, depth)
+        asked = (key, int(number), depth)
+        if asked not in self._known:
+            self._known[asked] = self._given(key, int(number), name, depth)
+        return self._known[asked]
 
     def _given(self, key: str, number: int, name: str, depth: int) -> tuple[str, str]:
         if key in self.events.handlers:

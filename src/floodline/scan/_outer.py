@@ -18,6 +18,7 @@ class Outer:
     def __init__(self, program: Program) -> None:
         self._program = program
         self.packages: set[str] = set()
+        self._attributes: dict[str, set[str]] = {}
 
     def is_app(self, key: str, decorator: str) -> bool:
         """Whether a decorator is a method of an object from outside: an app, a router, a bot.
@@ -89,13 +90,18 @@ class Outer:
         if names.method(kind, "__init__") or names.method(kind, attribute):
             return False
         homes = {above.partition(":")[0] for above in names.order(kind)}
-        files = [names.modules[home] for home in homes]
-        own = {f"s:{attribute}", attribute}
-        return not any(
-            own & {*(c.ref for c in file.changes), *(c.ref for c in file.containers)}
-            or any(attribute == name for k in file.classes for name, _ in k.attributes)
-            for file in files
-        )
+        return not any(attribute in self._set_in(home) for home in homes)
+
+    def _set_in(self, module: str) -> set[str]:
+        """Return the attributes that a module gives to some instance."""
+        known = self._attributes.get(module)
+        if known is None:
+            file = self._program.names.modules[module]
+            refs = {c.ref for c in file.changes} | {c.ref for c in file.containers}
+            known = {ref[2:] for ref in refs if ref[:2] == "s:"}
+            known |= {name for item in file.classes for name, _ in item.attributes}
+            self._attributes[module] = known
+        return known
 
     def _note(self, module: str, text: str) -> None:
         home = self._program.names.resolve(module, text.partition(".")[0]).partition(":")[0]

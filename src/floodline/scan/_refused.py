@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from floodline.scan._link import Program
 from floodline.scan._model import Change, FileFacts
 from floodline.scan._proof import ASSUMED, REFUTED
 
+Asked = list[tuple[int, str, bool]]  # line, table, and whether keys that it lacks are refused
 
-def refusal(program: Program, file: FileFacts, change: Change) -> tuple[str, str] | None:
-    """Say what narrows the keys that reach a change, `None` if nothing is seen to.
 
-    An item that is only replaced where the key is there makes nothing grow. A key that another
-    table has to have, or a call that is given it has to know, comes with the event and may still
-    be one of a few.
-    """
-    for mark in file.marks:
-        if mark.kind == "refused" and _is_before(mark.function, mark.at.line, change):
-            if mark.detail != change.key:
+class Refusals:
+    """Answers for the changes of a program; what a file asks its tables is looked up once."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._known: dict[str, dict[tuple[str, str], Asked]] = {}
+
+    def of(self, file: FileFacts, change: Change) -> tuple[str, str] | None:
+        """Say what narrows the keys that reach a change, `None` if nothing is seen to.
+
+        An item that is only replaced where the key is there makes nothing grow. A key that
+        another table has to have, or a call that is given it has to know, comes with the event
+        and may still be one of a few.
+        """
+        doubt = None
+        for line, table, refuses in self._asked(file).get((change.function, change.key), ()):
+            if line >= change.at.line:
                 continue
-            own = program.key(file, change.function, change.ref)
-            if mark.name and own == program.key(file, mark.function, mark.name):
+            if not refuses:
+                if table != change.ref:
+                    doubt = doubt or (ASSUMED, "and has to be in another table first")
+            elif table and self._is_same(file, change, table):
                 return REFUTED, "only keys that are there already"
-            return ASSUMED, "others are refused before"
-    if "answer" in change.marks:
-        return ASSUMED, "and a call that is given it may refuse it"
-    for other in file.changes:
-        asks = other.verb == "lookup" and other.key == change.key and other.ref != change.ref
-        if asks and _is_before(other.function, other.at.line, change):
-            return ASSUMED, "and has to be in another table first"
-    return None
+            else:
+                doubt = ASSUMED, "others are refused before"
+        if "answer" in change.marks:
+            return doubt or (ASSUMED, "and a call that is given it may refuse it")
+        return doubt
 
+    def _is_same(self, file: FileFacts, change: Change, table: str) -> bool:
+        own = self._program.key(file, change.function, change.ref)
+        return own == self._program.key(file, change.function, table)
 
-def _is_before(function: str, line: int, change: Change) -> bool:
-    return function == change.function and line < change.at.line
+    def _asked(self, file: FileFacts) -> dict[tuple[str, str], Asked]:
+        known = self._known.get(file.path)
+        if known is None:
+            known = self._known[file.path] = defaultdict(list)
+            for mark in file.marks:
+                if mark.kind == "refused":
+                    asked = (mark.at.line, mark.name, True)
+                    known[mark.function, mark.detail].append(asked)
+            for change in file.changes:
+                if change.verb == "lookup":
+                    asked = (change.at.line, change.ref, False)
+                    known[change.function, change.key].append(asked)
+        return known

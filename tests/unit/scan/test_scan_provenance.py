@@ -8,6 +8,7 @@ from textwrap import dedent
 import pytest
 
 from floodline.scan import Scan
+from floodline.scan._keys import Paths
 
 STORE = """
 class Store:
@@ -186,3 +187,22 @@ def test_one_reason_of_several_to_leave_refuses_no_key(tmp_path):
             items[name] = text
     """
     assert reported(tmp_path, code) == ["FLD101 app.items high"]
+
+
+def test_functions_that_all_call_each_other_are_asked_once_each(tmp_path, monkeypatch):
+    asked = []
+    given = Paths._given
+
+    def noted(self, key, number, name, depth):
+        asked.append((key, number, depth))
+        return given(self, key, number, name, depth)
+
+    monkeypatch.setattr(Paths, "_given", noted)
+    calls = "".join(f"    step{n}(name)\n" for n in range(12))
+    steps = "".join(f"def step{n}(name):\n{calls}\n" for n in range(12))
+    code = f"items = {{}}\n\n{steps}\ndef keep(name):\n    items[name] = 1\n\n"
+    code += (
+        "def first(name):\n    keep(name)\n" + calls + "def step0(name):\n    keep(name)\n" + calls
+    )
+    assert reported(tmp_path, code) == ["FLD101 app.items medium"]
+    assert len(asked) == len(set(asked))
