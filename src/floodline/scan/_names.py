@@ -8,6 +8,7 @@ from floodline.scan._model import Class, FileFacts, Function
 
 HOPS = 6
 INSIDE = ".<locals>."
+KEPT = {"returned", "item"}  # where an instance goes that a function makes for its callers
 
 
 class Names:
@@ -41,6 +42,7 @@ class Names:
         self._orders: dict[str, list[str]] = {}
         self._overrides: dict[tuple[str, str], list[str]] = {}
         self._answers: dict[tuple[str, str, str], str] = {}
+        self._makings: dict[str, dict[str, set[str]]] = {}
         self.children: dict[str, list[str]] = defaultdict(list)
         for key in self.classes:
             for parent in self.order(key)[1:]:
@@ -206,6 +208,22 @@ class Names:
             source = self.resolve(module, head)
             key = self.method(found, rest) if found else f"{source}{rest}"
         function = self.functions.get(key)
-        if function is None or not function.returns:
+        if function is None:
             return key if key in self.classes else ""
+        if not function.returns:
+            return self._made_in(key)
         return self.class_of(key.partition(":")[0], function.returns)
+
+    def _made_in(self, key: str) -> str:
+        """Return the one class of which a function makes instances that it does not hand on."""
+        module, _, function = key.partition(":")
+        if module not in self._makings:
+            found: dict[str, set[str]] = defaultdict(set)
+            for call in self.modules[module].calls:
+                kept = call.kept in KEPT or call.kept[:2] in ("s:", "g:", "i:", "c:")
+                if kept and call.callee[:2] == "n:" and call.callee[2:].lstrip("_")[:1].isupper():
+                    found[call.function].add(call.callee[2:])
+            self._makings[module] = found
+        made = [self.class_of(module, name) for name in self._makings[module].get(function, ())]
+        known = {kind for kind in made if kind}
+        return known.pop() if len(known) == 1 else ""

@@ -25,6 +25,17 @@ def get_store() -> "Store | None":
 
 async def find_store() -> Store:
     return STORE
+
+def one_store():
+    global OTHER
+    if OTHER is None:
+        OTHER = Store()
+    return OTHER
+
+def store_of(key):
+    if key not in STORES:
+        STORES[key] = Store()
+    return STORES[key]
 """
 
 
@@ -87,6 +98,8 @@ CALLED = {
     "on a local that a function returned": "store = get_store(); store.put(name)",
     "on a local that was waited for": "store = await find_store(); store.put(name)",
     "on what a method returns": "FINDER.store().put(name)",
+    "on what a function makes once and keeps": "one_store().put(name)",
+    "on what a function makes for each": "store_of(1).put(name)",
     "on an attribute of an object of the module": "FINDER.home.put(name)",
     "on an attribute of an attribute": "FINDER.near.home.put(name)",
     "on an attribute of a parameter": "finder.home.put(name)",
