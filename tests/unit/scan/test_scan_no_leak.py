@@ -210,22 +210,6 @@ LOUD = {
             return request
         """,
     ),
-    "what is begun by a method that only makes it": (
-        "nodes",
-        """
-        class Profile:
-            def __init__(self):
-                self.begin()
-
-            def begin(self):
-                self.nodes = []
-
-            def note(self, text):
-                self.nodes.append(text)
-
-        profile = Profile()
-        """,
-    ),
     "a handler of its own for each call": (
         "note",
         """
@@ -476,14 +460,14 @@ def test_a_command_is_run_once_though_a_decorator_registers_it(tmp_path, name, l
 
 def test_a_command_that_waits_for_more_is_not_done_once(tmp_path):
     code = """
-        items = []
+        items = {}
 
         @app.default
         def serve(source):
             while True:
-                items.append(source.recv())
+                items[config.name] = source.recv()
     """
-    assert levels(tmp_path, code, name="cli/serve.py")["items"] in ("medium", "high")
+    assert levels(tmp_path, code, name="cli/serve.py") == {"items": "medium"}
 
 
 CLIENT = """
@@ -526,3 +510,24 @@ def test_a_cache_with_a_size_keeps_the_last_instances_and_no_more(tmp_path, size
                 return 1
     """
     assert levels(tmp_path, dedent(WEB) + dedent(code)) == {"words": level}
+
+
+def test_a_method_that_only_makes_a_container_takes_nothing_out(tmp_path):
+    code = """
+        class Profile:
+            def __init__(self):
+                self.begin()
+
+            def begin(self):
+                self.nodes = []
+
+            def note(self, text):
+                self.nodes.append(Note(text))
+
+        profile = Profile()
+
+        @app.post("/")
+        def enter(text):
+            profile.note(text)
+    """
+    assert levels(tmp_path, dedent(WEB) + dedent(code)) == {"nodes": "high"}
