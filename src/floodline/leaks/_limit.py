@@ -30,15 +30,34 @@ def below(length: int, cap: int | None, *, capped: bool) -> bool:
 
 def shown_limit(held: list[Held], heads: list[Held]) -> int | None:
     """Return the limit that an object shows: of a deque, a cache, or an attribute beside it."""
-    for value in (one.value for one in (*held, *heads)):
-        limit = _maxlen(value) if derives(type(value), deque) else None
+    together = _together(held)
+    if together is not None:
+        return together
+    for value in (one.value for one in heads):
+        limit = _own_limit(value)
         if limit is not None:
-            return limit * len(held)
-        most = _maxsize(value) if type(value) is LruWrapper else None
-        if most is not None:
-            return most
+            return limit * (len(held) if derives(type(value), deque) else 1)
     holders = {id(one.holder): one.holder for one in held}
     return _beside(next(iter(holders.values()))) if len(holders) == 1 else None
+
+
+def _together(held: list[Held]) -> int | None:
+    """Return how much all containers of a slot may hold, unless most is in those without limit."""
+    most = free = total = 0
+    for value in (one.value for one in held):
+        limit, size = _own_limit(value), length(value)
+        total += size
+        if limit is None:
+            free += size
+        else:
+            most += limit
+    return most + free if most and 2 * free <= total else None
+
+
+def _own_limit(value: Any) -> int | None:
+    if type(value) is LruWrapper:
+        return _maxsize(value)
+    return _maxlen(value) if derives(type(value), deque) else None
 
 
 def _maxsize(cache: Any) -> int | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import types
+from collections import deque
 
 from floodline.leaks import Candidate, Slots, Trend, feeding_place, look_closer, survey
 from floodline.leaks import _above as above
 from floodline.leaks import _inspect as inspect
 from floodline.leaks import _naming as naming
+from floodline.leaks._limit import shown_limit
 from floodline.leaks._walk import Held
 from soak_programs import line_of, module, narrow
 
@@ -133,3 +136,18 @@ def test_a_private_attribute_is_named_as_its_class_writes_it(tmp_path, monkeypat
     assert found.suspect(1).path == "private.ONE._Box__rows"
     assert feeding_place("private", "__rows").line == line_of(PRIVATE, "# feeds rows")
     assert naming.written(made.Sub, "_Box__x__") == ("private.Sub", "_Box__x__")
+
+
+def test_caches_of_one_slot_are_full_when_all_are():
+    def held(most, filled):
+        cache = functools.lru_cache(maxsize=most)(abs)
+        for number in range(filled):
+            cache(number)
+        return Held(None, cache)
+
+    caches = [held(100, 90), held(100, 50), held(None, 10)]
+    assert shown_limit(caches, []) == 210
+    assert shown_limit([held(100, 20), held(None, 90)], []) is None
+    assert shown_limit([Held(None, [1])], [held(30, 1)]) == 30
+    rings = [Held(None, deque([1], maxlen=9)), Held(None, deque([1], maxlen=5))]
+    assert shown_limit(rings, []) == 14
