@@ -24,6 +24,7 @@ from floodline.leaks._anatomy import (
 )
 from floodline.leaks._candidates import Candidate
 from floodline.leaks._caps import caps, caps_at
+from floodline.leaks._context_names import kind_of
 from floodline.leaks._feed import Watch
 from floodline.leaks._frames import code_label, own_module
 from floodline.leaks._limit import below, read_numbers, room, shown_limit
@@ -94,7 +95,7 @@ class Close:
             owner=self.owner,
             defined_in=self.defined_in,
             path=shorten(self._path()),
-            type=label_of(type(shown)).rpartition(".")[2] if self.heads else "",
+            type=label_of(type(shown)).rpartition(".")[2] if self.heads else kind_of(one.slot),
             holds=self.holds(),
             len=one.size,
             per_round=round(trend.rate, 3),

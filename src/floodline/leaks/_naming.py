@@ -16,6 +16,7 @@ from floodline.leaks._anatomy import (
     mro_of,
     names_of_module,
 )
+from floodline.leaks._context_names import PREFIX, kind_of, maker_of
 from floodline.leaks._focus import tree_about
 from floodline.leaks._frames import own_module
 from floodline.leaks._roots import THREAD_LOCAL
@@ -27,7 +28,8 @@ from floodline.leaks._walk import Held
 def owner_of(slot: Slot, held: list[Held]) -> tuple[str, str]:
     """Return the owner's name and that of the class, module or function that defines it."""
     if slot.parent is None:
-        return slot.label, slot.label
+        made = maker_of(slot.label.removeprefix(PREFIX)) if kind_of(slot) else None
+        return made or (slot.label, slot.label)
     attr = slot.label[1:]
     if slot.anchor == THREAD_LOCAL:
         return _thread_local(attr)

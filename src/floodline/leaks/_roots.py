@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from floodline.leaks._anatomy import derives, is_standard
+from floodline.leaks._context_names import count_variables
 from floodline.leaks._frames import is_ours, own_module
 from floodline.leaks._slots import Slots
 from floodline.leaks._walk import Walk
@@ -116,7 +117,9 @@ def _running_loop() -> Any:
 
 
 def _asynchronous(walk: Walk, loop: Any) -> None:
-    walk.context(contextvars.copy_context())
+    context = contextvars.copy_context()
+    count_variables(walk, context)
+    walk.context(context)
     if loop is None:
         return
     walk.seen.discard(id(loop))
