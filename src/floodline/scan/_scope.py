@@ -199,7 +199,7 @@ class Scope:
         if inner and name in INSIDE:
             return inner
         given = self._given_to(node)
-        if name[:1].isupper() and not inner:
+        if not inner and (name == "cls" or name.lstrip("_")[:1].isupper()):
             return asked(given, f"{name}()") or f"call:{name}"
         through = asked(given, f"{name}(*)")
         return most_open([inner or f"call:{name}", through])

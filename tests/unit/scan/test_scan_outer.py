@@ -106,6 +106,32 @@ RUN = {
         def enter(name, request):
             request.state.store.keep(name)
     """,
+    "a route reaches through one of a large family": """
+        class Store:
+            def keep(self, name): ...
+
+        class Memory(Store):
+            def __init__(self):
+                self.items = {}
+
+            def keep(self, name):
+                self.items[name] = object()
+
+        class Disk(Store):
+            def keep(self, name): ...
+
+        class Tape(Disk):
+            def keep(self, name): ...
+
+        class Cloud(Store):
+            def keep(self, name): ...
+
+        STORE = Memory()
+
+        @app.post("/")
+        def enter(name, request):
+            request.state.store.keep(name)
+    """,
     "an app calls that has the request beside, and that only reads it": """
         from web import App, request
 
@@ -205,6 +231,65 @@ UNSEEN = {
         @app.get("/")
         def show(name):
             return request.args
+    """,
+    "one of several classes has, which are no family": """
+        class Memory:
+            def __init__(self):
+                self.items = {}
+
+            def keep(self, name):
+                self.items[name] = object()
+
+        class Plain: ...
+
+        class Disk(Plain):
+            def keep(self, name): ...
+
+        class Tape:
+            def keep(self, name): ...
+
+        class Cloud:
+            def keep(self, name): ...
+
+        MEMORY = Memory()
+
+        @app.post("/")
+        def enter(name, request):
+            request.state.store.keep(name)
+    """,
+    "a property sets": """
+        items = {}
+
+        class Page:
+            @property
+            def title(self):
+                return 1
+
+            @title.setter
+            def title(self, title):
+                items[title] = object()
+
+        @app.get("/")
+        def show(name): ...
+    """,
+    "the program itself calls, for a framework's class": """
+        import rpc
+
+        class Chat(rpc.Servicer):
+            def __init__(self):
+                self.items = {}
+
+            def note(self, request, context):
+                self.items[request] = context
+
+        def serve(request):
+            rpc.add_to_server(Chat(), request)
+
+        def other(chat: Chat, settings):
+            chat.note(settings, 1)
+
+        @app.get("/")
+        def show(name): ...
     """,
     "a signal calls": """
         import signal
