@@ -341,6 +341,43 @@ def test_after():
 )
 
 
+UNITTESTS = """
+import asyncio, unittest, pytest
+
+RAN, KEPT = [], []
+
+class TestPlain(unittest.TestCase):
+    @pytest.mark.soak(rounds=5)
+    def test_plain(self):
+        RAN.append(1)
+
+class TestLoop(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self):
+        self.loop = asyncio.get_running_loop()
+
+    @pytest.mark.soak(rounds=5)
+    async def test_in_its_loop(self):
+        RAN.append(asyncio.get_running_loop() is self.loop)
+
+    @pytest.mark.soak(rounds=40)
+    async def test_growth(self):
+        KEPT.append([1])
+
+    @pytest.mark.soak(rounds=5)
+    async def test_skipped(self):
+        self.skipTest("not here")
+
+def test_rounds():
+    assert RAN == [True] * 10
+"""
+
+
+def test_methods_of_unittest_are_looped_too(tmp_path):
+    printed = run_pytest(tmp_path, UNITTESTS, "-W", "default::floodline.pytest_plugin.SoakWarning")
+    assert "1 failed, 3 passed, 1 skipped" in printed, printed
+    assert "test_it.KEPT" in printed
+
+
 def test_other_items_and_other_event_loops_are_told_apart(tmp_path):
     (tmp_path / "one.page").write_text("")
     printed = run_pytest(tmp_path, OTHER, conftest=NARROW + HOOK)

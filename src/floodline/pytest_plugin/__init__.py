@@ -68,14 +68,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         raise ConfigError(f"soak({unknown}=…) is unknown; it takes rounds, warmup and allow")
     if not isinstance(item, pytest.Function):
         raise ConfigError("the mark soak loops test functions; use the fixture soak in them")
-    from floodline.pytest_plugin._soaks import Soaks, looped
+    from floodline.pytest_plugin._soaks import Soaks, in_place_of
 
-    test, soaks = item.obj, Soaks(item)
-    item.obj = looped(test, soaks, mark.kwargs)
-    try:
+    soaks = Soaks(item)
+    with in_place_of(item, soaks, mark.kwargs):
         result = yield
-    finally:
-        item.obj = test
     if not soaks.begun:
         raise ConfigError(f"{item.nodeid} is called in a way that the mark soak cannot loop")
     return result

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import unittest
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
@@ -17,6 +19,23 @@ from floodline.pytest_plugin._records import Records
 from floodline.soak import Answer, Scenario, Soak
 
 ROUNDS = 200
+
+
+@contextmanager
+def in_place_of(item: pytest.Function, soaks: Soaks, options: Mapping[str, Any]) -> Iterator[None]:
+    """Put the rounds of a test in its place, where whoever calls it looks for it."""
+    test, case = item.obj, item.instance
+    item.obj = loop = looped(test, soaks, options)
+    # pytest lets unittest call a coroutine function itself, which takes it from the instance
+    unittests = isinstance(case, unittest.TestCase) and inspect.iscoroutinefunction(test)
+    try:
+        if unittests:
+            setattr(case, item.name, loop)
+        yield
+    finally:
+        if unittests:
+            delattr(case, item.name)
+        item.obj = test
 
 
 def looped(
