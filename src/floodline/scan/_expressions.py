@@ -182,19 +182,24 @@ def most_open(origins: list[str]) -> str:
     A new value decides alone. Of others that depend on who calls or on what is read, several are
     kept, `all:ONE&OTHER`: which of them is open is only seen when the callers are known.
     """
+    told = [origin for origin in origins if origin != "const"]  # most are
+    if not told:
+        return "const"
+    if len(told) == 1:
+        return told[0]
     widest, rank = "const", len(OPENNESS)
-    open_ones: list[str] = []
-    for origin in origins:
-        for part in parts_of(origin):
-            kind = part.partition(":")[0]
+    several: dict[str, None] = {}
+    for origin in told:
+        for part in parts_of(origin) if origin[:4] == "all:" else (origin,):
+            kind = part[: part.find(":")] if ":" in part else part
             found = _RANKS.get(kind, rank)
             if found < rank:
                 widest, rank = part, found
-            if kind in DEPENDING and part not in open_ones and len(open_ones) < PARTS:
-                open_ones.append(part)
-    if widest[:6] == "fresh:" or len(open_ones) < 2:
+            if kind in DEPENDING and len(several) < PARTS:
+                several[part] = None
+    if rank == _RANKS["fresh"] or len(several) == 1 or not several:
         return widest
-    return f"all:{'&'.join(open_ones)}"
+    return f"all:{'&'.join(several)}"
 
 
 def parts_of(origin: str) -> list[str]:

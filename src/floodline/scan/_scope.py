@@ -201,8 +201,11 @@ class Scope:
         given = self._given_to(node)
         if not inner and (name == "cls" or name.lstrip("_")[:1].isupper()):
             return asked(given, f"{name}()") or f"call:{name}"
+        own = inner or f"call:{name}"
+        if given == "const":
+            return own
         through = asked(given, f"{name}(*)")
-        return most_open([inner or f"call:{name}", through])
+        return most_open([own, through]) if through else own
 
     def _asked_by(self, function: ast.Attribute) -> str:
         """Return the origin of what a method answers, if it is known whom it asks."""
@@ -212,8 +215,10 @@ class Scope:
 
     def _given_to(self, node: ast.Call) -> str:
         """Return the origin of what a call is given."""
-        parts = [*node.args, *(keyword.value for keyword in node.keywords)]
-        return most_open([self.origin(part) for part in parts]) if parts else "const"
+        parts = [self.origin(part) for part in node.args if type(part) is not ast.Constant]
+        if node.keywords:
+            parts += [self.origin(keyword.value) for keyword in node.keywords]
+        return most_open(parts) if parts else "const"
 
     def _origin_of_item(self, node: ast.Subscript) -> str:
         below = self.origin(node.value)

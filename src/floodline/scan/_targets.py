@@ -35,6 +35,7 @@ class Targets:
         self._module = ""
         self._known: dict[tuple[str, str], Target] = {}
         self._owners: dict[str, str] = {}
+        self._kin: dict[str, bool] = {}
         self._inner: Set[str] = NOBODY
 
     def find(self, module: str, function: str, callee: str) -> Target:
@@ -85,14 +86,17 @@ class Targets:
 
     def _are_kin(self, methods: list[str], name: str) -> bool:
         """Whether all methods of a name stand below one class that has it: any of them is meant."""
+        known = self._kin.get(name)
+        if known is None:
+            known = self._kin[name] = self._have_one_above(methods, name)
+        return known
+
+    def _have_one_above(self, methods: list[str], name: str) -> bool:
         first = methods[0].rpartition(".")[0]
-        if first not in self._names.classes:
-            return False
-        for top in reversed(self._names.order(first)):
-            family = {top, *self._names.children.get(top, ())}
-            if f"{top}.{name}" in methods:
-                return all(method.rpartition(".")[0] in family for method in methods)
-        return False
+        above = self._names.order(first) if first in self._names.classes else []
+        top = next((kind for kind in reversed(above) if f"{kind}.{name}" in methods), "")
+        family = {top, *self._names.children.get(top, ())}
+        return bool(top) and all(method.rpartition(".")[0] in family for method in methods)
 
     def owner(self, module: str, function: str) -> str:
         """Return the class whose method a function is."""
