@@ -13,6 +13,7 @@ from floodline.leaks._source import (
     REMOVES,
     Function,
     Place,
+    assigns,
     feeding_lines,
     file_of_module,
     functions,
@@ -27,8 +28,11 @@ _ANY = frozenset(("popitem", "popleft", "clear"))
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def caps(module: str, name: str) -> list[ast.expr]:
+def caps(module: str, name: str, *, of: str | None = None) -> list[ast.expr]:
     """Return what limits `name`: what its length is compared with, else the comparison itself.
+
+    If it is an attribute of a class, `of` is that class: one that has another attribute of the same
+    name says nothing of it.
 
     The branch removes, or calls a function of the same file that does. One that does not ask for
     the length has to remove whatever is there, or all that is too old: to remove one key that was
@@ -38,7 +42,20 @@ def caps(module: str, name: str) -> list[ast.expr]:
     if file is None or tree is None:
         return []
     text = "".join(linecache.getlines(file))
-    return [*_in_branches(tree, name), *_in_sweeps(tree, name, text)]
+    said = _without_namesakes(tree, name, of) if of else tree
+    return [*_in_branches(said, name), *_in_sweeps(said, name, text)]
+
+
+def _without_namesakes(tree: ast.Module, name: str, of: str) -> ast.Module:
+    """Leave out other classes that assign the name themselves, but for those derived from `of`."""
+    kept = [node for node in tree.body if not _is_namesake(node, name, of)]
+    return ast.Module(kept, [])
+
+
+def _is_namesake(node: ast.stmt, name: str, of: str) -> bool:
+    if not isinstance(node, ast.ClassDef) or node.name == of:
+        return False
+    return not any(is_named(base, of) for base in node.bases) and assigns(node, name)
 
 
 def caps_at(place: Place) -> list[ast.expr]:

@@ -188,7 +188,10 @@ class Close:
         if shown is not None:
             return shown, True
         module = module_of(self.defined_in + ".x")
-        return self._numbered(caps(module, last_name(self.owner)) if module else [])
+        if not module:
+            return None, False
+        kind = self.defined_in[len(module) + 1 :].partition(".")[0]
+        return self._numbered(caps(module, last_name(self.owner), of=kind or None))
 
     def _numbered(self, limits: list[ast.expr]) -> tuple[int | None, bool]:
         if not limits:

@@ -61,8 +61,11 @@ def class_assigns(module: str, qualname: str, attr: str) -> bool:
     """Tell whether the source of a class assigns an attribute, in its body or to `self`."""
     tree = tree_of(module, attr)
     node = find(tree, qualname) if tree else None
-    if not isinstance(node, ast.ClassDef):
-        return False
+    return isinstance(node, ast.ClassDef) and assigns(node, attr)
+
+
+def assigns(node: ast.ClassDef, attr: str) -> bool:
+    """Tell whether a class assigns an attribute, in its body or to `self`."""
     if any(attr in _targets(statement) for statement in node.body):
         return True
     names = {f"self.{attr}", f"cls.{attr}", f"{node.name}.{attr}"}

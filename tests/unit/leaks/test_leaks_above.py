@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import logging
 import types
@@ -11,6 +12,7 @@ from floodline.leaks import Candidate, Slots, Trend, feeding_place, look_closer,
 from floodline.leaks import _above as above
 from floodline.leaks import _inspect as inspect
 from floodline.leaks import _naming as naming
+from floodline.leaks._caps import caps
 from floodline.leaks._limit import shown_limit
 from floodline.leaks._walk import Held
 from soak_programs import line_of, module, narrow
@@ -151,3 +153,46 @@ def test_caches_of_one_slot_are_full_when_all_are():
     assert shown_limit([Held(None, [1])], [held(30, 1)]) == 30
     rings = [Held(None, deque([1], maxlen=9)), Held(None, deque([1], maxlen=5))]
     assert shown_limit(rings, []) == 14
+
+
+NAMESAKES = """
+class Table:
+    def __init__(self):
+        self.cache = {}
+    def add(self, key):
+        self.cache.setdefault(key, [])
+
+class Server:
+    def __init__(self):
+        self.cache = Table()
+        self.seen = {}
+    def handle(self, records, now):
+        for entry in self.cache.entries():
+            if now - entry.created > 1000:
+                self.cache.remove(entry)
+
+HANDLE = Server.handle
+
+class Small(Table):
+    def __init__(self):
+        self.cache = {}
+    def trim(self):
+        if len(self.cache) > 50:
+            self.cache.popitem()
+"""
+
+
+def test_a_limit_is_not_that_of_another_class_with_an_attribute_of_the_name(tmp_path, monkeypatch):
+    module("namesakes", NAMESAKES, tmp_path, monkeypatch)
+    said = [ast.unparse(one) for one in caps("namesakes", "cache")]
+    assert said == ["50", "now - entry.created > 1000"]
+    assert [ast.unparse(one) for one in caps("namesakes", "cache", of="Table")] == ["50"]
+    assert [ast.unparse(one) for one in caps("namesakes", "cache", of="Server")] == said[1:]
+
+
+def test_a_container_grows_though_a_namesake_of_it_is_swept(tmp_path, monkeypatch):
+    made = module("namesakes", NAMESAKES.partition("class Small")[0], tmp_path, monkeypatch)
+    made.TABLE = made.Table()
+    found = close_to("namesakes.TABLE.cache", made, monkeypatch)
+    assert found.owner == "namesakes.Table.cache"
+    assert not found.fills
