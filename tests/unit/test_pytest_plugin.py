@@ -248,8 +248,6 @@ def test_workers_of_xdist_send_the_answer(tmp_path):
 WRONG = (
     SHORT
     + """
-import unittest
-
 @pytest.mark.soak(5)
 def test_position():
     pass
@@ -273,11 +271,6 @@ def test_raises():
 def test_coroutine_function(soak):
     async def work(): ...
     soak(work)
-
-class TestCase(unittest.IsolatedAsyncioTestCase):
-    @pytest.mark.soak(rounds=5)
-    async def test_case(self):
-        pass
 """
 )
 
@@ -462,6 +455,24 @@ def test_only_one_warning_of_a_place_stays():
         warnings.warn("gone", UserWarning, stacklevel=1)
         fresh.put_back()
         assert len(seen) == 2
+
+
+def test_reports_of_subtests_are_dropped_after_each_round_unless_one_failed():
+    fine, failed = (SimpleNamespace(failed=yes) for yes in (False, True))
+    warned = SimpleNamespace()
+    stats = {"passed": [fine], "failed": [failed], "warnings": []}
+    subtests = _records.Subtests(stats)
+    stats["passed"].append(fine)
+    stats["subtests passed"] = [fine, fine]
+    stats["warnings"].append(warned)
+    subtests.put_back()
+    assert stats == {
+        "passed": [fine], "failed": [failed], "warnings": [warned], "subtests passed": []
+    }  # fmt: skip
+    stats["failed"].append(failed)
+    with pytest.raises(pytest.fail.Exception, match="a subtest failed"):
+        subtests.put_back()
+    assert stats["failed"] == [failed, failed]
 
 
 def test_mocks_keep_the_calls_from_before_and_no_others():

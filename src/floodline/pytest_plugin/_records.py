@@ -29,6 +29,9 @@ class Records:
         self._patched = self._patch_counts()
         self._warned = Warned(fresh="recwarn" in arguments)
         self._mocks = Mocks()
+        reporter: Any = manager.get_plugin("terminalreporter")
+        self._subtests = Subtests(reporter.stats if reporter else {})
+        self.writer: Any = getattr(reporter, "_tw", None)  # knows the line that it is writing
         for name, text in zip(("stdout", "stderr"), self._read(), strict=True):
             if text:  # printed before the block
                 item.add_report_section("call", name, text)
@@ -45,6 +48,7 @@ class Records:
         self._undo_patches()
         self._warned.put_back()
         self._mocks.put_back()
+        self._subtests.put_back()
 
     def _read(self) -> tuple[str, str]:
         if self._capture is None:
@@ -91,3 +95,21 @@ class Warned:
                 self._before += 1
                 self._list[self._before - 1] = one
         del self._list[self._before :]
+
+
+class Subtests:
+    """The reports of subtests, of which each round brings the same again; a failed one ends it."""
+
+    def __init__(self, stats: dict[str, list[Any]]) -> None:
+        self._stats = stats
+        self._before = {kind: len(reports) for kind, reports in stats.items()}
+
+    def put_back(self) -> None:
+        __tracebackhide__ = True
+        failed = False
+        for kind, reports in self._stats.items():
+            begin = self._before.get(kind, 0)
+            reports[begin:] = [one for one in reports[begin:] if getattr(one, "failed", True)]
+            failed |= any(getattr(one, "failed", False) for one in reports[begin:])
+        if failed:
+            pytest.fail("a subtest failed", pytrace=False)

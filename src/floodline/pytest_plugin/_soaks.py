@@ -131,7 +131,8 @@ class Soaks:
         if wanted is not None:
             warmup = None if warmup is None else warmup * wanted // max(rounds, 1)
             rounds = wanted
-        return Soak(Scenario(calls), rounds=rounds, warmup=warmup, own=(body.records,))
+        own = (body.records, body.records.writer)
+        return Soak(Scenario(calls), rounds=rounds, warmup=warmup, own=own)
 
     def _judge(self, answer: Answer, body: _Body, allow: str | Iterable[str]) -> Answer:
         __tracebackhide__ = True
