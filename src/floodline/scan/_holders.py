@@ -130,7 +130,9 @@ class Holders:
         if making.kept[:2] == "i:":
             return self._kept_in(name, making, at)
         function = self._program.names.functions.get(making.function)
-        if function and any(d.endswith(("cache", "lru_cache")) for d in function.decorators):
+        if function and any(
+            d.rpartition(".")[2] in ("cache", "lru_cache") for d in function.decorators
+        ):
             return Proof(f"{name} is made once by a cached function", PROVED, at)
         if making.kept in ("returned", "argument") and often == REPEATS:
             return Proof(f"{name} is made anew for each call", REFUTED, at)

@@ -144,7 +144,9 @@ class Paths:
         if called in self._program.fresh and (kind == "call" or detail.endswith("()")):
             return self.origin(module, function, f"fresh:{self._program.fresh[called]}")
         if kind == "enum":
-            if self.events.brings(f"{module}:{function}", detail):
+            # to go over all of it is to read a table, not what one event brings
+            told = not any(part in detail for part in (".keys()", ".values()", ".items()"))
+            if told and self.events.brings(f"{module}:{function}", detail):
                 return PROVED, f"{detail} comes with each event"
             return self._dotted(module, detail)
         if kind == "self":

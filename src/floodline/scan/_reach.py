@@ -127,6 +127,8 @@ class Reach:
         """Whether a function only runs where classes and functions are defined."""
         function = self._program.names.functions[key]
         name = function.name.rpartition(".")[2]
+        if name == "__class_getitem__" and self._library:
+            return False  # users of a library may ask for classes that they make at run time
         return name in DEFINING or (name in ("__new__", "__init__") and self._is_metaclass(key))
 
     def _is_metaclass(self, key: str) -> bool:

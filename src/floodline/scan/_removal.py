@@ -31,6 +31,7 @@ LEAVING = ("un", "remove", "detach", "off", "deregister")
 RANK = [RUNS, PUBLIC, LAZY, EVENT, END, NEVER]
 SWEEPS = ("runs by itself", "runs in a loop")
 ONE = {"pop", "del", "__delitem__"}
+NOT_OF_A_MAP = {"remove", "discard", "popleft"}
 
 
 class Way(NamedTuple):
@@ -105,6 +106,9 @@ class Removals:
     def _removes(self, held: Held, file: FileFacts, change: Change, depth: int) -> bool:
         if change.verb not in ("shrink", "replace") or change.depth > depth:
             return False
+        maps = {made.kind for made in held.made} <= {"map", "lookup"}
+        if maps and change.op in NOT_OF_A_MAP and not change.depth:
+            return False  # a method of another object under the same name
         if change.verb == "replace":
             made = {m.function for m in held.made}
             return made != {change.function} or self._begins_again(file, change)

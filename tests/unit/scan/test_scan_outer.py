@@ -10,9 +10,9 @@ import pytest
 from floodline.scan import Scan
 
 
-def reported(folder: Path, code: str) -> list[str]:
+def reported(folder: Path, code: str, *, library: bool = False) -> list[str]:
     (folder / "app.py").write_text(dedent(code), encoding="utf-8")
-    findings = Scan([folder]).report().findings
+    findings = Scan([folder], library=library).report().findings
     return [f"{f.rule} {f.symbol} {f.confidence}" for f in findings if f.confidence != "low"]
 
 
@@ -462,3 +462,90 @@ def test_a_loop_over_an_object_of_the_program_ends(tmp_path):
         main()
     """
     assert reported(tmp_path, code) == []
+
+
+ASKS = {
+    "for what one event brings": ('request.form["name"]', "high"),
+    "for all that it has": ("next(iter(request.form.values()))", "medium"),
+}
+
+
+@pytest.mark.parametrize("case", ASKS)
+def test_a_key_of_a_frameworks_object_is_open_if_a_handler_asks(case, tmp_path):
+    asked, level = ASKS[case]
+    code = f"""
+        from flask import Flask, request
+        app = Flask("app")
+        names = {{}}
+
+        @app.route("/")
+        def enter():
+            name = {asked}
+            names[name] = object()
+    """
+    assert reported(tmp_path, code) == [f"FLD101 app.names {level}"]
+
+
+@pytest.mark.parametrize(("decorator", "once"), [("cache", True), ("never_cache", False)])
+def test_only_a_cache_makes_an_instance_once(decorator, once, tmp_path):
+    code = f"""
+        from views import {decorator}
+
+        class Lines:
+            def __init__(self):
+                self.items = []
+
+            def read(self, stream):
+                while True:
+                    self.items.append(stream.read())
+
+        @{decorator}
+        def lines():
+            made = Lines()
+            made.read(open("x"))
+            return made.items
+    """
+    assert reported(tmp_path, code) == ["FLD101 app.Lines.items medium"] * once
+
+
+def test_a_map_has_no_method_that_takes_out_a_value(tmp_path):
+    code = """
+        class Entries:
+            def __init__(self):
+                self.entries = {}
+
+            def add(self, entry):
+                self.entries.setdefault(entry.key, []).append(entry)
+
+            def remove(self, entry):
+                self.entries[entry.key].remove(entry)
+
+        class Service:
+            def __init__(self):
+                self.entries = Entries()
+
+        SERVICE = Service()
+
+        def sweep(service):
+            while True:
+                for entry in service.old():
+                    service.entries.remove(entry)
+
+        @app.get("/")
+        def enter(entry):
+            SERVICE.entries.add(entry)
+    """
+    assert reported(tmp_path, code) == ["FLD101 app.Entries.entries high"]
+
+
+@pytest.mark.parametrize("library", [True, False])
+def test_users_of_a_library_make_types_at_run_time(library, tmp_path):
+    code = """
+        _types = {}
+
+        class Model:
+            def __class_getitem__(cls, params):
+                _types[params] = made = type(cls.__name__, (cls,), {})
+                return made
+    """
+    assert bool(reported(tmp_path, code, library=library)) is library
