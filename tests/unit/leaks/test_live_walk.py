@@ -205,10 +205,8 @@ def test_a_first_walk_gives_the_collector_nothing_to_do(tmp_path, monkeypatch):
     try:
         before = len(gc.get_objects())
         while sliced.step():
-            waiting, steps = (
-                max(waiting, len(sliced.walk._stack) + len(sliced.walk._deep)),
-                steps + 1,
-            )
+            waiting = max(waiting, len(sliced.walk._stack) + len(sliced.walk._deep))
+            steps += 1
             if steps % 100 == 0:
                 more = max(more, len(gc.get_objects()) - before)
     finally:
