@@ -19,7 +19,7 @@ from floodline.leaks._outline import MISSING, Outline
 from floodline.leaks._reading import length
 from floodline.leaks._walk import Held
 
-_WORDS = frozenset(("maxsize", "maxlen", "maxlength", "maxitems", "maxentries", "capacity"))
+_WORDS = frozenset(("maxsize", "maxlen"))
 _maxlen: Callable[[Any], int | None] = vars(deque)["maxlen"].__get__
 
 
@@ -66,7 +66,7 @@ def _maxsize(cache: Any) -> int | None:
 
 
 def _beside(holder: Any) -> int | None:
-    """Return an attribute that is called like a limit: `maxsize`, `_max_items`, `capacity`."""
+    """Return an attribute that is called as the library calls a limit: `maxsize`, `_max_len`."""
     plan = Outline(type(holder))
     if plan.kind != "instance":
         return None

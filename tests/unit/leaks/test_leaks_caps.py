@@ -202,14 +202,14 @@ class Sized(Cache):
 class Hidden(Cache):
     def __init__(self, limit):
         super().__init__()
-        self.__max_items = limit
+        self.__maxsize = limit
 
 
 class Slotted:
-    __slots__ = ("_capacity", "rows")
+    __slots__ = ("_max_len", "rows")
 
     def __init__(self, limit):
-        self._capacity, self.rows = limit, {}
+        self._max_len, self.rows = limit, {}
 
 
 @pytest.mark.parametrize(
