@@ -67,15 +67,6 @@ def made(tmp_path, monkeypatch):
     return module("fed", SOURCE, tmp_path, monkeypatch)
 
 
-@pytest.fixture
-def untraced():
-    """Take off the tracer of a coverage run, which else makes the feeder step back."""
-    kept = sys.gettrace()
-    sys.settrace(None)
-    yield
-    sys.settrace(kept)
-
-
 def fed_at(container, work, owner="fed.X", private=None):
     watch = Watch([lambda: len(container)], owner, private=private)
     with Feeder([watch]):

@@ -44,14 +44,6 @@ class Channel:
 """
 
 
-@pytest.fixture
-def untraced():
-    kept = sys.gettrace()
-    sys.settrace(None)
-    yield
-    sys.settrace(kept)
-
-
 def watch_of(key, made, monkeypatch):
     narrow(monkeypatch, made)
     slots = Slots()
