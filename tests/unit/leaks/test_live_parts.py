@@ -260,6 +260,15 @@ def test_a_place_that_is_many_is_left_to_the_walk(monkeypatch):
     assert ticks._read(slots[slots.child(child, "", "[*]")]) is None
 
 
+def test_what_a_class_holds_is_read_by_the_name_of_the_class(monkeypatch):
+    made = types.ModuleType("held_by_class")
+    made.Store = type("Store", (), {"ROWS": [1, 2]})
+    monkeypatch.setitem(sys.modules, "held_by_class", made)
+    slots = Slots()
+    rows = slots.child(slots.root("held_by_class.Store"), "held_by_class.Store", ".ROWS")
+    assert Places(Outlines(), {}).values(slots[rows]) == [made.Store.ROWS]
+
+
 def test_what_lies_too_deep_is_not_called_bounded():
     slots = Slots()
     places, process = Places(Outlines(), {}), Process()
