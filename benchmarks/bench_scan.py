@@ -36,7 +36,7 @@ SCAN = """
 import resource, sys
 from pathlib import Path
 from floodline.scan import Scan
-from floodline.scan._cache import Cache
+from floodline.scan._sources.cache import Cache
 folder, *paths = sys.argv[1:]
 if folder == "-":
     report = Scan(paths).report()
@@ -49,7 +49,7 @@ print(report.lines, peak, report.files, len(report.skipped))
 PARSE = """
 import ast, gc, resource, sys, warnings
 from pathlib import Path
-from floodline.scan._files import Skipped, decoded, sources
+from floodline.scan._sources.files import Skipped, decoded, sources
 gc.disable()
 warnings.simplefilter("ignore")
 lines = 0

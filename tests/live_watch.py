@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
-from floodline.leaks import Live, LiveAnswer, _live, _live_process
-from floodline.leaks._live_walk import SlicedWalk
+from floodline.leaks import Live, LiveAnswer
+from floodline.leaks._live import process as process_module
+from floodline.leaks._live import watch as watch_module
+from floodline.leaks._live.walk import SlicedWalk
 
 WORK = 0.000_02  # what each question for the processor time costs
 
@@ -19,13 +21,13 @@ class Watched:
         self.now = self.spent = 0.0
         self.rounds, self.work = 0, WORK
         self.rss, self.blocks, self.malloc, self.objects = 50 << 20, 10_000, (0, 0, 0), 0
-        monkeypatch.setattr(_live, "roots", lambda skipped=0: _begins(modules))
-        monkeypatch.setattr(_live_process, "rss", lambda: self.rss)
-        monkeypatch.setattr(_live_process, "read_malloc", lambda: self.malloc)
+        monkeypatch.setattr(watch_module, "roots", lambda skipped=0: _begins(modules))
+        monkeypatch.setattr(process_module, "rss", lambda: self.rss)
+        monkeypatch.setattr(process_module, "read_malloc", lambda: self.malloc)
         told = SimpleNamespace(getallocatedblocks=lambda: self.blocks)
-        monkeypatch.setattr(_live_process, "sys", told)
+        monkeypatch.setattr(process_module, "sys", told)
         counted = SimpleNamespace(get_objects=lambda: range(self.objects))
-        monkeypatch.setattr(_live_process, "gc", counted)
+        monkeypatch.setattr(process_module, "gc", counted)
         self.live = Live(clock=lambda: self.now, cpu=self._cpu, **options)
 
     def _cpu(self) -> float:

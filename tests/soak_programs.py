@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from floodline.leaks import _roots
+from floodline.leaks._heap import roots
 from floodline.soak import _run
 
 MANY = """
@@ -327,8 +327,8 @@ def narrow(monkeypatch: Any, *modules: Any) -> None:
         for one in modules:
             walk.push(one, walk.slots.root(one.__name__))
 
-    monkeypatch.setattr(_roots, "_modules", push)
-    monkeypatch.setattr(_roots, "_orphans", lambda walk: None)
-    monkeypatch.setattr(_roots, "_frames", lambda walk: None)
+    monkeypatch.setattr(roots, "_modules", push)
+    monkeypatch.setattr(roots, "_orphans", lambda walk: None)
+    monkeypatch.setattr(roots, "_frames", lambda walk: None)
     quick = SimpleNamespace(collect=lambda: 0, get_objects=list)
     monkeypatch.setattr(_run, "gc", quick)

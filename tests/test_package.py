@@ -266,7 +266,10 @@ def test_the_package_is_typed():
     "path",
     [
         *sorted(SOURCE.glob("bounded/*.py")),
-        *(SOURCE / f"{name}.py" for name in ("telemetry", "errors", "_time", "_units", "_guard")),
+        *(
+            SOURCE / f"{name}.py"
+            for name in ("telemetry", "errors", "_clock", "_units", "_interruptible_lock")
+        ),
         SOURCE / "settings.py",
     ],
     ids=lambda path: path.relative_to(SOURCE).as_posix(),

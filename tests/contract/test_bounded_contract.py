@@ -13,7 +13,7 @@ import pytest
 
 from event_loops import events_of
 from floodline import telemetry
-from floodline.bounded import Batch, BoundedLog, BoundedMap, _enrol
+from floodline.bounded import Batch, BoundedLog, BoundedMap, _registry
 from floodline.errors import ConfigError, TooLarge, Unweighable
 
 
@@ -373,11 +373,11 @@ def test_what_a_child_inherits_is_kept_from_being_finalized(case, monkeypatch):
     told = []
     container = case.make(lambda *exit: told.append(exit), max_items=5)
     case.put(container, "inherited")
-    monkeypatch.setattr(_enrol, "_enrolled", {1: weakref.ref(container), 2: lambda: None})
-    monkeypatch.setattr(_enrol, "_inherited", [])
-    _enrol._after_fork()
+    monkeypatch.setattr(_registry, "_enrolled", {1: weakref.ref(container), 2: lambda: None})
+    monkeypatch.setattr(_registry, "_inherited", [])
+    _registry._after_fork()
     assert len(container) == 0
-    assert len(_enrol._inherited) == 1
+    assert len(_registry._inherited) == 1
     assert told == []
     case.put(container, "own")
     assert len(container) == 1

@@ -702,7 +702,7 @@ def test_s12_without_tombstones_the_id_starts_anew(store: Any) -> None:
 
 
 def test_s12_tombstones_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("floodline.sessions._tombs.MAX_TOMBS", 3)
+    monkeypatch.setattr("floodline.sessions._table.tombstones.MAX_TOMBS", 3)
     with Sessions(dict, tombstone=60) as sessions:
         for n in range(5):
             sessions.close(f"id{n}")

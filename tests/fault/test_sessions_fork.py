@@ -16,7 +16,7 @@ from floodline.stores import SQLiteStore
 PRELUDE = """
     import atexit, logging, os, sys, threading, time, warnings
     from floodline import Sessions, SessionScope
-    from floodline._time import sweeper
+    from floodline._clock import sweeper
     from floodline.stores import SQLiteStore
     warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 warns of threads beside a fork
     logging.disable()  # what is reported is not what is tested here

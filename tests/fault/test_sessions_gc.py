@@ -23,7 +23,7 @@ from worker_threads import Worker, assert_balanced, until
 
 STRIKES = 6
 OURS = str(Path(floodline.__file__).parent)
-CRITICAL = tuple(f"{OURS}/{part}" for part in ("sessions", "_guard", "stores/_memory"))
+CRITICAL = tuple(f"{OURS}/{part}" for part in ("sessions", "_interruptible_lock", "stores/_memory"))
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,8 @@ from floodline.errors import (
     StoreUnavailable,
     TooLarge,
 )
-from floodline.stores import Grant, Record, SQLiteStore, _schema
+from floodline.stores import Grant, Record, SQLiteStore
+from floodline.stores._sqlite import schema as schema_module
 
 
 @pytest.fixture
@@ -198,7 +199,9 @@ def test_a_disk_that_is_full_when_the_file_is_made_leaves_it_empty(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(_schema, "_TABLES", "PRAGMA max_page_count = 2;" + _schema._TABLES)
+        patch.setattr(
+            schema_module, "_TABLES", "PRAGMA max_page_count = 2;" + schema_module._TABLES
+        )
         with pytest.raises(StoreUnavailable, match="disk is full"):
             SQLiteStore(path)
     store = SQLiteStore(path)

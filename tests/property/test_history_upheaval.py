@@ -87,7 +87,7 @@ def test_whatever_happens_the_list_is_valid_twice_its_bound_at_most_and_complete
     shape: OpenAI, data: st.DataObject, most: int, steps: list[str]
 ) -> None:
     world = World()
-    with patch("floodline.history._summary.workers", world):
+    with patch("floodline.history._summaries.summary.workers", world):
         conversation = Conversation(
             max_messages=most,
             max_message_bytes=250,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floodline.scan import Scan
-from floodline.scan._fix import rewrites
+from floodline.scan._fix.fix import rewrites
 
 SIMPLE = st.sampled_from(
     [

@@ -21,8 +21,8 @@ from floodline.errors import (
     SessionNotFound,
     SessionsFull,
 )
-from floodline.sessions import _look
-from floodline.sessions._entry import (
+from floodline.sessions._table import queries
+from floodline.sessions._table.entry import (
     BURIED,
     GONE,
     HELD,
@@ -35,9 +35,9 @@ from floodline.sessions._entry import (
     Entry,
     Hold,
 )
-from floodline.sessions._policy import NEVER, Policy
-from floodline.sessions._refused import delete_failed, park_failed, take_refused
-from floodline.sessions._table import Table
+from floodline.sessions._table.policy import NEVER, Policy
+from floodline.sessions._table.table import Table
+from floodline.sessions._table.unsaved import delete_failed, park_failed, take_refused
 from floodline.telemetry import Reason
 
 IDS = ["a", "b", "c"]
@@ -438,12 +438,12 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule(id=st.sampled_from(IDS))
     def touch(self, id: str) -> None:
-        if _look.touch(self.table, id, self.now):
+        if queries.touch(self.table, id, self.now):
             entry = self.table.entries[id]
             if id in self.table.idle:
                 self.rested[key_of(entry)] = self.stamp()
         else:
-            assert _look.find_live(self.table, id, self.now) is None
+            assert queries.find_live(self.table, id, self.now) is None
 
     # ---- what must always hold
 
@@ -486,7 +486,7 @@ class TableMachine(RuleBasedStateMachine):
         assert len(table.waiting) == sum(len(e.waiters or ()) for e in entries)
         if not self.went_back:
             assert (
-                _look.count_live(table, self.now)
+                queries.count_live(table, self.now)
                 == len([e for e in live if not (table.is_free(e) and table.expired(e, self.now))])
                 or self.policy.stored
             )  # an unsaved one may have expired

@@ -4,7 +4,7 @@ import threading
 from collections import deque
 from functools import partial
 
-from floodline._guard import Guard
+from floodline._interruptible_lock import Guard
 
 PATIENCE = 100.0  # a safety net
 

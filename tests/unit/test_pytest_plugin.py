@@ -25,11 +25,11 @@ import sys
 
 import pytest
 import soak_programs
-from floodline.leaks import _roots
+from floodline.leaks._heap import roots
 
 def pytest_collection_finish(session):
     soak_programs.narrow(pytest.MonkeyPatch(), sys.modules["test_it"])
-    _roots._asynchronous = lambda *_: None
+    roots._asynchronous = lambda *_: None
 """
 SHORT = "import asyncio, pytest\npytestmark = pytest.mark.filterwarnings('default')\n"
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from floodline import telemetry
-from floodline._time import Ticker
+from floodline._clock import Ticker
 
 PATIENCE = 100.0  # a safety net; nothing here waits for time to pass
 
@@ -208,7 +208,7 @@ def test_a_forked_child_ticks_on_its_own():
     code = """
 import os, threading, warnings
 warnings.simplefilter("ignore")
-from floodline._time import sweeper
+from floodline._clock import sweeper
 class Ticking:
     def __init__(self): self.called = threading.Event()
     def tick(self):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from floodline._twins import twin_of
+from floodline._error_copies import twin_of
 from floodline.errors import MalformedMessage, SessionsFull
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from floodline.bounded._arguments import Pressure, Sheds
 from floodline.bounded._batch import Batch
-from floodline.bounded._bounds import Pressure, Sheds
 from floodline.bounded._log import BoundedLog
 from floodline.bounded._map import BoundedMap
 

@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from floodline import telemetry
-from floodline._time import Clock, sweeper
+from floodline._clock import Clock, sweeper
 from floodline._units import Duration, Size, parse_count
-from floodline.bounded import _bounds as bounds
-from floodline.bounded._enrol import enrol, name_of
+from floodline.bounded import _arguments as bounds
+from floodline.bounded._registry import enrol, name_of
 from floodline.bounded._stats import BatchStats
 from floodline.errors import BatchClosed, BatchFull, ConfigError
 

@@ -8,13 +8,12 @@ from functools import partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
-from floodline._guard import Guard
-from floodline._time import Clock
+from floodline._clock import Clock
+from floodline._interruptible_lock import Guard
 from floodline._units import Duration, Size
-from floodline.bounded import _bounds as bounds
-from floodline.bounded._enrol import enrol, name_of
-from floodline.bounded._exits import Exits
-from floodline.bounded._section import Section
+from floodline.bounded import _arguments as bounds
+from floodline.bounded._hooks import Exits, Section
+from floodline.bounded._registry import enrol, name_of
 from floodline.bounded._stats import LogStats
 from floodline.telemetry import Reason
 

@@ -7,22 +7,21 @@ from collections.abc import Awaitable, Callable, ItemsView, Iterator, MutableMap
 from functools import partial
 from typing import Any, Final, TypeVar, cast, overload
 
-from floodline._guard import Guard
-from floodline._time import Clock
+from floodline._clock import Clock
+from floodline._interruptible_lock import Guard
 from floodline._units import Duration, Size
-from floodline.bounded import _bounds as bounds
-from floodline.bounded._enrol import enrol, name_of
+from floodline.bounded import _arguments as bounds
+from floodline.bounded._arguments import read_limits
 from floodline.bounded._entry import Entry, Hold, K, V
-from floodline.bounded._exits import Exits
-from floodline.bounded._flight import Flights
-from floodline.bounded._leftover import forget
-from floodline.bounded._limits import read_limits
-from floodline.bounded._lines import LAZY
+from floodline.bounded._eviction_order import LAZY
+from floodline.bounded._hooks import Exits, Section
 from floodline.bounded._pin import Pin
-from floodline.bounded._section import Section
+from floodline.bounded._registry import enrol, name_of
+from floodline.bounded._single_flight import Flights
 from floodline.bounded._stats import MapStats, map_stats
 from floodline.bounded._table import MISSING, Table
 from floodline.bounded._views import Items, Values
+from floodline.bounded._weak_values import forget
 from floodline.errors import ConfigError
 from floodline.telemetry import Reason
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from floodline.bounded import _bounds as bounds
+from floodline.bounded import _arguments as bounds
 from floodline.telemetry import Stats
 
 if TYPE_CHECKING:

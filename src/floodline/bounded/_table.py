@@ -6,12 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Final, Generic
 
-from floodline.bounded._bounds import GONE, INFINITE
+from floodline.bounded._arguments import GONE, INFINITE, Limits
 from floodline.bounded._entry import Entry, Exit, Hold, K, V
-from floodline.bounded._leftover import Leftover
-from floodline.bounded._limits import Limits
-from floodline.bounded._lines import LAZY, Lines
-from floodline.bounded._order import RUN
+from floodline.bounded._eviction_order import LAZY, RUN, Lines
+from floodline.bounded._weak_values import Leftover
 from floodline.telemetry import Reason
 
 MISSING: Final[Any] = object()

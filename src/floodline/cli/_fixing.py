@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from floodline.scan import Finding
-from floodline.scan._fix import Left, Rewrite, diff, rewrites, write
+from floodline.scan._fix.fix import Left, Rewrite, diff, rewrites, write
 
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
 

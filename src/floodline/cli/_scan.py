@@ -16,9 +16,13 @@ from floodline.cli import _fixing, _scan_settings
 from floodline.cli._scan_settings import codes
 from floodline.cli._scanning import folder_for_cache, scanning, without_ignored
 from floodline.scan import Report, Scan
-from floodline.scan._baseline import against, known, write
-from floodline.scan._finding import LEVELS
-from floodline.scan._reporters import _audit, _github, _json, _sarif, _text
+from floodline.scan._findings.baseline import against, known, write
+from floodline.scan._findings.finding import LEVELS
+from floodline.scan._reporters import audit as audit_module
+from floodline.scan._reporters import github as github_module
+from floodline.scan._reporters import json as json_module
+from floodline.scan._reporters import sarif as sarif_module
+from floodline.scan._reporters import text as text_module
 from floodline.scan._scan import at_least
 
 FOUND, SKIPPED = 1, 3
@@ -147,9 +151,9 @@ def _explain(scan: Scan, name: str) -> int:
 def _audited(scan: Scan, form: str) -> int:
     report, containers = scan.report(), scan.audit()
     if form == "json":
-        click.echo(_audit.render(containers, report.files, report.skipped, __version__))
+        click.echo(audit_module.render(containers, report.files, report.skipped, __version__))
     else:
-        _print(_audit.pieces(containers, report.skipped))
+        _print(audit_module.pieces(containers, report.skipped))
     return SKIPPED if report.skipped else 0
 
 
@@ -164,11 +168,11 @@ def _print(pieces: Iterable[tuple[str, str]]) -> None:
 
 def _show(report: Report, form: str, fail_on: str, *, statistics: bool) -> None:
     if form == "text":
-        _print(_text.pieces(report, statistics=statistics))
+        _print(text_module.pieces(report, statistics=statistics))
         return
     if form == "github":
-        rendered = _github.render(report, fail_on)
+        rendered = github_module.render(report, fail_on)
     else:
-        rendered = (_json if form == "json" else _sarif).render(report, __version__)
+        rendered = (json_module if form == "json" else sarif_module).render(report, __version__)
     if rendered:
         click.echo(rendered)

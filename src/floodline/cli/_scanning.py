@@ -14,8 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from floodline import __version__
 from floodline.errors import ConfigError
 from floodline.scan import RULES, Finding, Scan
-from floodline.scan._cache import Cache, default_folder
-from floodline.scan._files import matches
+from floodline.scan._sources.cache import Cache, default_folder
+from floodline.scan._sources.files import matches
 
 MANY_FILES = 200
 DAY = 24 * 60 * 60

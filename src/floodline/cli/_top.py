@@ -14,8 +14,8 @@ from rich.live import Live
 from floodline.recorder import read_recording
 from floodline.recorder._runtime import announced
 from floodline.web import snapshot_text
-from floodline.web._follow import Remote, Tail, paced
-from floodline.web._screen import screen
+from floodline.web._state_sources import Remote, Tail, paced
+from floodline.web._terminal import screen
 
 NOTHING = (
     "no recorder runs; start one with `floodline run app.py`, or give a recording or an address"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from floodline.history._archive import Archive, Page
 from floodline.history._bounds import HistoryStats
-from floodline.history._check import Problem, check
 from floodline.history._conversation import Conversation
-from floodline.history._extract import extractive_summary
+from floodline.history._formats.check import Problem, check
+from floodline.history._summaries.extractive import extractive_summary
 from floodline.history._tokens import estimate, tiktoken_counter
 from floodline.history._trim import trim
 

@@ -10,8 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 from floodline import telemetry
 from floodline.errors import ConfigError
 from floodline.history._atoms import Entry
-from floodline.history._shapes import Message
-from floodline.history._shorten import weigh
+from floodline.history._formats.shapes import Message
+from floodline.history._formats.shorten import weigh
 
 Numbered = tuple[int, Message]
 

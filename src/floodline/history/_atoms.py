@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from floodline.history._shapes import PAIRED_ITEMS, RESPONSES, Kind, Message, Reading
+from floodline.history._formats.shapes import PAIRED_ITEMS, RESPONSES, Kind, Message, Reading
 
 AS_APPENDED, CHANGED, OURS = 0, 1, 2  # where an entry's message comes from
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from floodline._units import format_size
 from floodline.errors import MalformedMessage, TooLarge
 from floodline.history._bounds import Bounds
-from floodline.history._shapes import Kind, Message, Reading, read
-from floodline.history._shorten import shorten, weigh
+from floodline.history._formats.shapes import Kind, Message, Reading, read
+from floodline.history._formats.shorten import shorten, weigh
 from floodline.history._tokens import CountTokens, count_with, estimate
 
 REMEMBERED_IDS = 256

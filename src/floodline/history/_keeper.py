@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from floodline import telemetry
-from floodline._time import Clock
+from floodline._clock import Clock
 from floodline.errors import ArchiveFailed, PinsTooLarge
 from floodline.history._archive import Outbox
 from floodline.history._atoms import AS_APPENDED, CHANGED, OURS, Atom, Entry
 from floodline.history._bounds import Bounds, Counters
+from floodline.history._cut import Plan
+from floodline.history._formats.markers import pick, summary_message
+from floodline.history._formats.shapes import Kind, Message, read
+from floodline.history._formats.shorten import weigh
 from floodline.history._intake import Incoming, SeenIds, id_of, receive
 from floodline.history._ledger import Ledger
-from floodline.history._plan import Plan
-from floodline.history._replies import pick, summary_message
-from floodline.history._shapes import Kind, Message, read
-from floodline.history._shorten import weigh
-from floodline.history._summary import Job, Summariser
+from floodline.history._summaries.summary import Job, Summariser
 from floodline.history._tokens import CountTokens, count_with, estimate
 
 HARD = 2  # times the bound: where waiting for a summary or an archive ends

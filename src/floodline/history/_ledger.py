@@ -13,9 +13,9 @@ from itertools import chain
 from typing import Any
 
 from floodline.history._atoms import OURS, Atom, Entry
-from floodline.history._plan import Front, Plan
-from floodline.history._replies import NEVER_ANSWERED, results_for
-from floodline.history._shapes import RESPONSES, Kind, Message, Reading
+from floodline.history._cut import Front, Plan
+from floodline.history._formats.markers import NEVER_ANSWERED, results_for
+from floodline.history._formats.shapes import RESPONSES, Kind, Message, Reading
 
 Fits = Callable[[int, int, int], bool]
 Measure = Callable[[Message], tuple[int, int]]

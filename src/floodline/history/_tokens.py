@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from floodline.errors import ConfigError
-from floodline.history._shapes import Message
+from floodline.history._formats.shapes import Message
 
 CountTokens = Callable[[Message], int]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from floodline._units import Size
 from floodline.history._conversation import Conversation
-from floodline.history._shapes import Message
+from floodline.history._formats.shapes import Message
 from floodline.history._tokens import CountTokens, estimate
 
 

@@ -5,21 +5,21 @@ Standard library only: it runs inside the watched program, also one that has no 
 
 from __future__ import annotations
 
-from floodline.leaks._candidates import Candidate, Candidates, find_candidates
-from floodline.leaks._feed import Feeder, Watch
-from floodline.leaks._gone import Expectations, Watchlist, check_gone, expect_gone
-from floodline.leaks._inspect import Close, look_closer, merge
-from floodline.leaks._live import Live
-from floodline.leaks._live_answer import LiveAnswer
-from floodline.leaks._roots import survey
-from floodline.leaks._series import Series
-from floodline.leaks._slots import Slots
-from floodline.leaks._source import Place, feeding_place
-from floodline.leaks._split import Split, read_split
-from floodline.leaks._suspect import Suspect
-from floodline.leaks._trend import Trend, trend
-from floodline.leaks._verdict import Verdict, decide
-from floodline.leaks._why import Retainer, WhyAlive, why_alive
+from floodline.leaks._closeup.closeup import Close, look_closer, merge
+from floodline.leaks._closeup.feeding_line import Feeder, Watch
+from floodline.leaks._figures.candidates import Candidate, Candidates, find_candidates
+from floodline.leaks._figures.rss_split import Split, read_split
+from floodline.leaks._figures.series import Series
+from floodline.leaks._figures.suspect import Suspect
+from floodline.leaks._figures.trend import Trend, trend
+from floodline.leaks._figures.verdict import Verdict, decide
+from floodline.leaks._heap.roots import survey
+from floodline.leaks._heap.slots import Slots
+from floodline.leaks._live.answer import LiveAnswer
+from floodline.leaks._live.watch import Live
+from floodline.leaks._retention.watchlist import Expectations, Watchlist, check_gone, expect_gone
+from floodline.leaks._retention.why_alive import Retainer, WhyAlive, why_alive
+from floodline.leaks._source.reading import Place, feeding_place
 
 __all__ = [
     "Candidate",

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from floodline.memory._cgroup import Cgroup
     from floodline.memory._cgroup import binding as cgroup
     from floodline.memory._collector import Collection, GCController, GCStats
+    from floodline.memory._malloc_trim import trim_malloc
     from floodline.memory._probes import PROBES, Probe, measure, rss
     from floodline.memory._span import Span, StageRun
     from floodline.memory._tally import StageStats
     from floodline.memory._tracing import AllocationLine
     from floodline.memory._track import default_tracker, track_memory
     from floodline.memory._tracker import MemoryTracker, Sample, TrackerStats
-    from floodline.memory._trim import trim_malloc
 
 __all__ = [
     "PROBES",
@@ -72,7 +72,7 @@ _HOMES = {
     "measure": "_probes",
     "rss": "_probes",
     "track_memory": "_track",
-    "trim_malloc": "_trim",
+    "trim_malloc": "_malloc_trim",
 }
 
 __getattr__, __dir__ = lazy_names(globals(), _HOMES)

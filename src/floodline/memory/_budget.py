@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from floodline import telemetry
-from floodline._guard import Guard
-from floodline._time import Clock, forward, sweeper
+from floodline._clock import Clock, forward, sweeper
+from floodline._interruptible_lock import Guard
 from floodline._units import Duration, Size, format_size, parse_choice, parse_count, parse_duration
-from floodline.bounded._bounds import callable_or_none
-from floodline.bounded._enrol import name_of
+from floodline.bounded._arguments import callable_or_none
+from floodline.bounded._registry import name_of
 from floodline.errors import ConfigError
 from floodline.memory._collector import GCController
-from floodline.memory._holders import Holders
-from floodline.memory._lines import Ground, Line, parse_line
 from floodline.memory._probes import Probe
+from floodline.memory._shedding import Holders
+from floodline.memory._thresholds import Ground, Line, parse_line
 from floodline.telemetry import Stats
 
 ACTIONS = ("shed", "alert")
@@ -332,5 +332,5 @@ def _go_on_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # after `_time`, which is imported above, has made the child's ticker
+    # after `_clock`, which is imported above, has made the child's ticker
     os.register_at_fork(after_in_child=_go_on_in_child)

@@ -11,16 +11,16 @@ from time import perf_counter
 from types import TracebackType
 
 from floodline import telemetry
-from floodline._guard import Guard
-from floodline._time import Clock, forward
+from floodline._clock import Clock, forward
+from floodline._interruptible_lock import Guard
 from floodline._units import Size, parse_size
-from floodline.bounded._bounds import callable_or_none
-from floodline.bounded._enrol import name_of
+from floodline.bounded._arguments import callable_or_none
+from floodline.bounded._registry import name_of
 from floodline.errors import ConfigError
+from floodline.memory._malloc_trim import trim_malloc
 from floodline.memory._probes import Probe, rss
 from floodline.memory._span import StageRun
 from floodline.memory._tracker import MemoryTracker
-from floodline.memory._trim import trim_malloc
 from floodline.telemetry import Stats
 
 

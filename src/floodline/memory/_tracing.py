@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from floodline._guard import Guard
+from floodline._interruptible_lock import Guard
 
 Lines = Mapping[tuple[str, int], int]
 

@@ -11,12 +11,12 @@ from types import TracebackType
 from typing import NamedTuple
 
 from floodline import telemetry
-from floodline._guard import Guard
-from floodline._time import Clock, forward, sampler
+from floodline._clock import Clock, forward, sampler
+from floodline._interruptible_lock import Guard
 from floodline._units import Duration, parse_choice, parse_count, parse_duration
 from floodline.bounded import BoundedLog
-from floodline.bounded._bounds import callable_or_none
-from floodline.bounded._enrol import name_of
+from floodline.bounded._arguments import callable_or_none
+from floodline.bounded._registry import name_of
 from floodline.errors import ConfigError
 from floodline.memory._probes import Probe, rss
 from floodline.memory._report import FORMATS, render

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from floodline.errors import ConfigError
-from floodline.recorder._dormant import PATIENCE, socket_of
-from floodline.recorder._outside import alive, environment_of, look, owner_of
+from floodline.recorder._probe.dormant import PATIENCE, socket_of
+from floodline.recorder._probe.site import _floodline_arm as arming
+from floodline.recorder._proc import alive, environment_of, look, owner_of
 from floodline.recorder._runtime import runtime_folder
-from floodline.recorder._site import _floodline_arm as arming
 
 ADVICE = (
     "start it with FLOODLINE_PROBE=dormant in its environment (floodline installed beside it), or "

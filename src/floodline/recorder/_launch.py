@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from floodline.errors import ConfigError
-from floodline.recorder._death import signal_name
-from floodline.recorder._family import SITE
+from floodline.recorder._exit_cause import signal_name
+from floodline.recorder._process_tree import SITE
 
 VARIABLE = "FLOODLINE_PROBE"
 PYTHON = re.compile(r"python(3(\.\d+)?)?t?")

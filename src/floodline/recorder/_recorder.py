@@ -12,8 +12,8 @@ from typing import Any
 
 from floodline import __version__, memory
 from floodline._units import format_size
-from floodline.recorder import _outside
-from floodline.recorder._death import (
+from floodline.recorder import _proc
+from floodline.recorder._exit_cause import (
     WENT_ON,
     background_record,
     exit_record,
@@ -21,14 +21,14 @@ from floodline.recorder._death import (
     processes,
     signal_name,
 )
-from floodline.recorder._family import Family
-from floodline.recorder._fleet import TOTAL, Fleet
-from floodline.recorder._intake import Intake
-from floodline.recorder._journal import Journal, legible
 from floodline.recorder._merge import merge_suspects, merge_verdicts
-from floodline.recorder._points import Points, crosses_in
-from floodline.recorder._replay import boot_id
-from floodline.recorder._tape import Tape
+from floodline.recorder._probe_server import Intake
+from floodline.recorder._process_tree import Family
+from floodline.recorder._processes import TOTAL, Fleet
+from floodline.recorder._recording.journal import Journal, legible
+from floodline.recorder._recording.replay import boot_id
+from floodline.recorder._recording.series import Points, crosses_in
+from floodline.recorder._recording.ticks import Tape
 from floodline.telemetry import describe
 
 CLEARED = 0.95  # of the line: below it, a crossing is over
@@ -145,7 +145,7 @@ class Recorder:
         """Look, and tell whether a process has ended whose last words may yet be heard."""
         with self._changed:
             self._look(self._clock())
-            return not all(map(_outside.alive, self._fleet.running))
+            return not all(map(_proc.alive, self._fleet.running))
 
     def remaining(self) -> list[int]:
         """Return the processes of an ended program that still run."""
@@ -202,7 +202,7 @@ class Recorder:
             self._journal.add(now, self._fleet.main, "program_ended", _ending(self._exit))
             if main is not None:
                 self._fleet.end(main.pid, self._exit, now, asked=asked)
-            for one in filter(lambda one: _outside.alive(one.pid), self._fleet.running.values()):
+            for one in filter(lambda one: _proc.alive(one.pid), self._fleet.running.values()):
                 self._journal.add(now, one.pid, "left_running", one.command)
 
     def _hear_out(self, patience: float) -> None:
@@ -237,7 +237,7 @@ class Recorder:
     def _look(self, now: float) -> None:
         running = list(self._fleet.running)
         for pid in running:
-            self._fleet.measured(pid, _outside.resident(pid) if _outside.alive(pid) else None, now)
+            self._fleet.measured(pid, _proc.resident(pid) if _proc.alive(pid) else None, now)
         if len(self._fleet.running) < len(running):
             self._tell_kills(now)
         if self._fleet.running:

@@ -90,7 +90,7 @@ class Announcement:
 
 def announced(folder: Path | None = None) -> list[dict[str, Any]]:
     """Return the running recorders, newest first; files of killed ones are removed."""
-    from floodline.recorder._outside import alive
+    from floodline.recorder._proc import alive
 
     found = []
     files = (folder or runtime_folder()).glob("recorder-*.json")

@@ -9,23 +9,23 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from floodline.errors import ConfigError
-from floodline.scan._audit import Audited, audit
-from floodline.scan._cache import Cache
-from floodline.scan._comments import answered
-from floodline.scan._encoding import pack_report, unpack_report
-from floodline.scan._finding import LEVELS, LOW, Finding, in_characters
-from floodline.scan._judge import Judge
-from floodline.scan._link import Program
-from floodline.scan._marked import marked
-from floodline.scan._preview import preview as previewed
-from floodline.scan._reading import Progress, Reading
-from floodline.scan._report import Report
-from floodline.scan._resources import clients, resources
-from floodline.scan._rules import RULES
-from floodline.scan._siblings import siblings
-from floodline.scan._through import through_helpers
-from floodline.scan._waiters import waiters
-from floodline.scan._weak import weak
+from floodline.scan._findings.audit import Audited, audit
+from floodline.scan._findings.finding import LEVELS, LOW, Finding, in_characters
+from floodline.scan._findings.report import Report
+from floodline.scan._program.program import Program
+from floodline.scan._rules.abandoned_waits import waiters
+from floodline.scan._rules.catalogue import RULES
+from floodline.scan._rules.helpers import through_helpers
+from floodline.scan._rules.judge import Judge
+from floodline.scan._rules.marked import marked
+from floodline.scan._rules.preview import preview as previewed
+from floodline.scan._rules.resources import clients, resources
+from floodline.scan._rules.siblings import siblings
+from floodline.scan._rules.weak import weak
+from floodline.scan._sources.cache import Cache
+from floodline.scan._sources.comments import answered
+from floodline.scan._sources.encoding import pack_report, unpack_report
+from floodline.scan._sources.reading import Progress, Reading
 
 PREVIEW = [code for code, rule in RULES.items() if rule.preview]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from floodline.sessions._async import AsyncSessions, AsyncUse
-from floodline.sessions._base import SessionsStats
+from floodline.sessions._drivers.base import SessionsStats
+from floodline.sessions._drivers.coroutines import AsyncSessions, AsyncUse
+from floodline.sessions._drivers.threads import Sessions, Use
 from floodline.sessions._scope import ScopeStats, SessionMap, SessionScope
-from floodline.sessions._threads import Sessions, Use
 
 __all__ = [
     "AsyncSessions",

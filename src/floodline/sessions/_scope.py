@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from floodline import telemetry
-from floodline._guard import Guard
+from floodline._interruptible_lock import Guard
 from floodline._units import parse_count
 from floodline.errors import ConfigError
 from floodline.telemetry import Reason, Stats

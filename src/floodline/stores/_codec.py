@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from floodline.errors import CodecError, ConfigError, UnreadableRecord
-from floodline.stores._compare import find_difference, find_unencodable, find_unplain, is_plain
+from floodline.stores._differences import find_difference, find_unencodable, find_unplain, is_plain
 
 _NEXT_STEP = (
     "use plain data, a dataclass, an attrs class or a msgspec.Struct as state_type, or give the "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from floodline.errors import ConfigError
-from floodline.stores._memory import MemoryStore
-from floodline.stores._sqlite import SQLiteStore
-from floodline.stores._urls import SQLITE, sqlite_path
+from floodline.stores._memory.store import MemoryStore
+from floodline.stores._sqlite.store import SQLiteStore
+from floodline.stores._sqlite.urls import SQLITE, sqlite_path
 
 _KNOWN = f"{SQLITE} or memory://"
 

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from floodline.scan._files import module_name
+from floodline.scan._sources.files import module_name
 from floodline.verify import _probe
 from floodline.verify._answer import PROVED, REFUTED, UNKNOWN, Evidence, Judgement
 from floodline.verify._claims import Claim

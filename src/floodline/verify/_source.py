@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from floodline.scan._expressions import at, last_name
-from floodline.scan._model import At, Change, FileFacts, Limit
-from floodline.scan._python import read
+from floodline.scan._facts.model import At, Change, FileFacts, Limit
+from floodline.scan._frontends.python.expressions import at, last_name
+from floodline.scan._frontends.python.reader import read
 from floodline.verify._claims import Claim
 from floodline.verify._numbers import Numbers, class_of, targets
 from floodline.verify._removal import ALL, FIRST, REJECT, SOME, taken

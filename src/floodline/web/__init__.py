@@ -11,10 +11,10 @@ from floodline._lazy import lazy_names
 
 if TYPE_CHECKING:
     from floodline.web._app import make_app
-    from floodline.web._live import Source
+    from floodline.web._event_stream import Source
+    from floodline.web._plain_text import snapshot_text
     from floodline.web._report import FORMATS, render_report, report_document, write_report
     from floodline.web._serve import Serving, serve
-    from floodline.web._snapshot import snapshot_text
 
 __all__ = [
     "FORMATS",
@@ -31,12 +31,12 @@ __all__ = [
 _HOMES = {
     "FORMATS": "_report",
     "Serving": "_serve",
-    "Source": "_live",
+    "Source": "_event_stream",
     "make_app": "_app",
     "render_report": "_report",
     "report_document": "_report",
     "serve": "_serve",
-    "snapshot_text": "_snapshot",
+    "snapshot_text": "_plain_text",
     "write_report": "_report",
 }
 

@@ -8,7 +8,7 @@ from math import floor, log10
 from typing import Any
 
 from floodline._units import format_duration, format_size
-from floodline.web._words import State, Suspect, growing, place, shown
+from floodline.web._phrases import State, Suspect, growing, place, shown
 
 MAPS = ("dict", "OrderedDict", "defaultdict", "Counter", "WeakKeyDictionary", "WeakValueDictionary")
 LOGS = ("list", "deque", "tuple", "bytearray")

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from floodline.web._live import Live, Source, encode
+from floodline.web._event_stream import Live, Source, encode
 from floodline.web._metrics import metrics_text
 
 try:

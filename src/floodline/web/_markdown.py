@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from floodline._units import format_duration
-from floodline.web import _words as words
+from floodline.web import _phrases as words
 from floodline.web._advice import steps
 from floodline.web._plot import in_words
 

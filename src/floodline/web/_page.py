@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from floodline._units import format_duration
-from floodline.web import _words as words
+from floodline.web import _phrases as words
 from floodline.web._advice import Step, steps
 from floodline.web._html import Markup, join, tag
 from floodline.web._plot import in_words, plot

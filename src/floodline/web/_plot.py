@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floodline._units import format_duration, format_size
 from floodline.web._html import Markup, tag
-from floodline.web._words import State, rise
+from floodline.web._phrases import State, rise
 
 WIDTH, HEIGHT = 920, 300
 LEFT, RIGHT, TOP, BOTTOM = 72, 8, 12, 26

@@ -9,8 +9,8 @@ from typing import Any
 from floodline.errors import ConfigError
 from floodline.web._markdown import markdown
 from floodline.web._page import page
-from floodline.web._sources import Sources, explained
-from floodline.web._words import State
+from floodline.web._phrases import State
+from floodline.web._source_notes import Sources, explained
 
 FORMATS = ("html", "json", "markdown")
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}

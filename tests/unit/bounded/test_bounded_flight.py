@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from floodline._factory import takes_key
+from floodline._callables import takes_key
 from floodline.bounded import BoundedMap
 from floodline.errors import CreationCycle, TooLarge
 
@@ -361,7 +361,7 @@ def test_a_loop_that_ends_in_the_middle_hands_over_to_another():
 
 
 def test_a_waiter_whose_loop_is_closed_is_passed_over():
-    from floodline.bounded._flight import Flight, _resolve, _resolve_in
+    from floodline.bounded._single_flight import Flight, _resolve, _resolve_in
 
     loop = asyncio.new_event_loop()
     future = loop.create_future()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 from floodline.bounded._entry import Entry
-from floodline.bounded._order import RUN, Order
+from floodline.bounded._eviction_order import RUN, Order
 
 
 def entry(number):

@@ -11,7 +11,7 @@ from floodline.cli import _top as top
 from floodline.cli import main
 from floodline.recorder import Recorder
 from floodline.web import make_app, serve
-from floodline.web._follow import Tail
+from floodline.web._state_sources import Tail
 from web_states import Shown, killed, leaking
 
 

@@ -16,9 +16,10 @@ from types import SimpleNamespace
 import pytest
 
 from floodline.cli import _attach, _run, main
-from floodline.recorder import Recorder, _dormant, read_recording
+from floodline.recorder import Recorder, read_recording
 from floodline.recorder import _attach as attaching
-from floodline.recorder._recording import Writer
+from floodline.recorder._probe import dormant as dormant_module
+from floodline.recorder._recording.file import Writer
 from floodline.recorder._runtime import announced
 
 PATIENCE = 60.0
@@ -38,7 +39,7 @@ def folders(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr(_run, "QUICK", 0.02)
-    for module in (attaching, _dormant):
+    for module in (attaching, dormant_module):
         monkeypatch.setattr(module, "PATIENCE", PATIENCE)
 
 
@@ -446,7 +447,7 @@ def test_attach_says_why_it_cannot(capsys):
 
 
 def test_dormant_in_the_environment_is_the_same_as_a_call():
-    code = "import floodline.recorder._dormant as dormant; print(dormant._arm is not None)"
+    code = "import floodline.recorder._probe.dormant as dormant; print(dormant._arm is not None)"
     with tempfile.TemporaryDirectory(prefix="fl-") as folder:
         run = subprocess.run(
             [sys.executable, "-c", code],

@@ -9,7 +9,7 @@ import pytest
 from event_loops import events_of
 from floodline.errors import ArchiveFailed, ConfigError
 from floodline.history import Archive, Conversation, check
-from floodline.stores._archive import SQLiteArchive
+from floodline.stores._sqlite.archive import SQLiteArchive
 from floodline.telemetry import recent
 from history_messages import OpenAI
 

@@ -6,7 +6,7 @@ import pytest
 
 from floodline.errors import ConfigError, HistoryError, MalformedMessage
 from floodline.history import Conversation
-from floodline.history._shapes import Kind, Reading, parse_provider, read
+from floodline.history._formats.shapes import Kind, Reading, parse_provider, read
 
 CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from floodline.history import Conversation, check
-from floodline.history._shorten import cut_text, shorten, weigh
+from floodline.history._formats.shorten import cut_text, shorten, weigh
 from history_messages import SHAPES, OpenAI
 
 every_shape = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.provider)

@@ -15,9 +15,9 @@ import pytest
 from event_loops import events_of
 from floodline.errors import ConfigError
 from floodline.history import Conversation, check, extractive_summary
-from floodline.history import _worker as worker_module
-from floodline.history._summary import refuse_text
-from floodline.history._worker import Workers
+from floodline.history._summaries import worker as worker_module
+from floodline.history._summaries.summary import refuse_text
+from floodline.history._summaries.worker import Workers
 from floodline.telemetry import recent
 from history_messages import SHAPES, Gemini, OpenAI, Responses
 from worker_threads import PATIENCE, until
@@ -644,7 +644,7 @@ def test_a_conversation_that_is_dropped_during_its_summary_is_freed():
 
 
 def test_a_summary_that_was_cancelled_before_it_began_is_not_waited_for():
-    from floodline.history._summary import Job
+    from floodline.history._summaries.summary import Job
 
     async def main():
         job = Job(frozenset(), 0.0)

@@ -11,7 +11,8 @@ import pytest
 
 import floodline
 from floodline.errors import ConfigError
-from floodline.leaks import Expectations, Watchlist, _gone, check_gone
+from floodline.leaks import Expectations, Watchlist, check_gone
+from floodline.leaks._retention import watchlist as watchlist_module
 from worker_threads import Worker, events_of
 
 HERE = __name__
@@ -34,7 +35,9 @@ class Clock:
 def wanted(monkeypatch):
     """What the timer was asked for; no thread checks behind a test's back."""
     asked = []
-    monkeypatch.setattr(_gone.sweeper, "want", lambda tick, delay: asked.append((tick, delay)))
+    monkeypatch.setattr(
+        watchlist_module.sweeper, "want", lambda tick, delay: asked.append((tick, delay))
+    )
     return asked
 
 
@@ -88,11 +91,11 @@ def test_the_grace_is_waited_for(expecting, clock):
 
 def test_a_full_collection_is_waited_for_and_not_forced(expecting, clock, monkeypatch):
     HELD.append(Thing())
-    monkeypatch.setattr(_gone, "_full_collections", lambda: 7)
+    monkeypatch.setattr(watchlist_module, "_full_collections", lambda: 7)
     expecting.expect_gone(HELD[0], "x")
     clock.now = 100.0
     assert (expecting.check(), len(expecting.watchlist)) == (0, 1)
-    monkeypatch.setattr(_gone, "_full_collections", lambda: 8)
+    monkeypatch.setattr(watchlist_module, "_full_collections", lambda: 8)
     assert expecting.check() == 1
 
 
@@ -125,7 +128,7 @@ def test_many_of_one_path_are_one_report_and_searches_are_bounded(expecting, clo
     assert expecting.check() == 5
     assert [(one["path"], one["count"]) for one in told(expecting)] == [
         (f"{HERE}.HELD[*]", 3),
-        (_gone.NOT_SEARCHED, 2),
+        (watchlist_module.NOT_SEARCHED, 2),
     ]
     assert expecting.watchlist.retained == 5
 
@@ -156,17 +159,17 @@ def test_a_dict_that_only_holds_itself_is_let_go(expecting, clock):
 
 
 def test_what_no_name_leads_to_is_said(expecting, clock, monkeypatch):
-    monkeypatch.setattr(_gone, "_FRAMES", False)
+    monkeypatch.setattr(watchlist_module, "_FRAMES", False)
     thing = Thing()
     expecting.expect_gone(thing, "x")
     pass_grace(clock)
     assert expecting.check() == 1
-    assert told(expecting)[0]["path"] == _gone.NO_NAME
+    assert told(expecting)[0]["path"] == watchlist_module.NO_NAME
 
 
 def test_what_dies_during_the_check_is_not_reported():
-    one = _gone._Departure(weakref.ref(Thing()), None, "x", 0.0, 0.0, 0)
-    assert _gone._path_to(one) is None
+    one = watchlist_module._Departure(weakref.ref(Thing()), None, "x", 0.0, 0.0, 0)
+    assert watchlist_module._path_to(one) is None
 
 
 def test_what_cannot_be_checked_is_refused(expecting):
@@ -194,7 +197,7 @@ def test_the_timer_goes_on_while_something_is_watched(expecting, clock, wanted):
     expecting.expect_gone(HELD[0], "x", grace=2)
     ((tick, delay),) = wanted
     assert delay == 2
-    assert tick() == _gone.CHECK_EVERY
+    assert tick() == watchlist_module.CHECK_EVERY
     pass_grace(clock)
     assert tick() is None
     assert len(told(expecting)) == 1
@@ -228,7 +231,9 @@ def test_another_thread_may_be_faster():
 
 
 def test_the_public_function_watches_for_the_process(monkeypatch):
-    monkeypatch.setattr(_gone, "_expectations", Expectations("public", clock=lambda: 0.0))
+    monkeypatch.setattr(
+        watchlist_module, "_expectations", Expectations("public", clock=lambda: 0.0)
+    )
     HELD.append(Thing())
     assert floodline.expect_gone(HELD[0], "x", grace=0)
     gc.collect()

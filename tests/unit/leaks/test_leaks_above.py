@@ -9,12 +9,12 @@ import types
 from collections import deque
 
 from floodline.leaks import Candidate, Slots, Trend, feeding_place, look_closer, survey
-from floodline.leaks import _above as above
-from floodline.leaks import _inspect as inspect
-from floodline.leaks import _naming as naming
-from floodline.leaks._caps import caps
-from floodline.leaks._limit import shown_limit
-from floodline.leaks._walk import Held
+from floodline.leaks._closeup import closeup as inspect
+from floodline.leaks._heap import naming
+from floodline.leaks._heap import slot_owner as above
+from floodline.leaks._heap.limit import shown_limit
+from floodline.leaks._heap.walk import Held
+from floodline.leaks._source.limits import caps
 from soak_programs import line_of, module, narrow
 
 SOURCE = """

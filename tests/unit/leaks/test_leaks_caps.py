@@ -6,10 +6,10 @@ from collections import OrderedDict, deque
 
 import pytest
 
-from floodline.leaks._caps import caps, caps_at
-from floodline.leaks._limit import below, read_numbers, room, shown_limit
-from floodline.leaks._source import Place
-from floodline.leaks._walk import Held
+from floodline.leaks._heap.limit import below, read_numbers, room, shown_limit
+from floodline.leaks._heap.walk import Held
+from floodline.leaks._source.limits import caps, caps_at
+from floodline.leaks._source.reading import Place
 from soak_programs import line_of, module
 
 SOURCE = """

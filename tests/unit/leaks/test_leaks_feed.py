@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from floodline.leaks import Feeder, Watch
-from floodline.leaks import _feed as feed
+from floodline.leaks._closeup import feeding_line as feed
 from soak_programs import line_of, module
 
 SOURCE = """

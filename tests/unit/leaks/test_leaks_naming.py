@@ -10,10 +10,9 @@ import weakref
 from collections import deque
 
 from floodline.leaks import Candidate, Close, Place, Slots, Trend, look_closer, merge, survey
-from floodline.leaks import _naming as naming
-from floodline.leaks import _reading as reading
-from floodline.leaks._roots import HELD_BY_C
-from floodline.leaks._walk import Held, Walk
+from floodline.leaks._heap import naming, reading
+from floodline.leaks._heap.roots import HELD_BY_C
+from floodline.leaks._heap.walk import Held, Walk
 from soak_programs import module, narrow
 
 SOURCE = """

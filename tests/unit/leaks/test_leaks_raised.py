@@ -9,10 +9,10 @@ import sys
 import pytest
 
 from floodline.leaks import Candidate, Feeder, Slots, Trend, Watch, look_closer, survey
-from floodline.leaks import _births as births
-from floodline.leaks import _feed as feed
-from floodline.leaks._frames import is_ours
-from floodline.leaks._raised import Raised
+from floodline.leaks._closeup import feeding_line as feed
+from floodline.leaks._objects.frames import is_ours
+from floodline.leaks._source import task_origins as births
+from floodline.leaks._source.reraised import Raised
 from soak_programs import line_of, module, narrow
 
 SOURCE = """

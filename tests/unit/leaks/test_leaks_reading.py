@@ -6,13 +6,14 @@ import threading
 import types
 import weakref
 
-from floodline.leaks import Candidate, Close, Slots, Trend, _roots, look_closer, merge, survey
-from floodline.leaks._anatomy import Anatomy, unwrapped
-from floodline.leaks._frames import read_local
-from floodline.leaks._live_tick import _names_of
-from floodline.leaks._outline import Outline
-from floodline.leaks._reading import changes_in, length_in, names_in, value_in
-from floodline.leaks._walk import MANY_NAMES, Held
+from floodline.leaks import Candidate, Close, Slots, Trend, look_closer, merge, survey
+from floodline.leaks._heap import roots
+from floodline.leaks._heap.reading import changes_in, length_in, names_in, value_in
+from floodline.leaks._heap.walk import MANY_NAMES, Held
+from floodline.leaks._live.tick import _names_of
+from floodline.leaks._objects.anatomy import Anatomy, unwrapped
+from floodline.leaks._objects.frames import read_local
+from floodline.leaks._objects.outline import Outline
 from live_watch import Watched
 from soak_programs import lengths, module, narrow
 
@@ -167,7 +168,7 @@ def test_names_that_floodline_has_for_itself_come_last(monkeypatch):
     walk = types.SimpleNamespace(
         push=lambda module, slot: begun.append(slot), slots=types.SimpleNamespace(root=str)
     )
-    _roots._modules(walk)
+    roots._modules(walk)
     assert begun == ["app", "logging", "floodline.telemetry", "floodline"]
 
 

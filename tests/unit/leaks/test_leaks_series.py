@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from floodline.leaks import Series, Slots, Split, find_candidates, read_split
-from floodline.leaks import _split as split
-from floodline.leaks import _trend as trend_module
+from floodline.leaks._figures import rss_split as split
+from floodline.leaks._figures import trend as trend_module
 
 SPLIT = Split(1, 2, 3, 4, 5)
 

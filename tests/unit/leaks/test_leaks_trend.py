@@ -5,7 +5,7 @@ import random
 import pytest
 
 from floodline.leaks import trend
-from floodline.leaks._trend import _bend, typical_slope
+from floodline.leaks._figures.trend import _bend, typical_slope
 
 ROUNDS = list(range(0, 300, 6))
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from floodline.leaks import Series, Slots, Split, Suspect, decide
-from floodline.leaks._walk import Walk
+from floodline.leaks._heap.walk import Walk
 
 MIB = 1 << 20
 

@@ -11,11 +11,12 @@ import weakref
 
 import pytest
 
-from floodline.leaks import Slots, _roots, survey
-from floodline.leaks._anatomy import Anatomy, is_standard, label_of
-from floodline.leaks._frames import code_label, read_locals
-from floodline.leaks._slots import MAX_SLOTS, shorten
-from floodline.leaks._walk import MAX_NAMES
+from floodline.leaks import Slots, survey
+from floodline.leaks._heap import roots
+from floodline.leaks._heap.slots import MAX_SLOTS, shorten
+from floodline.leaks._heap.walk import MAX_NAMES
+from floodline.leaks._objects.anatomy import Anatomy, is_standard, label_of
+from floodline.leaks._objects.frames import code_label, read_locals
 from soak_programs import HOSTILE, MANY, lengths, module, narrow
 
 
@@ -75,7 +76,7 @@ def test_a_lazy_module_stays_asleep(tmp_path, monkeypatch):
 
     lazy = Lazy("lazy_thing")
     types.ModuleType.__getattribute__(lazy, "__dict__")["ROWS"] = [[1], [2]]
-    monkeypatch.setattr(_roots, "_orphans", lambda walk: None)
+    monkeypatch.setattr(roots, "_orphans", lambda walk: None)
     monkeypatch.setitem(sys.modules, "lazy_thing", lazy)
     Lazy.woken = False
     assert lengths(survey(Slots()))["lazy_thing.ROWS"] == 2
@@ -245,7 +246,7 @@ def test_a_container_that_another_thread_changes_is_read_again():
             raise RuntimeError
         return iter([9])
 
-    import floodline.leaks._anatomy as anatomy
+    import floodline.leaks._objects.anatomy as anatomy
 
     kept = anatomy._ITEMS[set]
     anatomy._ITEMS[set] = iterate
@@ -281,9 +282,9 @@ def test_long_paths_lose_their_middle():
 
 def test_the_module_of_the_engine_is_left_out():
     main = types.ModuleType("__main__")
-    assert not _roots._is_engine_main("__main__", main)
+    assert not roots._is_engine_main("__main__", main)
     main._floodline_engine = True
-    assert _roots._is_engine_main("__main__", main)
+    assert roots._is_engine_main("__main__", main)
 
 
 def test_frozen_objects_are_walked_too():

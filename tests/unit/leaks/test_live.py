@@ -6,10 +6,11 @@ from itertools import count
 import pytest
 
 from floodline.errors import ConfigError
-from floodline.leaks import Live, _live_judge
-from floodline.leaks._live import LONGEST, SLICE
-from floodline.leaks._live_tick import MAX_MANY, MAX_WATCHED
-from floodline.leaks._live_tracks import MAX_POINTS
+from floodline.leaks import Live
+from floodline.leaks._live import judge
+from floodline.leaks._live.tick import MAX_MANY, MAX_WATCHED
+from floodline.leaks._live.tracks import MAX_POINTS
+from floodline.leaks._live.watch import LONGEST, SLICE
 from live_watch import Watched
 from soak_programs import CHAIN, FILLING, MANY, module
 
@@ -191,10 +192,10 @@ def test_malloc_is_asked_less_often_if_that_takes_long(monkeypatch, watched):
     asked, ticks = [], count()
     sampler = watch.live._sampler
     monkeypatch.setattr(
-        "floodline.leaks._live_process.time.perf_counter", lambda: next(ticks) * 0.02
+        "floodline.leaks._live.process.time.perf_counter", lambda: next(ticks) * 0.02
     )
     monkeypatch.setattr(
-        "floodline.leaks._live_process.read_malloc", lambda: asked.append(1) or (0, 0, 0)
+        "floodline.leaks._live.process.read_malloc", lambda: asked.append(1) or (0, 0, 0)
     )
     for second in range(300):
         sampler.sample(float(second))
@@ -227,7 +228,7 @@ def test_the_record_is_plain_json(watched):
 def test_the_room_of_the_watch_does_not_grow(watched, monkeypatch):
     source = MANY.replace("SERVICE.say(i)", "SERVICE.by_id.pop(i - 50, None)")
     made, watch = watched(source)
-    monkeypatch.setattr("floodline.leaks._live_tracks.MAX_SPACING", 1.5)
+    monkeypatch.setattr("floodline.leaks._live.tracks.MAX_SPACING", 1.5)
     watch.run(110, made.round, rate=0.5)
     live = watch.live
     tracks = [*live._tracks.by_index.values(), *live._walked.by_index.values()]
@@ -253,7 +254,7 @@ def test_more_places_than_are_watched_are_left_to_the_walk(watched):
 
 
 def test_many_names_are_forgotten_and_found_again(watched, monkeypatch):
-    monkeypatch.setattr(_live_judge, "MAX_NAMED", 1)
+    monkeypatch.setattr(judge, "MAX_NAMED", 1)
     source = "A, B = [], []\ndef round(i):\n    A.append([i])\n    B.append((i,))\n"
     made, watch = watched(source)
     owners = {s.owner for _ in range(20) for s in watch.run(5, made.round).suspects}

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from floodline.leaks import Live, Slots, _live, _live_fork
-from floodline.leaks._live_fork import FORK, Inherited
-from floodline.leaks._live_walk import SlicedWalk
-from floodline.leaks._outline import Outlines
+from floodline.leaks import Live, Slots
+from floodline.leaks._live import fork as fork_module
+from floodline.leaks._live import watch as watch_module
+from floodline.leaks._live.fork import FORK, Inherited
+from floodline.leaks._live.walk import SlicedWalk
+from floodline.leaks._objects.outline import Outlines
 
 PREFORKED = """
 import gc, json, os, re, sys, types
@@ -128,8 +130,8 @@ IN, OURS = 1 << 63, (1 << 63) | (1 << 56)
 def test_pages_of_this_process_alone_are_no_inheritance(monkeypatch):
     page = os.sysconf("SC_PAGE_SIZE")
     ranges = [(4 * page, 8 * page), (9 * page, 10 * page)]
-    monkeypatch.setattr(_live_fork, "_mapped", lambda: ranges)
-    monkeypatch.setattr(_live_fork, "_pages", lambda *_: [(4, IN), (5, OURS), (6, IN)])
+    monkeypatch.setattr(fork_module, "_mapped", lambda: ranges)
+    monkeypatch.setattr(fork_module, "_pages", lambda *_: [(4, IN), (5, OURS), (6, IN)])
     inherited = Inherited()
     told = [number * page + 16 in inherited for number in range(11)]
     assert [number for number, inside in enumerate(told) if inside] == [4, 6, 7, 9]
@@ -141,11 +143,11 @@ def test_a_daemon_shares_nothing_with_its_parent_any_more(monkeypatch):
     made.ROWS = [[1], [2]]
     monkeypatch.setitem(sys.modules, "daemon_thing", made)
     every = [lambda walk: walk.root(made, "daemon_thing")]
-    monkeypatch.setattr(_live, "roots", lambda skipped: iter(every[skipped:]))
+    monkeypatch.setattr(watch_module, "roots", lambda skipped: iter(every[skipped:]))
     monkeypatch.setattr(FORK, "generation", FORK.generation + 1)
     monkeypatch.setattr(FORK, "modules", 1)
     shared = [[(1, IN)], [(1, OURS)]]
-    monkeypatch.setattr(_live_fork, "_pages", lambda *_: shared[0])
+    monkeypatch.setattr(fork_module, "_pages", lambda *_: shared[0])
     now = [0.0]
     live = Live(clock=lambda: now[0])
     while not live.answer().walks:
@@ -164,24 +166,24 @@ def test_the_system_tells_which_pages_are_ours(tmp_path):
     words = array("Q", [0, OURS, IN, OURS | 5, 0, OURS])
     file.write_bytes(words.tobytes() + b"odd")
     with file.open("rb", buffering=0) as pages:
-        found = [page for page, _ in _live_fork._pages_between(pages, 1, 5)]
+        found = [page for page, _ in fork_module._pages_between(pages, 1, 5)]
         assert found == [1, 2, 3]
-        assert list(_live_fork._pages_between(pages, 4, 900)) == [(5, OURS)]
+        assert list(fork_module._pages_between(pages, 4, 900)) == [(5, OURS)]
 
 
 def test_what_the_system_does_not_tell_counts_as_inherited(monkeypatch):
-    monkeypatch.setattr(_live_fork, "_pages_between", _refuse)
+    monkeypatch.setattr(fork_module, "_pages_between", _refuse)
     assert id(Inherited.__doc__) in Inherited()
     assert 8 not in Inherited()
-    monkeypatch.setattr(_live_fork.Path, "read_text", _refuse)
+    monkeypatch.setattr(fork_module.Path, "read_text", _refuse)
     assert 8 in Inherited()
     assert not Inherited().alone
 
 
 def test_a_fork_is_noticed():
     before = FORK.generation, FORK.modules
-    _live_fork._before()
-    _live_fork._in_child()
+    fork_module._before()
+    fork_module._in_child()
     assert (FORK.generation, FORK.modules) == (before[0] + 1, len(sys.modules))
     FORK.generation, FORK.modules = before
 

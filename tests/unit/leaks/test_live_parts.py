@@ -10,18 +10,20 @@ from collections import deque
 
 import pytest
 
-from floodline.leaks import Candidate, Slots, Suspect, Trend, _live_items, _live_tracks
-from floodline.leaks._focus import tree_about
-from floodline.leaks._live_blind import blind_spots
-from floodline.leaks._live_items import edges, part, some
-from floodline.leaks._live_judge import Judge
-from floodline.leaks._live_name import Named, echoes_of, name
-from floodline.leaks._live_place import Places, cached, locals_of, suspended_label
-from floodline.leaks._live_tick import LOST, Ticks
-from floodline.leaks._live_tracks import MAX_POINTS, Process, Track, Tracks
-from floodline.leaks._live_walk import SlicedWalk
-from floodline.leaks._outline import MISSING, Outline, Outlines, _slot
-from floodline.leaks._slots import MAX_SLOTS
+from floodline.leaks import Candidate, Slots, Suspect, Trend
+from floodline.leaks._heap.places import Places, cached, locals_of, suspended_label
+from floodline.leaks._heap.slots import MAX_SLOTS
+from floodline.leaks._live import tracks as tracks_module
+from floodline.leaks._live.blind_spots import blind_spots
+from floodline.leaks._live.judge import Judge
+from floodline.leaks._live.naming import Named, echoes_of, name
+from floodline.leaks._live.tick import LOST, Ticks
+from floodline.leaks._live.tracks import MAX_POINTS, Process, Track, Tracks
+from floodline.leaks._live.walk import SlicedWalk
+from floodline.leaks._objects import items as items_module
+from floodline.leaks._objects.items import edges, part, some
+from floodline.leaks._objects.outline import MISSING, Outline, Outlines, _slot
+from floodline.leaks._source.excerpt import tree_about
 
 SOURCE = '''
 import other
@@ -110,7 +112,7 @@ def test_a_container_that_changes_meanwhile_is_tried_again_and_then_left(monkeyp
         tries.append(1)
         raise RuntimeError("dictionary changed size during iteration")
 
-    monkeypatch.setattr(_live_items, "islice", changing)
+    monkeypatch.setattr(items_module, "islice", changing)
     assert part({1: 2}, dict, 0, 1) == []
     assert len(tries) == 3
     assert edges({1: 2}, dict, 1) == []
@@ -118,7 +120,7 @@ def test_a_container_that_changes_meanwhile_is_tried_again_and_then_left(monkeyp
 
 
 def test_a_track_that_is_full_keeps_every_second_point_and_then_the_newest_half(monkeypatch):
-    monkeypatch.setattr(_live_tracks, "MAX_SPACING", 2.0)
+    monkeypatch.setattr(tracks_module, "MAX_SPACING", 2.0)
     track = Track()
     for second in range(400):
         track.add(float(second), (1, second, 0, 0))
@@ -130,7 +132,7 @@ def test_a_track_that_is_full_keeps_every_second_point_and_then_the_newest_half(
 
 
 def test_full_tracks_make_room_by_forgetting_what_does_not_change(monkeypatch):
-    monkeypatch.setattr(_live_tracks, "MAX_TRACKS", 2)
+    monkeypatch.setattr(tracks_module, "MAX_TRACKS", 2)
     tracks = Tracks(Slots())
     tracks.add(1, 0.0, (1, 1, 0, 0))
     tracks.add(2, 0.0, (1, 1, 0, 0))
@@ -183,13 +185,13 @@ def test_a_large_cache_is_not_listed(monkeypatch):
     for n in range(20):
         made(n)
     assert [3] in cached(made)
-    monkeypatch.setattr("floodline.leaks._live_place.MOST_REFERENTS", 10)
+    monkeypatch.setattr("floodline.leaks._heap.places.MOST_REFERENTS", 10)
     assert cached(made) == []
 
 
 def test_a_generator_without_a_function_is_named_by_its_code(monkeypatch):
     made = (n for n in [1])
-    monkeypatch.setattr("floodline.leaks._live_place._HEADER", 0)
+    monkeypatch.setattr("floodline.leaks._heap.places._HEADER", 0)
     assert suspended_label(made).endswith("<genexpr>")
 
 
@@ -249,7 +251,7 @@ def test_what_no_path_leads_back_to_is_named_by_its_slot():
 
 
 def test_a_place_that_is_many_is_left_to_the_walk(monkeypatch):
-    monkeypatch.setattr("floodline.leaks._live_tick.MOST_PLACES", 10)
+    monkeypatch.setattr("floodline.leaks._live.tick.MOST_PLACES", 10)
     made = types.ModuleType("many_places")
     made.ROWS = [[n] for n in range(50)]
     monkeypatch.setitem(sys.modules, "many_places", made)

@@ -11,16 +11,18 @@ from itertools import islice
 
 import pytest
 
-from floodline.leaks import Live, Slots, _live, _live_entry, _live_look, _live_walk
-from floodline.leaks._frames import READS_RUNNING
-from floodline.leaks._live_blind import blind_spots
-from floodline.leaks._live_place import Places, by_name, suspended_label, suspended_locals
-from floodline.leaks._live_roots import TASKS, roots
-from floodline.leaks._live_seen import Seen
-from floodline.leaks._live_tick import Ticks
-from floodline.leaks._live_tracks import Tracks
-from floodline.leaks._live_walk import SlicedWalk
-from floodline.leaks._outline import MISSING, Outline, Outlines
+from floodline.leaks import Live, Slots
+from floodline.leaks._heap.places import Places, by_name, suspended_label, suspended_locals
+from floodline.leaks._live import entries, look, watch
+from floodline.leaks._live import walk as walk_module
+from floodline.leaks._live.blind_spots import blind_spots
+from floodline.leaks._live.roots import TASKS, roots
+from floodline.leaks._live.tick import Ticks
+from floodline.leaks._live.tracks import Tracks
+from floodline.leaks._live.walk import SlicedWalk
+from floodline.leaks._objects.frames import READS_RUNNING
+from floodline.leaks._objects.outline import MISSING, Outline, Outlines
+from floodline.leaks._objects.seen import Seen
 from soak_programs import HOSTILE, MANY, lengths, module
 
 
@@ -263,7 +265,7 @@ def test_a_walk_that_was_compared_needs_no_collection(tmp_path, monkeypatch):
 def test_a_root_is_let_go_when_its_slice_ends(monkeypatch):
     live, kept = Live(), [Thing()]
     ref = weakref.ref(kept[0])
-    monkeypatch.setattr(_live, "roots", lambda _: iter([lambda walk: walk.root(kept[0], "app")]))
+    monkeypatch.setattr(watch, "roots", lambda _: iter([lambda walk: walk.root(kept[0], "app")]))
     asked = iter([False])
     live._advance(lambda: next(asked, True), 0.0)
     assert live._walk.objects == 1
@@ -409,8 +411,8 @@ def test_a_long_chain_is_counted_to_its_end(tmp_path, monkeypatch):
 
 
 def test_what_lies_too_deep_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(_live_entry, "MAX_STEPS", 80)
-    monkeypatch.setattr(_live_walk, "DIVE", 50)
+    monkeypatch.setattr(entries, "MAX_STEPS", 80)
+    monkeypatch.setattr(walk_module, "DIVE", 50)
     source = "H = []\nfor _ in range(300): H = [H, 'x']\n"
     source += "class S:\n    __slots__ = ('n',)\n    def __init__(self, n): self.n = n\n"
     source += "C = None\nfor _ in range(400): C = S(C)\n"
@@ -421,14 +423,14 @@ def test_what_lies_too_deep_is_said(tmp_path, monkeypatch):
 
 
 def test_more_waiting_than_there_is_room_for_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(_live_walk, "MAX_WAITING", 10)
+    monkeypatch.setattr(walk_module, "MAX_WAITING", 10)
     source = "class A: pass\nALL = {i: [[j] for j in range(40)] for i in range(60)}\n"
     _, walk = walked(source, tmp_path, monkeypatch, every=50)
     assert walk.cut > 0
 
 
 def test_large_containers_are_sampled_from_both_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(_live_look, "MAX_EXPANDED", ((10**9, 100, 20),))
+    monkeypatch.setattr(look, "MAX_EXPANDED", ((10**9, 100, 20),))
     source = "import collections, functools\n"
     for name, made in (
         ("D", "{i: [i] for i in range(500)}"),
@@ -454,7 +456,7 @@ def test_large_containers_are_sampled_from_both_ends(tmp_path, monkeypatch):
 
 
 def test_the_largest_of_many_sampled_containers_are_remembered(monkeypatch):
-    monkeypatch.setattr(_live_look, "MAX_SAMPLED", 2)
+    monkeypatch.setattr(look, "MAX_SAMPLED", 2)
     walk = Sliced().walk
     root = walk.slots.root("app")
     for size in (5, 9, 7):
@@ -504,8 +506,8 @@ def test_names_that_lead_nowhere_any_more_are_empty(tmp_path, monkeypatch):
 
 
 def test_only_so_many_roots_and_objects_of_one_are_remembered(monkeypatch):
-    monkeypatch.setattr(_live_look, "MAX_ANCHORS", 2)
-    monkeypatch.setattr(_live_look, "MAX_ROOTS", 2)
+    monkeypatch.setattr(look, "MAX_ANCHORS", 2)
+    monkeypatch.setattr(look, "MAX_ROOTS", 2)
     walk, things = Sliced().walk, [Thing() for _ in range(5)]
     for thing in things:
         walk._anchor(thing, "one")
@@ -527,7 +529,7 @@ def test_what_was_seen_is_exact():
 
 
 def test_outlines_begin_anew_when_there_are_too_many(monkeypatch):
-    monkeypatch.setattr("floodline.leaks._outline.MAX_OUTLINES", 2)
+    monkeypatch.setattr("floodline.leaks._objects.outline.MAX_OUTLINES", 2)
     outlines = Outlines()
     for kind in (int, str, list):
         outlines.of(kind)

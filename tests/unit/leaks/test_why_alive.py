@@ -15,7 +15,8 @@ import weakref
 import pytest
 
 from floodline import why_alive
-from floodline.leaks import _route, _why
+from floodline.leaks._heap import route as route_module
+from floodline.leaks._retention import why_alive as why_alive_module
 
 HERE = __name__
 
@@ -357,7 +358,7 @@ def test_a_search_stops_after_its_passes():
     for _ in range(20):
         at = [at]
     HOOKS.append(at)
-    why = _why.Search(thing, frames=False, passes=5).answer()
+    why = why_alive_module.Search(thing, frames=False, passes=5).answer()
     assert (why.verdict, len(why.notes)) == ("unknown", 1)
     assert why.path == "no name was found that leads to it"
 
@@ -369,11 +370,11 @@ def test_a_search_stops_when_it_has_enough_paths(monkeypatch):
         module.thing = thing
         monkeypatch.setitem(sys.modules, module.__name__, module)
     why = why_alive(thing)
-    assert len(why.retainers) == _why.MAX_PATHS
+    assert len(why.retainers) == why_alive_module.MAX_PATHS
 
 
 def test_ways_that_branch_too_often_are_cut(monkeypatch):
-    monkeypatch.setattr(_why, "MAX_OPEN", 0)
+    monkeypatch.setattr(why_alive_module, "MAX_OPEN", 0)
     HOOKS.append(thing := Thing())
     assert why_alive(thing).retainers == ()
 
@@ -387,7 +388,7 @@ def test_a_long_path_is_cut_in_the_middle():
 
 
 def test_frozen_objects_are_mentioned(monkeypatch):
-    monkeypatch.setattr(_why.gc, "get_freeze_count", lambda: 5000)
+    monkeypatch.setattr(why_alive_module.gc, "get_freeze_count", lambda: 5000)
     thing = Thing()
     assert why_alive(thing).notes == ("5000 objects are frozen (gc.freeze) and were not searched",)
 
@@ -418,7 +419,7 @@ def test_a_dict_that_changes_while_it_is_read_is_given_up(monkeypatch):
     def changed(*_):
         raise RuntimeError("changed size")
 
-    monkeypatch.setattr(_route, "islice", changed)
+    monkeypatch.setattr(route_module, "islice", changed)
     HOOKS.append(thing := Thing())
     assert paths(why_alive(thing)) == [f"{HERE}.?[*]"]
 
@@ -426,7 +427,7 @@ def test_a_dict_that_changes_while_it_is_read_is_given_up(monkeypatch):
 def test_an_ended_generator_has_no_frame():
     ended = (n for n in ())
     list(ended)
-    route = _route.Route("root", [ended, Thing()])
+    route = route_module.Route("root", [ended, Thing()])
     assert route.path == "root→Thing"
 
 
@@ -434,7 +435,7 @@ def test_a_route_may_end_at_a_part_of_its_holder():
     def inner():
         return route
 
-    route = _route.Route("root", [LOCAL, {}, {}])
+    route = route_module.Route("root", [LOCAL, {}, {}])
     assert route.path == "root"
-    assert _route.Route("root", [inner, inner.__closure__]).path.endswith("inner→tuple")
-    assert _route.Route("root", [Thing, Thing.__mro__]).path == "root→tuple"
+    assert route_module.Route("root", [inner, inner.__closure__]).path.endswith("inner→tuple")
+    assert route_module.Route("root", [Thing, Thing.__mro__]).path == "root→tuple"

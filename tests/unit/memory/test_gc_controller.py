@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from floodline.errors import ConfigError
-from floodline.memory import GCController, MemoryTracker, _trim, trim_malloc
+from floodline.memory import GCController, MemoryTracker, _malloc_trim, trim_malloc
 from memory_fakes import MIB, FakeMemory
 
 PATIENCE = 100.0  # a safety net, not a measure
@@ -177,7 +177,7 @@ assert controller.stats().items == 0
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc")
 def test_trimming_gives_memory_back():
-    if _trim._malloc_trim() is None:
+    if _malloc_trim._malloc_trim() is None:
         pytest.skip("this C library cannot trim")
     blocks = [bytearray(60_000) for _ in range(500)]
     keep = blocks[-1]
@@ -195,11 +195,11 @@ def test_where_the_c_library_cannot_trim_nothing_happens(monkeypatch, error):
         raise error
 
     monkeypatch.setattr(ctypes, "CDLL", missing)
-    _trim._malloc_trim.cache_clear()
+    _malloc_trim._malloc_trim.cache_clear()
     try:
         assert trim_malloc() is False
     finally:
-        _trim._malloc_trim.cache_clear()
+        _malloc_trim._malloc_trim.cache_clear()
 
 
 def test_a_forked_child_can_collect():

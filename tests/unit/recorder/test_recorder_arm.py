@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from floodline.recorder import Recorder, _dormant
-from floodline.recorder._family import SITE
+from floodline.recorder import Recorder
 from floodline.recorder._launch import watched_environment
-from floodline.recorder._site import _floodline_arm as arming
-from floodline.recorder._site._floodline_arm import Arm
+from floodline.recorder._probe import dormant as dormant_module
+from floodline.recorder._probe.site import _floodline_arm as arming
+from floodline.recorder._probe.site._floodline_arm import Arm
+from floodline.recorder._process_tree import SITE
 
 PATIENCE = 60.0
 
@@ -284,18 +285,18 @@ def test_helpers_of_python_are_left_alone(monkeypatch):
 
 def test_dormant_sleeps_once(monkeypatch):
     arms = enlisted(monkeypatch)
-    monkeypatch.setattr(_dormant, "_arm", None)
+    monkeypatch.setattr(dormant_module, "_arm", None)
     monkeypatch.setenv("FLOODLINE_PROBE", "dormant")
     arming.arm()
-    _dormant.watch()
+    dormant_module.watch()
     assert len(arms) == 1
 
 
 def test_under_run_there_is_nothing_to_wake(monkeypatch):
     arms = enlisted(monkeypatch)
-    monkeypatch.setattr(_dormant, "_arm", None)
+    monkeypatch.setattr(dormant_module, "_arm", None)
     monkeypatch.setenv("FLOODLINE_PROBE", "127.0.0.1:1:token")
-    _dormant.watch()
+    dormant_module.watch()
     assert arms == []
 
 
@@ -369,7 +370,7 @@ def site(monkeypatch):
     monkeypatch.setitem(sys.modules, "_floodline_arm", stand_in)
 
     def run():
-        name = "floodline.recorder._site.sitecustomize"
+        name = "floodline.recorder._probe.site.sitecustomize"
         runpy.run_path(str(Path(SITE, "sitecustomize.py")), run_name=name)
         return len(armed)
 

@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from floodline.errors import ConfigError
-from floodline.recorder import _attach, _dormant
+from floodline.recorder import _attach
 from floodline.recorder._attach import _folders, wake
-from floodline.recorder._dormant import Dormant, peer, socket_of
+from floodline.recorder._probe import dormant as dormant_module
+from floodline.recorder._probe.dormant import Dormant, peer, socket_of
+from floodline.recorder._probe.site import _floodline_arm as arming
+from floodline.recorder._probe.site._floodline_arm import Arm
 from floodline.recorder._runtime import runtime_folder
-from floodline.recorder._site import _floodline_arm as arming
-from floodline.recorder._site._floodline_arm import Arm
 from recorder_fakes import known_thread
 
 PATIENCE = 60.0
@@ -82,7 +83,7 @@ class Sleeper:
 @pytest.fixture(autouse=True)
 def _threads(monkeypatch):
     monkeypatch.setattr(arming._thread, "start_new_thread", known_thread)
-    for module in (_attach, _dormant, arming):
+    for module in (_attach, dormant_module, arming):
         monkeypatch.setattr(module, "PATIENCE", PATIENCE)
 
 
@@ -131,11 +132,11 @@ def test_the_sockets_of_killed_processes_are_swept_away(folder):
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(elsewhere))
         listening.listen(1)
-        _dormant.sweep(folder)
+        dormant_module.sweep(folder)
         assert not left.exists()
         assert elsewhere.exists()
         for _ in range(4):  # until no more may wait
-            _dormant.sweep(folder)
+            dormant_module.sweep(folder)
             assert elsewhere.exists()
     assert all(file.exists() for file in others)
 
@@ -146,7 +147,7 @@ def test_only_its_user_can_open_the_socket(sleeper, folder):
 
 @pytest.mark.skipif(not hasattr(socket, "SO_PEERCRED"), reason="the system does not tell")
 def test_another_user_is_refused_whatever_the_file_allows(sleeper, folder, monkeypatch):
-    monkeypatch.setattr(_dormant, "peer", lambda caller: os.getuid() + 12345)
+    monkeypatch.setattr(dormant_module, "peer", lambda caller: os.getuid() + 12345)
     with pytest.raises(ConfigError, match="FLOODLINE_PROBE=dormant"):
         wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
     assert sleeper.made == []
@@ -290,7 +291,7 @@ def test_where_the_system_tells_no_user_the_folder_must_do(monkeypatch):
 
 def test_the_engine_is_imported_only_when_it_is_wanted(folder):
     code = (
-        "import sys; from floodline.recorder._dormant import Dormant, make_probe; "
+        "import sys; from floodline.recorder._probe.dormant import Dormant, make_probe; "
         "from pathlib import Path; "
         f"dormant = Dormant(Path({str(folder)!r})); "
         "print('floodline.leaks' in sys.modules); "
@@ -298,11 +299,11 @@ def test_the_engine_is_imported_only_when_it_is_wanted(folder):
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False", "True"]
-    assert _dormant.make_probe("h:1:t", 1.0) is not None
+    assert dormant_module.make_probe("h:1:t", 1.0) is not None
 
 
 def test_a_process_that_cannot_be_attached_to_says_so(capsys):
-    _dormant._cannot(OSError("read-only file system"))
+    dormant_module._cannot(OSError("read-only file system"))
     assert "read-only" in capsys.readouterr().err
 
 

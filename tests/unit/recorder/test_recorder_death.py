@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from floodline.recorder import Recorder
-from floodline.recorder._death import (
+from floodline.recorder._exit_cause import (
     background_record,
     exit_record,
     oom_kills,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from floodline.recorder import Recorder, _outside
-from floodline.recorder._family import CHILD_AGE, Family
-from floodline.recorder._fleet import Fleet
-from floodline.recorder._journal import Journal
-from floodline.recorder._outside import Seen
+from floodline.recorder import Recorder, _proc
+from floodline.recorder._proc import Seen
+from floodline.recorder._process_tree import CHILD_AGE, Family
+from floodline.recorder._processes import Fleet
+from floodline.recorder._recording.journal import Journal
 from recorder_fakes import Clock
 
 MIB = 1 << 20
@@ -36,12 +36,12 @@ class World:
 @pytest.fixture
 def world(monkeypatch):
     world = World()
-    monkeypatch.setattr(_outside, "look", world.look)
-    monkeypatch.setattr(_outside, "descendants", world.descendants)
-    monkeypatch.setattr(_outside, "carriers", world.carriers)
-    monkeypatch.setattr(_outside, "carries", lambda pid, address: pid in world.alive)
-    monkeypatch.setattr(_outside, "alive", lambda pid: pid in world.alive)
-    monkeypatch.setattr(_outside, "resident", lambda pid: 10 * MIB)
+    monkeypatch.setattr(_proc, "look", world.look)
+    monkeypatch.setattr(_proc, "descendants", world.descendants)
+    monkeypatch.setattr(_proc, "carriers", world.carriers)
+    monkeypatch.setattr(_proc, "carries", lambda pid, address: pid in world.alive)
+    monkeypatch.setattr(_proc, "alive", lambda pid: pid in world.alive)
+    monkeypatch.setattr(_proc, "resident", lambda pid: 10 * MIB)
     return world
 
 
@@ -91,7 +91,7 @@ def test_a_daemon_is_found_though_the_process_between_ends_while_we_look(
         return found
 
     world.alive = {5: "quiet"}
-    monkeypatch.setattr(_outside, "carriers", listed)
+    monkeypatch.setattr(_proc, "carriers", listed)
     assert family.outlives(10.0)
     assert family.remaining() == [6]
 
@@ -139,7 +139,7 @@ def test_a_signal_is_for_those_whose_parent_does_not_get_it(family, fleet, world
     for pid, parent in ((5, 1), (6, 5), (7, 1)):
         hello(fleet, pid, parent)
     assert family.heads() == [5, 7]
-    monkeypatch.setattr(_outside, "carries", lambda pid, address: False)
+    monkeypatch.setattr(_proc, "carries", lambda pid, address: False)
     fleet.hung_up(7)
     assert family.heads() == [5]
 
@@ -186,7 +186,7 @@ def test_the_end_of_a_daemon_is_that_of_the_program(recorder, world):
 
 def test_memory_at_the_end_is_that_of_the_daemon(recorder, world, monkeypatch):
     recorder.outlived(0, patience=0)
-    monkeypatch.setattr(_outside, "resident", lambda pid: 70 * MIB)
+    monkeypatch.setattr(_proc, "resident", lambda pid: 70 * MIB)
     recorder._clock.now += 1
     recorder.tick()
     recorder._clock.now += 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from floodline.recorder._death import exit_record
-from floodline.recorder._fleet import MOST_ENDED, Fleet
-from floodline.recorder._journal import Journal
-from floodline.recorder._outside import Seen
+from floodline.recorder._exit_cause import exit_record
+from floodline.recorder._proc import Seen
+from floodline.recorder._processes import MOST_ENDED, Fleet
+from floodline.recorder._recording.journal import Journal
 from recorder_fakes import answer, sample, suspect
 
 

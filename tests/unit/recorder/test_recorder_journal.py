@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodline.recorder._journal import FIRST, LAST, OTHERS, Journal
+from floodline.recorder._recording.journal import FIRST, LAST, OTHERS, Journal
 
 
 def test_events_come_in_order_with_the_newest_last():

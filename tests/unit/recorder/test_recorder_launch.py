@@ -11,7 +11,6 @@ import pytest
 
 from floodline.errors import ConfigError
 from floodline.recorder import _launch
-from floodline.recorder._family import SITE
 from floodline.recorder._launch import (
     Program,
     end_as,
@@ -21,6 +20,7 @@ from floodline.recorder._launch import (
     program_words,
     watched_environment,
 )
+from floodline.recorder._process_tree import SITE
 
 PATIENCE = 100.0
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from floodline.recorder import _probe_link
-from floodline.recorder._probe_link import FIRST_WAIT, KEPT, LONGEST_WAIT, Link
+from floodline.recorder._probe import link as link_module
+from floodline.recorder._probe.link import FIRST_WAIT, KEPT, LONGEST_WAIT, Link
 from recorder_fakes import Clock
 
 PATIENCE = 60.0
@@ -113,7 +113,7 @@ def test_what_is_kept_is_bounded_and_attempts_become_rare(server, clock, monkeyp
         tries.append(clock.now)
         raise ConnectionRefusedError
 
-    monkeypatch.setattr(_probe_link.socket, "create_connection", refused)
+    monkeypatch.setattr(link_module.socket, "create_connection", refused)
     link = Link("127.0.0.1", port, dict, clock=clock)
     for n in range(1000):
         clock.now += 1
@@ -138,7 +138,7 @@ def test_a_recorder_that_goes_away_is_noticed_and_its_events_are_kept(link, serv
 
 
 def test_a_recorder_that_does_not_read_costs_half_a_second_once(link, server, monkeypatch):
-    monkeypatch.setattr(_probe_link, "PATIENCE", 0.05)
+    monkeypatch.setattr(link_module, "PATIENCE", 0.05)
     link.send({"kind": "tick"})
     large = {"kind": "tick", "text": "x" * (32 << 20), "events": [event(1)]}
     assert not link.send(large)

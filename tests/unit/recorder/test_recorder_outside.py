@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from floodline.recorder import _outside
-from floodline.recorder._outside import (
+from floodline.recorder import _proc
+from floodline.recorder._proc import (
     PAGE,
     alive,
     carriers,
@@ -21,7 +21,7 @@ from floodline.recorder._outside import (
     resident,
 )
 
-SITE = "/opt/floodline/_site"
+SITE = "/opt/floodline/site"
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_without_proc_psutil_is_asked(tmp_path):
 def test_this_process_is_alive():
     assert alive(os.getpid())
     assert resident(os.getpid()) > 1 << 20
-    assert _outside.PROC.is_dir() is (sys.platform == "linux")
+    assert _proc.PROC.is_dir() is (sys.platform == "linux")
 
 
 def test_those_that_carry_the_address_of_a_run_are_found_wherever_they_went(proc):
@@ -149,7 +149,7 @@ def test_they_are_found_without_proc_too(tmp_path):
     )
     try:
         assert child.stdout.readline()
-        for proc in (_outside.PROC, tmp_path / "none"):
+        for proc in (_proc.PROC, tmp_path / "none"):
             assert carriers(address, proc) == [child.pid]
             assert carries(child.pid, address, proc)
     finally:

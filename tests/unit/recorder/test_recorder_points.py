@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from floodline.recorder._points import Points, crosses_in
+from floodline.recorder._recording.series import Points, crosses_in
 
 
 def filled(count: int, value=lambda n: 100 * n, most: int = 600) -> Points:

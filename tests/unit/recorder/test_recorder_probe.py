@@ -9,11 +9,17 @@ from itertools import pairwise
 import pytest
 
 from floodline import BoundedMap, MemoryBudget, Sessions, telemetry
-from floodline.recorder import _probe_readings as readings
-from floodline.recorder import _probe_relief
-from floodline.recorder._probe import FIRST_TICKS, TICK, Probe, command_line, make_engine
-from floodline.recorder._probe_readings import Events, Holders, Readings, in_words, limit_of
-from floodline.recorder._probe_relief import Relief
+from floodline.recorder._probe import readings
+from floodline.recorder._probe import relief as relief_module
+from floodline.recorder._probe.probe import (
+    FIRST_TICKS,
+    TICK,
+    Probe,
+    command_line,
+    make_engine,
+)
+from floodline.recorder._probe.readings import Events, Holders, Readings, in_words, limit_of
+from floodline.recorder._probe.relief import Relief
 from recorder_fakes import Clock, answer
 
 
@@ -352,7 +358,7 @@ def test_without_a_budget_nobody_sheds(monkeypatch):
 
 def test_what_takes_pressure_sheds_and_more_each_time(monkeypatch):
     wanted = []
-    monkeypatch.setattr(_probe_relief.sweeper, "want", lambda tick, delay: wanted.append(tick))
+    monkeypatch.setattr(relief_module.sweeper, "want", lambda tick, delay: wanted.append(tick))
     budget = MemoryBudget("1 TiB", every=None, name="of-the-line")
     cache = BoundedMap(10_000, pressure=budget, name="shedding")
     cache.update(dict.fromkeys(range(1000)))

@@ -10,9 +10,9 @@ import threading
 
 import pytest
 
-from floodline.recorder import Recorder, _outside
-from floodline.recorder._intake import _Caller
-from floodline.recorder._probe_link import Link
+from floodline.recorder import Recorder, _proc
+from floodline.recorder._probe.link import Link
+from floodline.recorder._probe_server import _Caller
 from recorder_fakes import Clock, answer, sample, suspect
 
 PATIENCE = 60.0
@@ -27,8 +27,8 @@ def clock():
 @pytest.fixture
 def alone(monkeypatch):
     """Neither the children nor the size of the process that runs the tests are the program's."""
-    monkeypatch.setattr(_outside, "descendants", lambda pid: [])
-    monkeypatch.setattr(_outside, "resident", lambda pid: 50 * MIB)
+    monkeypatch.setattr(_proc, "descendants", lambda pid: [])
+    monkeypatch.setattr(_proc, "resident", lambda pid: 50 * MIB)
 
 
 @pytest.fixture
@@ -96,9 +96,9 @@ def test_a_caller_without_the_token_is_cut_off(recorder):
 
 
 def test_a_line_that_never_ends_is_cut_off(recorder, monkeypatch):
-    from floodline.recorder import _intake
+    from floodline.recorder import _probe_server
 
-    monkeypatch.setattr(_intake, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(_probe_server, "LONGEST_LINE", 1000)
     host, port, _ = recorder.address.split(":")
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as line:
         line.sendall(b"x" * 5000)
@@ -106,9 +106,9 @@ def test_a_line_that_never_ends_is_cut_off(recorder, monkeypatch):
 
 
 def test_above_so_many_callers_the_next_is_refused(recorder, monkeypatch):
-    from floodline.recorder import _intake
+    from floodline.recorder import _probe_server
 
-    monkeypatch.setattr(_intake, "MOST", 0)
+    monkeypatch.setattr(_probe_server, "MOST", 0)
     host, port, _ = recorder.address.split(":")
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as line:
         assert line.recv(10) == b""
@@ -225,7 +225,7 @@ def test_crossing_the_line_warns_once_and_asks_the_probes_to_shed(clock, monkeyp
     link.send(sample())
     until(recorder, lambda state: process(state, os.getpid())["threads"])
     for used in (50, 120, 130, 99, 50, 120):
-        monkeypatch.setattr(_outside, "resident", lambda pid, used=used: used * MIB)
+        monkeypatch.setattr(_proc, "resident", lambda pid, used=used: used * MIB)
         clock.now += 1
         recorder.tick()
     kinds = [event["kind"] for event in recorder.state()["events"]]
@@ -245,7 +245,7 @@ def test_crossing_the_line_warns_once_and_asks_the_probes_to_shed(clock, monkeyp
 def test_a_program_that_ends_above_the_line_has_not_come_back_below_it(clock, monkeypatch, alone):
     recorder = Recorder("app.py", clock=clock, line=100 * MIB, kills=lambda: None)
     recorder.program(os.getpid())
-    monkeypatch.setattr(_outside, "resident", lambda pid: 120 * MIB)
+    monkeypatch.setattr(_proc, "resident", lambda pid: 120 * MIB)
     recorder.tick()
     recorder.ended(-9)
     recorder.close()
@@ -257,7 +257,7 @@ def test_the_forecast_is_for_the_line(clock, monkeypatch, alone):
     recorder = Recorder("app.py", clock=clock, line=1000 * MIB, kills=lambda: None)
     recorder.program(os.getpid())
     for n in range(60):
-        monkeypatch.setattr(_outside, "resident", lambda pid, n=n: (100 + n) * MIB)
+        monkeypatch.setattr(_proc, "resident", lambda pid, n=n: (100 + n) * MIB)
         clock.now += 1
         recorder.tick()
     memory = recorder.state()["memory"]

@@ -12,8 +12,10 @@ import sys
 import pytest
 
 from floodline.errors import ConfigError
-from floodline.recorder import Recorder, _recording, _replay, read_recording
-from floodline.recorder._recording import Writer
+from floodline.recorder import Recorder, read_recording
+from floodline.recorder._recording import file as file_module
+from floodline.recorder._recording import replay
+from floodline.recorder._recording.file import Writer
 from recorder_fakes import Clock, answer, sample, suspect
 
 NOBODY = 2**22 + 9
@@ -77,7 +79,7 @@ def test_a_recording_that_nobody_closed_says_so_and_names_the_culprit(
     tick(recorder, clock)
     assert read_recording(file).running
     assert read_recording(file).state()["exit"] is None
-    monkeypatch.setattr(_replay, "alive", lambda pid: False)
+    monkeypatch.setattr(replay, "alive", lambda pid: False)
     left = read_recording(file)
     state = left.state()
     assert (left.closed, left.running) == (False, False)
@@ -92,7 +94,7 @@ def test_a_closed_recording_says_how_the_program_ended(recorder, file, clock, mo
     recorder.hung_up(2**22 + 7)
     recorder.ended(-9)
     recorder.close()
-    monkeypatch.setattr(_replay, "alive", lambda pid: False)
+    monkeypatch.setattr(replay, "alive", lambda pid: False)
     state = read_recording(file).state()
     assert state["closed"] is True
     assert state["exit"]["signal"] == "SIGKILL"
@@ -112,7 +114,7 @@ def test_frames_replay_the_run(recorder, file, clock):
 
 
 def test_a_long_run_stays_small(file, clock, monkeypatch):
-    monkeypatch.setattr(_recording, "MOST_FRAMES", 40)
+    monkeypatch.setattr(file_module, "MOST_FRAMES", 40)
     recorder = Recorder("app.py", file=file, clock=clock, kills=lambda: 0)
     try:
         grow(recorder)
@@ -265,7 +267,7 @@ def test_while_the_disk_is_full_the_recording_says_that_its_end_is_not_here(
     state = read_recording(file).state()
     assert state["cut"]["why"] == "database or disk is full"
     assert (state["closed"], state["exit"]) == (False, None)
-    monkeypatch.setattr(_replay, "alive", lambda pid: False)
+    monkeypatch.setattr(replay, "alive", lambda pid: False)
     state = read_recording(file).state()
     assert "nobody closed this recording" in state["exit"]["cause"]
     assert state["processes"][0]["state"] == "lost"
@@ -301,14 +303,14 @@ def test_only_those_that_ran_are_lost_with_their_recorder(recorder, file, clock,
     recorder.heard(2**22 + 1, {"kind": "hello", "command": "job", "parent": 1})
     recorder.heard(2**22 + 1, {"kind": "bye"})
     tick(recorder, clock)
-    monkeypatch.setattr(_replay, "alive", lambda pid: False)
+    monkeypatch.setattr(replay, "alive", lambda pid: False)
     states = [one["state"] for one in read_recording(file).state()["processes"]]
     assert states == ["lost", "exited"]
 
 
 def test_where_the_kernel_tells_no_boot_nothing_counts_as_running(monkeypatch, tmp_path):
-    monkeypatch.setattr(_replay, "BOOT", tmp_path / "missing")
-    assert _replay.boot_id() == ""
+    monkeypatch.setattr(replay, "BOOT", tmp_path / "missing")
+    assert replay.boot_id() == ""
 
 
 def test_missing_empty_and_newer_files_are_told_apart(tmp_path):
@@ -341,7 +343,7 @@ def test_a_recording_that_we_may_not_read_is_told(file, monkeypatch):
         raise PermissionError(13, "Permission denied", str(file))
 
     file.touch()
-    monkeypatch.setattr(_replay, "is_recording", refuse)
+    monkeypatch.setattr(replay, "is_recording", refuse)
     with pytest.raises(ConfigError, match=r"denied: '.*run\.rec'; read it as the user"):
         read_recording(file)
 
@@ -398,7 +400,7 @@ def test_a_file_that_another_recorder_writes_is_refused_and_stays_where_it_is(
 def test_a_device_that_reads_as_empty_is_no_recording(tmp_path, monkeypatch):
     device = tmp_path / "null"
     os.mkfifo(device)
-    monkeypatch.setattr(_recording, "is_recording", lambda file: True)
+    monkeypatch.setattr(file_module, "is_recording", lambda file: True)
     with pytest.raises(ConfigError, match="null exists and is no recording"):
         Writer(device)
     assert [one.name for one in tmp_path.iterdir()] == ["null"]
@@ -410,9 +412,9 @@ def test_where_files_cannot_be_locked_a_recording_is_made_all_the_same(file, mon
     def refuse(*_):
         raise OSError(95, "not supported")
 
-    monkeypatch.setattr(_recording.fcntl, "flock", refuse)
+    monkeypatch.setattr(file_module.fcntl, "flock", refuse)
     Writer(file).close()
-    monkeypatch.setattr(_recording, "fcntl", None)
+    monkeypatch.setattr(file_module, "fcntl", None)
     Writer(file).close()
     assert file.with_name("run.rec.2").exists()
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from floodline.cli import main
-from floodline.scan import Scan, _cache, _reading
-from floodline.scan._cache import NAME, Cache, default_folder, tool_key
+from floodline.scan import Scan
+from floodline.scan._sources import cache as cache_module
+from floodline.scan._sources import reading
+from floodline.scan._sources.cache import NAME, Cache, default_folder, tool_key
 
 LEAKY = "sessions = {}\n\n\ndef handle(session_id, state):\n    sessions[session_id] = state\n"
 CLASS = """
@@ -58,13 +60,13 @@ def scanned(folder: Path, *, day: int = 1, version: str = "1", max_bytes: int = 
 def parsed(monkeypatch):
     """The names of the files that were read by the parser."""
     seen: list[str] = []
-    real = _reading.read
+    real = reading.read
 
     def read(text, path, module):
         seen.append(Path(path).name)
         return real(text, path, module)
 
-    monkeypatch.setattr(_reading, "read", read)
+    monkeypatch.setattr(reading, "read", read)
     return seen
 
 
@@ -116,7 +118,7 @@ def test_another_version_begins_anew(project, parsed):
 
 
 def test_the_python_and_the_code_of_the_tool_are_part_of_its_name():
-    assert b"_python.py" in tool_key("1")
+    assert b"_frontends/python/reader.py" in tool_key("1")
     assert tool_key("1") != tool_key("2")
 
 
@@ -131,7 +133,7 @@ def test_a_damaged_entry_is_read_from_its_file_again(project):
 
 def test_an_entry_of_another_shape_is_read_from_its_file_again(project, monkeypatch):
     for name in ("pack_facts", "pack_report"):
-        place = "_reading" if name == "pack_facts" else "_scan"
+        place = "_sources.reading" if name == "pack_facts" else "_scan"
         monkeypatch.setattr(f"floodline.scan.{place}.{name}", lambda *_: b"i\x01\x00\x00\x00")
     scanned(project)
     monkeypatch.undo()
@@ -190,7 +192,7 @@ def test_a_scan_that_fails_writes_nothing(project, tmp_path):
 
 
 def test_a_scan_that_is_cut_off_keeps_the_batches_that_it_has_written(project, parsed, monkeypatch):
-    monkeypatch.setattr(_cache, "BATCH", 1)
+    monkeypatch.setattr(cache_module, "BATCH", 1)
     seen: list[int] = []
 
     def stop(number: int, _: int) -> None:
@@ -211,7 +213,7 @@ def test_a_scan_that_is_cut_off_keeps_the_batches_that_it_has_written(project, p
 
 
 def test_entries_of_earlier_batches_leave_as_well(project, monkeypatch):
-    monkeypatch.setattr(_cache, "BATCH", 1)
+    monkeypatch.setattr(cache_module, "BATCH", 1)
     with Cache(project.parent / "cache", "1", day=1, max_bytes=1000) as cache:
         for number in range(20):
             cache.put(b"%d" % number, bytes(100))
@@ -219,7 +221,7 @@ def test_entries_of_earlier_batches_leave_as_well(project, monkeypatch):
 
 
 def test_a_batch_that_cannot_be_written_is_lost_and_nothing_else(project, monkeypatch):
-    monkeypatch.setattr(_cache, "BATCH", 1)
+    monkeypatch.setattr(cache_module, "BATCH", 1)
     with Cache(project.parent / "cache", "1", day=1) as cache:
         base = sqlite3.connect(project.parent / "cache" / NAME)
         base.execute("drop table entries")
@@ -260,7 +262,7 @@ def test_a_report_that_a_lack_of_memory_cut_short_is_not_remembered(project, mon
     def refuse(*_):
         raise MemoryError
 
-    monkeypatch.setattr(_reading, "read", refuse)
+    monkeypatch.setattr(reading, "read", refuse)
     assert len(scanned(project).skipped) == 2
     monkeypatch.undo()
     monkeypatch.chdir(project)
@@ -316,4 +318,4 @@ def test_a_file_that_cannot_be_read_has_a_digest_too(project, monkeypatch):
 
 
 def test_without_a_cache_there_is_no_digest(project):
-    assert _reading.Reading([project]).digest() == b""
+    assert reading.Reading([project]).digest() == b""

@@ -154,7 +154,7 @@ def test_files_that_cannot_be_read_are_named_with_the_reason_and_give_status_thr
 
 
 def test_a_file_that_is_too_large_is_skipped(project, capsys, monkeypatch):
-    monkeypatch.setattr("floodline.scan._reading.MANY_BYTES", 10)
+    monkeypatch.setattr("floodline.scan._sources.reading.MANY_BYTES", 10)
     assert main(["scan", "."]) == 3
     assert "app.py: skipped, it has " in capsys.readouterr().out
 
@@ -163,7 +163,7 @@ def test_a_folder_that_cannot_be_listed_is_skipped(project, capsys, monkeypatch)
     def refuse(path):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("floodline.scan._files.os.scandir", refuse)
+    monkeypatch.setattr("floodline.scan._sources.files.os.scandir", refuse)
     assert main(["scan", "."]) == 3
     assert ".: skipped, Permission denied" in capsys.readouterr().out
 
@@ -284,7 +284,7 @@ def test_explain_works_where_the_pages_are_missing(capsys, monkeypatch):
 
 
 def test_a_file_that_vanishes_after_the_scan_has_no_frame(project, capsys, monkeypatch):
-    monkeypatch.setattr("floodline.scan._reporters._text.line_of", lambda path, line: "")
+    monkeypatch.setattr("floodline.scan._reporters.text.line_of", lambda path, line: "")
     assert main(["scan", "."]) == 1
     assert "^" not in capsys.readouterr().out
 

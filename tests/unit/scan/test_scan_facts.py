@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from floodline.scan._expressions import most_open, written
-from floodline.scan._python import read
+from floodline.scan._frontends.python.expressions import most_open, written
+from floodline.scan._frontends.python.reader import read
 
 
 @pytest.mark.parametrize(

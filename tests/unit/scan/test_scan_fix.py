@@ -12,8 +12,8 @@ import pytest
 
 from floodline.cli import main
 from floodline.scan import Scan
-from floodline.scan import _fix as fixing
-from floodline.scan._fix import rewrites, write
+from floodline.scan._fix import fix as fixing
+from floodline.scan._fix.fix import rewrites, write
 
 
 def fixed(folder: Path, code: str, **others: str) -> tuple[str, list[str]]:

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from floodline.scan import Scan
-from floodline.scan._keys import Paths
+from floodline.scan._proofs.growth import Paths
 
 STORE = """
 class Store:

@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from floodline.scan import Scan
-from floodline.scan._removal import Removals
+from floodline.scan._proofs.removal import Removals
 
 
 def reported(folder: Path, code: str) -> list[str]:

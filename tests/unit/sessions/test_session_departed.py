@@ -6,8 +6,8 @@ import gc
 
 import pytest
 
-from floodline.sessions import _departed
-from floodline.sessions._departed import Departed
+from floodline.sessions._flows import departed as departed_module
+from floodline.sessions._flows.departed import Departed
 from worker_threads import Worker, events_of
 
 
@@ -23,7 +23,7 @@ def test_none_is_not_watched_and_what_has_no_weak_reference_is_counted() -> None
 
 
 def test_the_list_of_the_watched_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_departed, "MAX_WATCHED", 2)
+    monkeypatch.setattr(departed_module, "MAX_WATCHED", 2)
     departed, states = Departed("here"), [State() for _ in range(3)]
     for state in states:
         departed.watch(state, "x", 0.0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from floodline.errors import SessionClosed
-from floodline.sessions import _look
-from floodline.sessions._due import next_due
-from floodline.sessions._entry import HELD, OPEN, WAIT, Entry, Hold
-from floodline.sessions._policy import Policy
-from floodline.sessions._refused import park_failed, take_refused
-from floodline.sessions._table import Table
+from floodline.sessions._table import queries
+from floodline.sessions._table.due import next_due
+from floodline.sessions._table.entry import HELD, OPEN, WAIT, Entry, Hold
+from floodline.sessions._table.policy import Policy
+from floodline.sessions._table.table import Table
+from floodline.sessions._table.unsaved import park_failed, take_refused
 from floodline.telemetry import Reason
 
 
@@ -78,7 +78,7 @@ def test_one_that_aged_unsaved_leaves_when_it_is_saved() -> None:
     table = Table(Policy(stored=True, max_age=10.0))
     entry = failed(table, opened(table, "a"))
     assert table.next_leaver(20.0) is None
-    assert _look.count_live(table, 20.0) == 1
+    assert queries.count_live(table, 20.0) == 1
     retry = Hold("a")
     take_refused(table, retry)
     entry.dirty = entry.failed = False
@@ -126,10 +126,10 @@ def test_what_lingers_cannot_be_seen_before_a_sweeper_comes() -> None:
     table = Table(Policy(linger=5.0))
     table.release(opened(table, "a"), 0.0)
     table.park("a", Reason.completed, 0.0)
-    assert _look.live_ids(table, 4.0) == ["a"]
-    assert _look.count_live(table, 4.0) == 1
-    assert _look.live_ids(table, 5.0) == []
-    assert _look.count_live(table, 5.0) == 0
+    assert queries.live_ids(table, 4.0) == ["a"]
+    assert queries.count_live(table, 4.0) == 1
+    assert queries.live_ids(table, 5.0) == []
+    assert queries.count_live(table, 5.0) == 0
 
 
 def test_a_seat_on_its_way_is_not_asked_for_twice() -> None:

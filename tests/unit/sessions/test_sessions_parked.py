@@ -9,7 +9,7 @@ import pytest
 
 from floodline import AsyncSessions, Sessions
 from floodline.errors import StoreUnavailable
-from floodline.sessions._stored import RECOUNT
+from floodline.sessions._flows.store_counts import RECOUNT
 from floodline.stores import MemoryStore, SQLiteStore
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from floodline import Sessions, telemetry
 from floodline.errors import ReentrantUse
-from floodline.sessions import _base
+from floodline.sessions._drivers import base
 from floodline.stores import MemoryStore
 from worker_threads import PATIENCE, Faulty, StillClock, assert_balanced, until
 
@@ -154,7 +154,7 @@ def test_at_exit_one_that_fails_does_not_stop_the_others(monkeypatch: pytest.Mon
         with sessions.use("a"):
             pass
     monkeypatch.setattr(telemetry, "holders", lambda: [bad, good])
-    _base._shut_all_down()
+    base._shut_all_down()
     assert store.count("sessions") == 1
 
 

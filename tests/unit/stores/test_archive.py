@@ -20,7 +20,7 @@ from floodline.errors import (
     StoreUnavailable,
 )
 from floodline.stores import SQLiteStore
-from floodline.stores._archive import SQLiteArchive
+from floodline.stores._sqlite.archive import SQLiteArchive
 
 
 class Clock:
@@ -269,7 +269,7 @@ def test_what_belongs_to_a_parent_process_is_left_open(archive):
 def test_what_put_has_returned_from_survives_a_kill(path):
     program = f"""
 import os, signal
-from floodline.stores._archive import SQLiteArchive
+from floodline.stores._sqlite.archive import SQLiteArchive
 archive = SQLiteArchive({str(path)!r})
 for i in range(20):
     archive.put("alice", [(i, {{"content": str(i)}})])

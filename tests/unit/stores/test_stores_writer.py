@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from floodline.errors import ConfigError, StoreClosed, StoreUnavailable
-from floodline.stores import Grant, MemoryStore, SQLiteStore, _clock, _sqlite, _writer, open_store
-from floodline.stores._database import _inherited
-from floodline.stores._writer import Call
+from floodline.stores import Grant, MemoryStore, SQLiteStore, _lease_clock, open_store
+from floodline.stores._sqlite import store as store_module
+from floodline.stores._sqlite import writer as writer_module
+from floodline.stores._sqlite.database import _inherited
+from floodline.stores._sqlite.writer import Call
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ def test_a_crowd_may_come_back_as_long_as_it_comes(
             return came.pop(0)
 
     slept: list[float] = []
-    monkeypatch.setattr(_writer.time, "sleep", slept.append)
+    monkeypatch.setattr(writer_module.time, "sleep", slept.append)
     monkeypatch.setattr(store._writer, "_queue", Line())
     store._writer._gather(8)
     monkeypatch.undo()
@@ -113,7 +115,7 @@ def test_a_caller_runs_its_own_call_when_the_crowd_has_gone(store: SQLiteStore) 
 
 
 def test_a_batch_has_an_end(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_writer, "_BATCH", 4)
+    monkeypatch.setattr(writer_module, "_BATCH", 4)
     batches = watch_batches(store, monkeypatch)
 
     async def main() -> None:
@@ -395,10 +397,10 @@ def test_where_no_thread_can_be_started_the_caller_does_the_work(
 def test_a_thread_that_exit_froze_is_not_waited_for(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_writer, "_LAST_PATIENCE", 0.01)
+    monkeypatch.setattr(writer_module, "_LAST_PATIENCE", 0.01)
     monkeypatch.setattr(store._writer, "_start", lambda: False)
     with monkeypatch.context() as patch:
-        patch.setattr(_writer.sys, "is_finalizing", lambda: True)
+        patch.setattr(writer_module.sys, "is_finalizing", lambda: True)
         with store._writer._running, pytest.raises(StoreUnavailable, match="at exit"):
             store.count("chat")
         with store._writer._running:
@@ -419,18 +421,18 @@ def test_two_helpers_start_one_thread(store: SQLiteStore) -> None:
 
 def test_connections_are_closed_around_a_fork(store: SQLiteStore) -> None:
     store.acquire("chat", "a", "me", lease=15.0)
-    _sqlite._before_fork()
+    store_module._before_fork()
     assert store._database._connection is None
     assert store._writer._running.locked()
-    _sqlite._after_fork_in_parent()
+    store_module._after_fork_in_parent()
     assert store.stats().leases == 1
 
 
 def test_a_child_starts_anew(store: SQLiteStore) -> None:
     asyncio.run(store.aio.count("chat"))
     parents_thread, queue = store._writer._thread, store._writer._queue
-    _sqlite._before_fork()
-    _sqlite._after_fork_in_child()  # as in a child, but in this process
+    store_module._before_fork()
+    store_module._after_fork_in_child()  # as in a child, but in this process
     assert store._writer._thread is None
     assert store.count("chat") == 0
     assert not store._writer._running.locked()
@@ -444,12 +446,12 @@ def test_a_child_starts_anew(store: SQLiteStore) -> None:
 def test_a_connection_that_could_not_be_closed_is_never_touched_by_the_child(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_sqlite, "_FORK_PATIENCE", 0.01)
+    monkeypatch.setattr(store_module, "_FORK_PATIENCE", 0.01)
     connection = store._database._connection
     assert connection is not None
     with store._writer._running:
-        _sqlite._before_fork()
-        _sqlite._after_fork_in_child()
+        store_module._before_fork()
+        store_module._after_fork_in_child()
     assert store.count("chat") == 0
     assert store._database._connection is not connection
     assert connection.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
@@ -458,11 +460,11 @@ def test_a_connection_that_could_not_be_closed_is_never_touched_by_the_child(
 
 
 def test_a_child_finds_its_memory_store_empty() -> None:
-    from floodline.stores import _memory
+    from floodline.stores._memory import store as store_module
 
     store = MemoryStore()
     store.acquire("chat", "a", "me", lease=15.0)
-    _memory._after_fork()
+    store_module._after_fork()
     assert store.stats().leases == 0
 
 
@@ -580,9 +582,9 @@ def test_leases_that_crashes_left_are_forgotten_when_the_file_is_opened(tmp_path
 def test_the_clock_of_leases_counts_sleep_where_the_system_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert _clock.machine_clock()() > 0
+    assert _lease_clock.machine_clock()() > 0
     monkeypatch.delattr(time, "CLOCK_BOOTTIME", raising=False)
-    assert _clock.machine_clock() is time.monotonic
+    assert _lease_clock.machine_clock() is time.monotonic
 
 
 def test_the_write_ahead_log_is_bounded(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from floodline.errors import ConfigError
 from floodline.web import FORMATS, render_report, report_document, write_report
 from floodline.web._html import Markup, tag
 from floodline.web._markdown import code, plain
+from floodline.web._phrases import moment
 from floodline.web._plot import in_words, plot
-from floodline.web._words import moment
 from web_states import MIB, STARTED, SUSPECT, beginning, killed, leaking, steady
 
 NASTY = '<script>alert("x")</script>`|*'

@@ -11,7 +11,7 @@ import pytest
 
 from floodline.errors import ConfigError, ServeFailed
 from floodline.web import _serve, make_app, serve
-from floodline.web._follow import Remote, paced
+from floodline.web._state_sources import Remote, paced
 from web_states import Shown, killed, leaking
 
 
@@ -185,7 +185,7 @@ def test_what_is_no_address_is_said(url):
 
 @pytest.mark.parametrize(("text", "why"), [(b"<html>", "not JSON"), (b"[]", "has no verdict")])
 def test_another_server_is_not_taken_for_a_recorder(text, why):
-    from floodline.web._follow import _decoded
+    from floodline.web._state_sources import _decoded
 
     with pytest.raises(ConfigError, match=why):
         _decoded(text)

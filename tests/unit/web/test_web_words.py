@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from floodline.web import _words as words
+from floodline.web import _phrases as words
 from floodline.web import render_report, snapshot_text
-from floodline.web._screen import _curve, screen
+from floodline.web._terminal import _curve, screen
 from web_states import MIB, SUSPECT, beginning, killed, leaking, steady
 
 

@@ -1,0 +1,1 @@
+"""The message formats of the providers: reading, checking, shortening and closing them."""

@@ -1,0 +1,1 @@
+"""A closer look at the suspects: owner, contents, feeding line."""

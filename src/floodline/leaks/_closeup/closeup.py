@@ -1,0 +1,316 @@
+"""A closer look at the first candidates, while the objects themselves are at hand."""
+
+from __future__ import annotations
+
+import ast
+import atexit
+import gc
+import types
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from itertools import islice
+from typing import Any
+from weakref import ref
+
+from floodline.leaks._closeup.feeding_line import Watch
+from floodline.leaks._figures.candidates import Candidate
+from floodline.leaks._figures.suspect import Suspect
+from floodline.leaks._heap.context_names import kind_of
+from floodline.leaks._heap.limit import below, read_numbers, room, shown_limit
+from floodline.leaks._heap.naming import last_name, module_of, owner_of
+from floodline.leaks._heap.reading import changes_in, length, length_in, names_in
+from floodline.leaks._heap.roots import AT_EXIT, HELD_BY_C, survey
+from floodline.leaks._heap.slot_owner import Above, find_above, kept_by_library
+from floodline.leaks._heap.slots import ITEM, Slot, Slots, shorten
+from floodline.leaks._heap.walk import Held
+from floodline.leaks._objects.anatomy import (
+    INERT,
+    Anatomy,
+    LruWrapper,
+    derives,
+    is_standard,
+    label_of,
+)
+from floodline.leaks._objects.frames import code_label, own_module
+from floodline.leaks._objects.items import some
+from floodline.leaks._source.limits import caps, caps_at
+from floodline.leaks._source.reading import Place
+from floodline.leaks._source.reraised import Raised
+
+MAX_WATCHED = 64
+Find = Callable[[Slot], list[Held]]
+_cache_names: Callable[[Any], dict[str, Any]] = vars(LruWrapper)["__dict__"].__get__
+
+
+class Close:
+    """A candidate with its objects: for naming, for the watch on its length, for its cap."""
+
+    def __init__(self, one: Candidate, find: Find, *, most: int | None = None) -> None:
+        self.one, self._most = one, most
+        self._above: Slot | None = None
+        self.held = held = find(one.slot)
+        self.head = head_of(one)
+        self.heads = find(self.head) or held
+        self._tops = find(chain_top(one.slot)) if one.column == "count" else []
+        self.owner, self.defined_in = owner_of(self.head, self.heads)
+        outer = outer_head(self.head)
+        if outer is not None and is_standard(self.defined_in) and not self.head.standard:
+            self.head, self.heads = outer, find(outer) or held
+            self.owner, self.defined_in = owner_of(outer, self.heads)
+        if one.slot.key.startswith(HELD_BY_C):
+            self.owner = f"{HELD_BY_C} {_hook_name(held)}".strip()
+        elif self._is_of_library():
+            self.head, self.heads = one.slot, held
+            self.owner, self.defined_in = owner_of(one.slot, held)
+
+    @property
+    def shared(self) -> bool:
+        """Whether the slot has its name from the first of many places that it stands for."""
+        slot, column = self.one.slot, self.one.column
+        borrowed = self.head.index != slot.index and column != "count"
+        return borrowed and slot.starred and slot.label[0] == "."
+
+    def move(self, above: Above) -> None:
+        """Take the name from where the fullest containers lie."""
+        self.held, self._above = above.held, above.slot
+        self.head, self.heads = above.slot.head(), above.holders
+        known = above.holders if self.head.index == above.slot.index else []
+        self.owner, self.defined_in = owner_of(self.head, known)
+
+    def _is_of_library(self) -> bool:
+        """Tell whether a name of the program only leads to what the library has of its own."""
+        slot, held = self.one.slot, self.held
+        led = slot.standard and slot.label[0] == "." and not self.head.standard
+        return led and bool(held) and kept_by_library(held[0].holder)
+
+    def suspect(self, rank: int) -> Suspect:
+        """Return the record, without its line."""
+        one, trend = self.one, self.one.trend
+        shown = self.heads[0].value if self.heads else None
+        cap, capped = self._cap
+        return Suspect(
+            rank=rank,
+            verdict="growing" if trend.kind == "growing" else "undecided",
+            owner=self.owner,
+            defined_in=self.defined_in,
+            path=shorten(self._path()),
+            type=label_of(type(shown)).rpartition(".")[2] if self.heads else kind_of(one.slot),
+            holds=self.holds(),
+            len=one.size,
+            per_round=round(trend.rate, 3),
+            bytes_per_round=round(max(one.bytes_rate, 0.0), 1),
+            unit={"text": "byte", "count": "object"}.get(one.column, "item"),
+            cap=cap,
+            capped=capped,
+        )
+
+    def _path(self) -> str:
+        slot = self.one.slot
+        return self._above.path + slot.label if self._above else slot.path
+
+    def holds(self) -> str:
+        """Return what the containers hold, most frequent first: `MemoryService ×271`."""
+        return ", ".join(f"{name} ×{count}" for name, count in self.kinds().most_common(2))
+
+    def kinds(self) -> Counter[str]:
+        """Count the types of what the containers hold."""
+        kinds: Counter[str] = Counter()
+        for held in self.held:
+            kinds.update(label_of(type(o)).rpartition(".")[2] for o in self.items_of(held.value))
+        return kinds
+
+    def items_of(self, value: Any) -> Iterable[Any]:
+        """Return what one object of the slot holds."""
+        if self.one.column == "count":
+            return [value]
+        plan = Anatomy(type(value))
+        if plan.base is None and plan.kind != "cache":
+            plain = self.one.column == "length" and not self.one.slot.starred
+            names = names_in(value) if plain else None
+            return [] if names is None else list(islice(list(names.values()), self._most))
+        if self._most is not None and length(value) > self._most:
+            return some(value, plan.base, length(value), self._most)
+        if plan.kind == "cache":
+            inner = [o for o in gc.get_referents(value) if type(o) is dict]
+            return [o for d in inner if "__wrapped__" not in d for o in dict.values(d)]
+        return plan.items(value) if plan.kind == "container" else []
+
+    def ids(self) -> set[int]:
+        """Return the identities of what it holds, also of what dead or weak entries point at."""
+        items = (_pointed_at(o) for held in self.held for o in self.items_of(held.value))
+        return {id(o) for o in items if id(type(o)) not in INERT}
+
+    def points(self) -> bool:
+        """Tell whether it holds nothing but weak references."""
+        items = [o for held in self.held for o in islice(self.items_of(held.value), 50)]
+        return bool(items) and all(derives(type(o), ref) for o in items)
+
+    def watch(self) -> Watch:
+        """Return a watch on the lengths of the containers, also if they are replaced."""
+        chosen = _watched(self.held)
+        private = self.head.anchor if self.head.label[:1] in ("{", "(") else None
+        if self.one.slot.key == AT_EXIT:
+            lengths = [atexit._ncallbacks]
+        elif self.one.column == "count":
+            raised = Raised(held.value for held in (*self.heads, *self._tops))
+            if raised:
+                return Watch([raised.times], self.owner, told=lambda: raised.place)
+            lengths = [changes_in(held, self.head) for held in self.heads[:MAX_WATCHED]]
+        else:
+            lengths = [length_in(held, self.one.slot, self.one.column) for held in chosen]
+        return Watch(lengths, self.owner, private=private)
+
+    def definition(self) -> types.CodeType | None:
+        """Return the code of the cached function, for a `functools` cache."""
+        for held in (*self.heads, *self.held):
+            if type(held.value) is LruWrapper:
+                inner = dict.get(_cache_names(held.value), "__wrapped__")
+                if type(inner) is types.FunctionType:
+                    return inner.__code__
+        return None
+
+    def cap_at(self, place: Place) -> tuple[int | None, bool]:
+        """Return the limit that the feeding code shows for what it feeds, by whatever name."""
+        return self._numbered(caps_at(place))
+
+    @property
+    def fills(self) -> bool:
+        """Whether the object or its feeding code shows a limit that was not reached."""
+        cap, capped = self._cap
+        return below(self.one.size, cap, capped=capped)
+
+    @cached_property
+    def _cap(self) -> tuple[int | None, bool]:
+        """Return the limit that the object or its feeding code shows, and whether there is one."""
+        filled = self.one.column == "count" and self.one.slot.label == ITEM
+        shown = room(self.held) if filled else shown_limit(self.held, self.heads)
+        if shown is not None:
+            return shown, True
+        module = module_of(self.defined_in + ".x")
+        if not module:
+            return None, False
+        kind = self.defined_in[len(module) + 1 :].partition(".")[0]
+        return self._numbered(caps(module, last_name(self.owner), of=kind or None))
+
+    def _numbered(self, limits: list[ast.expr]) -> tuple[int | None, bool]:
+        if not limits:
+            return None, False
+        holder = self.heads[0].holder if self.heads else None
+        known = read_numbers(limits, holder, module_of(self.defined_in + ".x"))
+        return (max(known) * max(1, len(self.held)) if known else None), True
+
+
+def head_of(one: Candidate) -> Slot:
+    """Return the slot whose name stands for a candidate."""
+    return one.slot.head() if one.column != "count" else chain_head(one.slot)
+
+
+def outer_head(head: Slot) -> Slot | None:
+    """Return the next slot above that the program named, None if there is none."""
+    above = head.parent.head() if head.parent is not None else None
+    if above is None or above.standard or above.label[0] in "[→<":
+        return None
+    return above
+
+
+def chain_top(slot: Slot) -> Slot:
+    """Return the slot of the objects that the links of a chain hang from, named or not."""
+    first = _first_link(slot)
+    return first.parent or first
+
+
+def _first_link(slot: Slot) -> Slot:
+    at = slot
+    while at.parent and (at.parent.anchor, at.parent.label) == (slot.anchor, slot.label):
+        at = at.parent
+    return at
+
+
+def chain_head(slot: Slot) -> Slot:
+    """Return the named slot that the links of a chain hang from."""
+    at = _first_link(slot)
+    if at.entered is not None:
+        return at.entered.head()
+    return (at.parent or at).head()
+
+
+def _hook_name(held: list[Held]) -> str:
+    """Return the newest function of the longest list of hooks, of the program if one is."""
+    names: list[str] = []
+    newest = list(reversed(held))
+    newest.sort(key=lambda one: -length(one.value))
+    for one in newest:
+        inner = tuple(list.__iter__(one.value)) if type(one.value) is list else ()
+        for value in (one.value, *reversed(inner)):
+            function = value.__func__ if type(value) is types.MethodType else value
+            if type(function) is types.FunctionType:
+                names.append(code_label(function.__code__, function.__globals__))
+    others = (name for name in names if not is_standard(name) and not own_module(name))
+    return next(others, "".join(names[:1]))
+
+
+def look_closer(slots: Slots, found: list[Candidate], *, own: Iterable[Any] = ()) -> list[Close]:
+    """Walk once more and keep the objects of these candidates; merge those of one owner."""
+    wanted = [one.slot for one in found] + [head_of(one) for one in found]
+    wanted += [outer for slot in wanted if (outer := outer_head(slot)) is not None]
+    wanted += [chain_top(one.slot) for one in found if one.column == "count"]
+    walk = survey(slots, own=own, capture=frozenset(slot.index for slot in wanted))
+    close = [Close(one, lambda slot: walk.captured.get(slot.index, [])) for one in found]
+    moved = [one for one in close if one.shared]
+    groups = [one.held for one in moved]
+    places = find_above(slots, groups, own) if moved else []
+    for one, above in zip(moved, places, strict=True):
+        if above is not None:
+            one.move(above)
+    return close
+
+
+def _watched(held: list[Held]) -> list[Held]:
+    """Choose some of many containers: the fullest, and of all others one in so many."""
+    if len(held) <= MAX_WATCHED:
+        return held
+    order = sorted(held, key=lambda one: -length(one.value))
+    rest = order[MAX_WATCHED // 2 :]
+    return order[: MAX_WATCHED // 2] + rest[:: 1 + len(rest) // (MAX_WATCHED // 2)]
+
+
+def merge(close: list[Close]) -> list[tuple[Close, tuple[str, ...]]]:
+    """Put what only echoes another one below it: of the same owner, items, or pace in a library.
+
+    What holds comes before what only points at the same; a group has the place of its first one.
+    """
+    kept: list[tuple[Close, list[str], list[int]]] = []
+    for number, one in sorted(enumerate(close), key=lambda pair: _strength(pair[1])):
+        ids = one.ids()
+        for other, echoes, numbers in kept:
+            if one.owner == other.owner or _echoes(one, ids, other):
+                numbers.append(number)
+                if one.owner != other.owner:
+                    echoes.append(one.owner)
+                break
+        else:
+            kept.append((one, [], [number]))
+    kept.sort(key=lambda group: (_strength(group[0]) == LAST, min(group[2])))
+    return [(one, tuple(dict.fromkeys(echoes))) for one, echoes, _ in kept]
+
+
+LAST = 3
+
+
+def _strength(one: Close) -> int:
+    """Order what holds before weak references, and the program's before those of the library."""
+    library = is_standard(one.owner) or one.owner.startswith("<")
+    return (2 if library else 0) + one.points()
+
+
+def _pointed_at(obj: Any) -> Any:
+    return ref.__call__(obj) if derives(type(obj), ref) else obj
+
+
+def _echoes(one: Close, ids: set[int], other: Close) -> bool:
+    mine, theirs = one.one.trend.rate, other.one.trend.rate
+    same_pace = abs(mine - theirs) <= 0.05 * max(mine, theirs)
+    if same_pace and (is_standard(one.owner) or one.owner.startswith(HELD_BY_C)):
+        return one.fills or not other.fills  # what grows on is no echo of what will be full
+    return bool(ids) and len(ids & other.ids()) > len(ids) / 2

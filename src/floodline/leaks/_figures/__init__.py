@@ -1,0 +1,1 @@
+"""Measurements over time, and what they mean: series, trends, candidates, the verdict."""

@@ -1,0 +1,141 @@
+"""Which slots grow of themselves, and not only because what holds them grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Protocol
+
+from floodline.leaks._figures.trend import FLAT, Trend, trend
+from floodline.leaks._heap.slots import NOWHERE, Slot, Slots
+
+MAX_CANDIDATES = 12
+_LEAST = {"length": 8, "count": 8, "text": 256}
+
+
+class Figures(Protocol):
+    """What slots measured over rounds or seconds: the series of a soak, or live tracks."""
+
+    slots: Slots
+
+    def changed(self) -> list[int]:
+        """Return the indices of the slots that were not always the same."""
+
+    def at(self, index: int) -> Sequence[float]:
+        """Return when a slot was measured."""
+
+    def column(self, index: int, column: str) -> list[int]:
+        """Return one figure of a slot at these times."""
+
+    def last(self, index: int, column: str) -> int:
+        """Return the newest figure of a slot."""
+
+
+@dataclass(slots=True, frozen=True)
+class Candidate:
+    """A slot, which of its figures grows (`length`, `text` or `count`), and how."""
+
+    slot: Slot
+    column: str
+    trend: Trend
+    bytes_rate: float
+    size: int
+
+
+@dataclass(slots=True, frozen=True)
+class Candidates:
+    """Those that grow, and those that may yet turn out to grow or to be full."""
+
+    growing: list[Candidate]
+    rising: list[Candidate]
+
+
+def find_candidates(series: Figures, *, tests: int | None = None) -> Candidates:
+    """Judge each slot that changed, most bytes first, the names of the program before others.
+
+    `tests` is how many are judged together, if they are more than these.
+    """
+    changed = series.changed()
+    tests = max(1, tests or len(changed))
+    below = _bytes_below(series, changed)
+    counts = {index: _judge(series, index, "count", tests) for index in changed}
+    found: list[Candidate] = []
+    for index in changed:
+        for column in ("length", "text"):
+            figures = _judge(series, index, column, tests)
+            if figures.kind != "flat" and not _explained(series, index, column, counts[index]):
+                found.append(_candidate(series, index, column, figures, below))
+    if not any(one.trend.kind == "growing" and _is_named(one.slot) for one in found):
+        found += _chains(series, counts, below, {one.slot.index for one in found})
+    return Candidates(
+        _ranked(found, "growing"), [c for c in _ranked(found, "rising") if _weighs(c)]
+    )
+
+
+def _judge(series: Figures, index: int, column: str, tests: int) -> Trend:
+    return trend(series.at(index), series.column(index, column), tests=tests)
+
+
+def _explained(series: Figures, index: int, column: str, count: Trend) -> bool:
+    """Tell whether there is only more of it because there are more holders of the same kind."""
+    if count.kind == "flat":
+        return False
+    values = series.column(index, column)
+    holders = median(series.column(index, "count")[-3:])
+    gained = (median(values[-3:]) - median(values[:3])) / max(1.0, median(values[-3:]))
+    return count.gain / max(1.0, holders) >= 0.7 * gained
+
+
+def _chains(
+    series: Figures, counts: dict[int, Trend], below: dict[int, float], known: set[int]
+) -> Iterable[Candidate]:
+    """Find objects that grow in number below a slot that does not: links of a chain, hooks."""
+    for index, count in counts.items():
+        parent = series.slots.parents[index]
+        if count.kind == "flat" or index in known:
+            continue
+        if parent not in known and counts.get(parent, FLAT).kind == "flat":
+            yield _candidate(series, index, "count", count, below)
+
+
+def _candidate(
+    series: Figures, index: int, column: str, figures: Trend, below: dict[int, float]
+) -> Candidate:
+    slot, size = series.slots[index], series.last(index, column)
+    return Candidate(slot, column, figures, below.get(index, 0.0), size)
+
+
+def _bytes_below(series: Figures, changed: list[int]) -> dict[int, float]:
+    """Return how many bytes a round each slot gained, with all that hangs below it."""
+    below: dict[int, float] = {}
+    for index in changed:
+        rounds = series.at(index)
+        span = max(1, median(rounds[-3:]) - median(rounds[:3]))
+        values = series.column(index, "bytes")
+        gain = (median(values[-3:]) - median(values[:3])) / span
+        at = index
+        while at != NOWHERE:
+            below[at] = below.get(at, 0.0) + gain
+            at = series.slots.parents[at]
+    return below
+
+
+def _ranked(found: list[Candidate], kind: str) -> list[Candidate]:
+    chosen = [one for one in found if one.trend.kind == kind]
+    chosen.sort(key=lambda c: (*_distance(c.slot.head()), -c.bytes_rate, c.slot.depth))
+    return chosen[:MAX_CANDIDATES]
+
+
+def _distance(head: Slot) -> tuple[bool, bool]:
+    """Order what the program named before the library's names, and these before what has none."""
+    return head.label.startswith("<"), head.standard
+
+
+def _is_named(slot: Slot) -> bool:
+    """Tell whether the program itself has a name for it."""
+    return not any(_distance(slot.head()))
+
+
+def _weighs(one: Candidate) -> bool:
+    return one.trend.gain >= _LEAST[one.column] and one.trend.rate >= _LEAST[one.column] / 160

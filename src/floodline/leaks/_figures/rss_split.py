@@ -1,0 +1,61 @@
+"""Where the resident memory of this process is: Python, malloc in use, malloc free, mapped."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from floodline.leaks._figures.arenas import arena_bytes
+from floodline.memory import rss
+
+
+@dataclass(slots=True, frozen=True)
+class Split:
+    """One reading in bytes, and in blocks; 0 where an allocator cannot tell."""
+
+    rss: int
+    blocks: int
+    malloc_used: int
+    malloc_free: int
+    malloc_mapped: int
+    arenas: int = 0
+
+
+@cache
+def _mallinfo2() -> Callable[[], tuple[int, int, int]] | None:
+    import ctypes
+
+    class Info(ctypes.Structure):
+        _fields_ = [
+            (name, ctypes.c_size_t)
+            for name in (
+                *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+                *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+            )
+        ]
+
+    try:
+        ask = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError, TypeError):  # musl, macOS, an old glibc; Windows
+        return None
+    ask.argtypes, ask.restype = [], Info
+
+    def read() -> tuple[int, int, int]:
+        info = ask()
+        return info.uordblks, info.fordblks, info.hblkhd
+
+    return read
+
+
+def read_malloc() -> tuple[int, int, int]:
+    """Return the bytes of malloc in use, free but held, and mapped; 0 where it cannot tell."""
+    ask = _mallinfo2()
+    return ask() if ask else (0, 0, 0)
+
+
+def read_split() -> Split:
+    """Measure now; the arenas are printed to stderr, so it is not for a live server."""
+    blocks = sys.getallocatedblocks()
+    return Split(rss(), blocks, *read_malloc(), arena_bytes() or 0)

@@ -1,0 +1,1 @@
+"""Named places on the heap: walking to them, naming them, finding them again."""

@@ -1,0 +1,241 @@
+"""Named places that hold something: `app.SERVICE._sessions`, `app.Chat.events`, `app.run()jobs`.
+
+A place below named things alone keeps its whole path as its key. Below an item of a container the
+many places of one kind are one slot (`Chat.events` of all chats), and so are the links of a chain.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from floodline.leaks._objects.anatomy import is_standard
+
+MAX_DEPTH = 14
+MAX_SLOTS = 100_000
+MAX_PATH = 200
+MAX_UP = 64  # steps; a function may lie in a variable of its own
+NOWHERE = -1
+ITEM = "[*]"
+
+
+class Slots:
+    """All slots of a process, the same numbers from one walk to the next.
+
+    A slot is a number in flat columns, for as many objects of our own would call the collector in.
+    """
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.anchors: list[str] = []
+        self.labels: list[str] = []
+        self.parents = array("l")
+        self.depths = array("l")
+        self.starred = bytearray()
+        self.library = bytearray()  # whether the path begins in the standard library
+        self._entered: dict[int, int] = {}
+        self._by_key: dict[str, int] = {}
+        self.kids: dict[int, int] = {}  # by the parent and the number of the name
+        self.names = {ITEM: 0}  # anchors with labels, numbered
+        self.root("<more>")  # what comes when all are taken
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __getitem__(self, index: int) -> Slot:
+        return Slot(self, index)
+
+    def __iter__(self) -> Iterator[Slot]:
+        return (Slot(self, index) for index in range(len(self)))
+
+    def get(self, key: str) -> Slot | None:
+        """Return the slot of a key, None if it was never seen."""
+        index = self._by_key.get(key)
+        return None if index is None else Slot(self, index)
+
+    def root(self, name: str) -> int:
+        """Return the slot of a root: a module, a class, a function, the frames of a thread."""
+        found = self._by_key.get(name)
+        return self._make(name, NOWHERE, "", name, starred=False) if found is None else found
+
+    def child(self, parent: int, anchor: str, label: str) -> int:
+        """Return the slot of `label` below `parent`; `anchor` is the class or function it is of."""
+        name = anchor + label
+        number = self.names.get(name)
+        found = self.kids.get(parent << 32 | number) if number is not None else None
+        if found is None:
+            found = self._place(parent, anchor, label)
+            if len(self.keys) < MAX_SLOTS:
+                number = self.names.setdefault(name, len(self.names))
+                self.kids[parent << 32 | number] = found
+        return found
+
+    def enter(self, index: int, entered: int) -> None:
+        """Note where the function or generator of a cell or a local lies, unless it is known."""
+        self._entered.setdefault(index, entered)
+
+    def entered(self, index: int) -> int:
+        """Return where the function or generator of a cell or a local lies, else `NOWHERE`."""
+        return self._entered.get(index, NOWHERE)
+
+    def _place(self, parent: int, anchor: str, label: str) -> int:
+        if label[0] in "[→":
+            if self._run_of(parent, label) >= 3:
+                return parent
+            key, starred = self.keys[parent] + label, True
+        elif (
+            self.starred[parent]
+            or self.depths[parent] >= MAX_DEPTH
+            or self._again(parent, anchor, label)
+        ):
+            key, starred = f"*{anchor}{label}", True
+        else:
+            key, starred = self.keys[parent] + label, False
+        found = self._by_key.get(key)
+        return self._make(key, parent, anchor, label, starred=starred) if found is None else found
+
+    def _make(self, key: str, parent: int, anchor: str, label: str, *, starred: bool) -> int:
+        index, above = len(self.keys), parent != NOWHERE
+        if index >= MAX_SLOTS:
+            return max(parent, 0)
+        self.keys.append(key)
+        self.anchors.append(anchor)
+        self.labels.append(key if label == key else label)
+        self.parents.append(parent)
+        self.depths.append(self.depths[parent] + 1 if above else 0)
+        self.starred.append(starred)
+        self.library.append(self.library[parent] if above else is_standard(label + "."))
+        self._by_key[key] = index
+        return index
+
+    def _run_of(self, index: int, label: str) -> int:
+        """Count how many unnamed steps end here, so that nested lists make no slots for ever."""
+        count = 0
+        while index != NOWHERE and not is_name(self.labels[index]):
+            count += 1 if self.labels[index] == label or label[0] == "→" else 0
+            index = self.parents[index]
+        return count
+
+    def _again(self, index: int, anchor: str, label: str) -> bool:
+        while index != NOWHERE:
+            if self.labels[index] == label and self.anchors[index] == anchor:
+                return True
+            index = self.parents[index]
+        return False
+
+
+@dataclass(slots=True, frozen=True)
+class Slot:
+    """One named place, or all places of one name below the items of a container."""
+
+    slots: Slots
+    index: int
+
+    @property
+    def key(self) -> str:
+        """What tells it from all others."""
+        return self.slots.keys[self.index]
+
+    @property
+    def anchor(self) -> str:
+        """The module, class or function that the name is of."""
+        return self.slots.anchors[self.index]
+
+    @property
+    def label(self) -> str:
+        """The last step of the path."""
+        return self.slots.labels[self.index]
+
+    @property
+    def depth(self) -> int:
+        """The steps from the root."""
+        return self.slots.depths[self.index]
+
+    @property
+    def starred(self) -> bool:
+        """Whether it stands for many places."""
+        return bool(self.slots.starred[self.index])
+
+    @property
+    def parent(self) -> Slot | None:
+        """The slot above, None for a root."""
+        return self._at(self.slots.parents[self.index])
+
+    @property
+    def entered(self) -> Slot | None:
+        """Where the function or generator lies whose cell or local this is."""
+        return self._at(self.slots.entered(self.index))
+
+    def _at(self, index: int) -> Slot | None:
+        return None if index == NOWHERE else Slot(self.slots, index)
+
+    @property
+    def way(self) -> list[str]:
+        """The label of the root and those of the steps from there."""
+        slots, labels, at = self.slots, [], self.index
+        while at != NOWHERE:
+            labels.append(slots.labels[at])
+            at = slots.parents[at]
+        labels.reverse()
+        return labels
+
+    @property
+    def path(self) -> str:
+        """The way from the root in one."""
+        return "".join(self.way)
+
+    @property
+    def named(self) -> bool:
+        """Whether a developer wrote this name: an attribute, a global, a cell, a local."""
+        return is_name(self.label)
+
+    @property
+    def owner(self) -> str:
+        """The name to search for: `pkg.mod.Class.attr`, whatever path led there."""
+        return self.anchor + self.label if self.named else ""
+
+    @property
+    def standard(self) -> bool:
+        """Whether the name is written in the standard library, not in the program."""
+        return is_standard(self.anchor or self.label)
+
+    def head(self) -> Slot:
+        """Return the nearest slot with a name that the program itself wrote, else with any name.
+
+        What lies in an item of a container that the library keeps for itself is not the program's:
+        all loggers hang below each of them. A variable of a function of the library belongs to
+        where that function lies.
+        """
+        first: Slot | None = None
+        at: Slot | None = self
+        for _ in range(MAX_UP):
+            if at is None:
+                break
+            if at.named and first is None:
+                first = at
+            if at.named and not at.standard:
+                return at
+            if first is not None and at.label[0] == "[" and _kept_by_library(at.parent):
+                return first
+            at = at.entered or at.parent
+        return first or self
+
+
+def _kept_by_library(slot: Slot | None) -> bool:
+    """Tell whether a container is an attribute of something that is an attribute of the library."""
+    if slot is None or slot.parent is None:
+        return False
+    return all(one.named and one.standard for one in (slot, slot.parent))
+
+
+def is_name(label: str) -> bool:
+    """Tell whether a developer wrote the name, which is no item and no unnamed reference."""
+    return label[:1] not in ("[", "→")
+
+
+def shorten(path: str) -> str:
+    """Cut the middle out of a path of more than 200 characters."""
+    if len(path) < MAX_PATH:
+        return path
+    return path[: MAX_PATH // 2 - 2] + "…" + path[-(MAX_PATH // 2 - 2) :]

@@ -1,0 +1,1 @@
+"""Watching a running server in slices of about a millisecond."""

@@ -1,0 +1,40 @@
+"""What a live watch answers, as a record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from floodline.leaks._figures.suspect import Suspect
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class LiveAnswer:
+    """The verdict so far; rates are per second of watching. It holds no object of the program."""
+
+    verdict: str
+    where: str
+    suspects: tuple[Suspect, ...] = ()
+    needed: dict[str, Any] | None = None
+    watched_seconds: float = 0.0
+    objects: int = 0
+    walks: int = 0
+    expected_seconds: float = 0.0
+    cost_seconds: float = 0.0
+    blind_spots: tuple[str, ...] = ()
+
+    def as_record(self) -> dict[str, Any]:
+        """Return the JSON record."""
+        return {
+            "verdict": self.verdict,
+            "where": self.where,
+            "unit": "second",
+            "suspects": [suspect.as_dict() for suspect in self.suspects],
+            "needed": dict(self.needed) if self.needed else None,
+            "watched_seconds": round(self.watched_seconds, 3),
+            "objects": self.objects,
+            "walks": self.walks,
+            "expected_seconds": round(self.expected_seconds, 1),
+            "cost_seconds": round(self.cost_seconds, 6),
+            "blind_spots": list(self.blind_spots),
+        }

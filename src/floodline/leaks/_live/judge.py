@@ -1,0 +1,219 @@
+"""Judging the tracks of a live watch, and naming what grows, one suspect at a time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any
+
+from floodline.leaks._figures.candidates import Candidate, find_candidates
+from floodline.leaks._figures.series import COLUMNS
+from floodline.leaks._figures.suspect import Suspect
+from floodline.leaks._figures.verdict import Verdict, decide, may_fill
+from floodline.leaks._heap.places import Places
+from floodline.leaks._live.answer import LiveAnswer
+from floodline.leaks._live.naming import Named, echoes_of, name, renewed
+from floodline.leaks._live.tracks import Process, Track, Tracks
+from floodline.leaks._live.walk import SlicedWalk
+
+EVERY = 2.0
+LEAST_NAMED = 15.0  # seconds of growth, after which it is named
+LEAST_SURE = 60.0  # seconds for a verdict; what a server fills when it starts looks like growth
+STEADY = 0.75  # of the pace of the first half, which the second half keeps if it is a leak
+MAX_JUDGED = 32
+MAX_SUSPECTS = 12
+MAX_NAMED = 200
+
+
+class Judged(Tracks):
+    """Those tracks that rise, the steepest first, as many as are judged at once."""
+
+    def __init__(self, tracks: Tracks, indices: list[int]) -> None:
+        self.slots = tracks.slots
+        self.by_index = {index: tracks.by_index[index] for index in indices}
+
+
+class Judge:
+    """Turns tracks into suspects with names, and these into a verdict."""
+
+    def __init__(self, ticks: Tracks, walks: Tracks, places: Places, process: Process) -> None:
+        self._ticks, self._walks, self._places, self._process = ticks, walks, places, process
+        self._asked = False
+        self._next = 0.0
+        self._settled: float | None = None
+        self._cut = 0
+        self._pending: list[Candidate] = []
+        self._growing: list[Candidate] = []
+        self._rising: list[Candidate] = []
+        self._names: dict[int, Named] = {}
+        self._suspects: tuple[Suspect, ...] = ()
+        self._verdict = Verdict("undecided", "unknown", 40, "too few seconds to tell")
+
+    def ask(self, now: float) -> None:
+        """Judge soon: there are new figures."""
+        if now >= self._next:
+            self._next, self._asked = now + EVERY, True
+
+    def due(self, _: float) -> bool:
+        """Tell whether there is something to judge or to name."""
+        return self._asked or bool(self._pending)
+
+    def walked(self, walk: SlicedWalk) -> None:
+        """Judge soon: a walk has ended."""
+        self._cut, self._asked = walk.cut, True
+
+    def settled(self, now: float) -> None:
+        """Measure the process from now on."""
+        self._settled = now
+
+    def seconds_left(self, now: float) -> float:
+        """Return how long it takes until enough was seen for a verdict."""
+        return LEAST_SURE if self._settled is None else max(0.0, LEAST_SURE - now + self._settled)
+
+    @property
+    def decided(self) -> bool:
+        """Whether the verdict is growing or bounded."""
+        return self._verdict.verdict != "undecided"
+
+    def work(self, now: float) -> None:
+        """Judge all tracks, or name one suspect."""
+        if self._pending:
+            self._name(self._pending.pop())
+        else:
+            self._asked = False
+            self._find()
+        if not self._pending:
+            self._decide(now)
+
+    def _find(self) -> None:
+        fast, slow = _rising(self._ticks), _rising(self._walks)
+        tests = max(1, len(self._ticks.changed()) + len(self._walks.changed()))
+        found = find_candidates(Judged(self._ticks, fast), tests=tests)
+        seldom = find_candidates(
+            Judged(self._walks, [i for i in slow if i not in self._ticks.by_index]), tests=tests
+        )
+        # more objects below something are no news if what holds them is seen to grow
+        slowly = [c for c in seldom.growing if c.column != "count" or not found.growing]
+        rising = [c for c in found.growing + slowly if self._track(c).span >= LEAST_NAMED]
+        self._growing = [c for c in rising if self._is_steady(c)]
+        slowing = [c for c in rising if not self._is_steady(c)]
+        self._rising = slowing + found.rising + seldom.rising
+        chosen = (self._growing or self._rising)[:MAX_SUSPECTS]
+        self._pending = [c for c in chosen if c.slot.index not in self._names]
+
+    def _track(self, one: Candidate) -> Track:
+        index = one.slot.index
+        return self._ticks.by_index.get(index) or self._walks.by_index[index]
+
+    def _is_steady(self, one: Candidate) -> bool:
+        """Tell whether it grows on as it began: what fills up slows down."""
+        track = self._track(one)
+        times, values = track.times, track.column(COLUMNS.index(one.column))
+        middle = bisect_left(times, (times[0] + times[-1]) / 2)
+        before = (values[middle] - values[0]) / max(times[middle] - times[0], 1e-9)
+        after = (values[-1] - values[middle]) / max(times[-1] - times[middle], 1e-9)
+        return after >= STEADY * before
+
+    def _name(self, one: Candidate) -> None:
+        if len(self._names) >= MAX_NAMED:
+            self._names.clear()
+        self._names[one.slot.index] = name(one, self._places)
+
+    def _decide(self, now: float) -> None:
+        growing, rising = self._named(self._growing), self._named(self._rising)
+        # named growth needs no figures of the process, which begin anew when the watch has settled
+        sure = any(not may_fill(one) for one in growing)
+        named = Verdict("growing", "python") if sure else None
+        verdict = named or decide(self._process, growing, rising)
+        if verdict.verdict == "bounded" and self._cut:
+            why = f"{self._cut:,} objects lie too deep to look into; look at chains of objects"
+            verdict = Verdict("undecided", "python", None, why)
+        if verdict.verdict != "growing" or verdict.where != "python":
+            settled = self._settled
+            if settled is None or now - settled < LEAST_SURE:
+                verdict = _too_early(now, settled, growing or rising, verdict)
+        elif now < LEAST_SURE:
+            verdict = _too_early(now, 0.0, growing, verdict)
+        self._suspects, self._verdict = _ranked(growing or rising, verdict), verdict
+
+    def _named(self, found: list[Candidate]) -> list[Suspect]:
+        """Return the records of candidates; those that only echo another one are put below it."""
+        kept: list[tuple[Named, Suspect, list[str]]] = []
+        for one in found[:MAX_SUSPECTS]:
+            named = self._names.get(one.slot.index)
+            if named is None:
+                continue
+            suspect = renewed(named, one, len(kept) + 1)
+            for at, (other, first, echoes) in enumerate(kept):
+                if suspect.owner == first.owner:
+                    break
+                if other.points and not named.points and echoes_of(other, first, named, suspect):
+                    suspect = suspect.but(rank=first.rank)
+                    kept[at] = (named, suspect, [first.owner, *echoes])
+                    break
+                if echoes_of(named, suspect, other, first):
+                    echoes.append(suspect.owner)
+                    break
+            else:
+                kept.append((named, suspect, []))
+        return [one.but(echoes=tuple(dict.fromkeys(echoes))) for _, one, echoes in kept]
+
+    def answer(
+        self, *, watched: float, objects: int, walks: int, expected: float, cost: float,
+        blind: tuple[str, ...],
+    ) -> LiveAnswer:  # fmt: skip
+        """Put the answer of now together."""
+        verdict = self._verdict
+        return LiveAnswer(
+            verdict=verdict.verdict,
+            where=verdict.where or "none",
+            suspects=self._suspects,
+            needed=_needed(verdict),
+            watched_seconds=watched,
+            objects=objects,
+            walks=walks,
+            expected_seconds=expected,
+            cost_seconds=cost,
+            blind_spots=blind,
+        )
+
+
+def _ranked(found: list[Suspect], verdict: Verdict) -> tuple[Suspect, ...]:
+    """Return those first that have no cap, numbered."""
+    chosen = sorted(found, key=may_fill)
+    sure = verdict.verdict == "growing"
+    return tuple(
+        one.but(rank=rank, verdict=one.verdict if sure and not may_fill(one) else "undecided")
+        for rank, one in enumerate(chosen, 1)
+    )
+
+
+def _too_early(now: float, since: float | None, found: list[Suspect], verdict: Verdict) -> Verdict:
+    """Return undecided, with what is suspected so far."""
+    if found and verdict.verdict == "undecided" and verdict.where == "python":
+        return verdict  # it says more: a cap that is not reached yet
+    left = max(1, round(LEAST_SURE - (now - (now if since is None else since))))
+    why = f"watched for {now:.0f} seconds, which is too short"
+    if since is None:
+        why = "the first walk has not ended"
+    if not found:
+        return Verdict("undecided", "unknown", left, why)
+    first = found[0]
+    return Verdict(
+        "undecided", "python", left, f"{first.owner} grows by {first.per_round:.3g} a second; {why}"
+    )
+
+
+def _needed(verdict: Verdict) -> dict[str, Any] | None:
+    if verdict.why is None:
+        return None
+    return {"seconds": float(verdict.rounds or 0), "why": verdict.why}
+
+
+def _rising(tracks: Tracks) -> list[int]:
+    """Return the slots that have more at the end than at the beginning, most bytes first."""
+    found = []
+    for index, track in tracks.by_index.items():
+        gains = track.gains
+        if max(gains[:3]) > 0:
+            found.append((gains[3], index))
+    return [index for _, index in sorted(found, reverse=True)[:MAX_JUDGED]]

@@ -1,0 +1,110 @@
+"""Naming a live suspect: its owner, its cap, what it holds and, from the source, what feeds it."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass
+from typing import Any
+
+from floodline.leaks._closeup.closeup import Close
+from floodline.leaks._figures.candidates import Candidate
+from floodline.leaks._figures.suspect import Suspect
+from floodline.leaks._heap.naming import last_name, module_of
+from floodline.leaks._heap.places import Places
+from floodline.leaks._objects.anatomy import INERT, SIZES, Anatomy, basic_size, is_standard
+from floodline.leaks._source.reading import feeding_place
+
+MOST_ITEMS = 256
+WEIGHED = 16
+MOST_BELOW = 64
+_SHARED = frozenset(("type", "module", "function", "suspended", "frame", "cache"))
+
+
+@dataclass(slots=True, frozen=True)
+class Named:
+    """A suspect with what an item of it weighs, and the identities of some of its items."""
+
+    suspect: Suspect
+    weight: float
+    ids: frozenset[int]
+    kinds: tuple[tuple[str, float], ...]  # the most frequent types of items, and their shares
+    points: bool = False  # it holds weak references alone
+
+
+def name(one: Candidate, places: Places) -> Named:
+    """Return the record of a candidate; what no path leads back to is named by its slot alone."""
+    close = Close(one, places.held, most=MOST_ITEMS)
+    items = [item for at in close.held[-WEIGHED:] for item in list(close.items_of(at.value))]
+    weight = _mean_weight(items[-WEIGHED:]) if one.column != "text" else 0.0
+    kinds = close.kinds()
+    shares = tuple((kind, count / kinds.total()) for kind, count in kinds.most_common(2))
+    found = _with_line(close.suspect(1), close)
+    counted = shares if one.column == "length" else ()
+    return Named(found, weight, frozenset(close.ids()), counted, close.points())
+
+
+def _mean_weight(items: list[Any]) -> float:
+    """Return what one item takes with what hangs below it, as far as that is its own."""
+    return sum(map(_weight, items)) / len(items) if items else 0.0
+
+
+def _weight(item: Any) -> int:
+    total, todo, seen = 0, [item], set[int]()
+    while todo and len(seen) < MOST_BELOW:
+        at = todo.pop()
+        if id(type(at)) in INERT or id(at) in seen:
+            continue
+        seen.add(id(at))
+        plan = Anatomy(type(at))
+        if plan.kind in _SHARED:
+            continue
+        total += SIZES[plan.base](at) if plan.base is not None else basic_size(type(at))
+        small = plan.length is None or plan.length(at) <= MOST_BELOW
+        todo += gc.get_referents(at) if small and plan.kind != "text" else []
+    return total
+
+
+def _with_line(suspect: Suspect, close: Close) -> Suspect:
+    code = close.definition()
+    if code is not None:
+        return suspect.but(
+            file=code.co_filename, line=code.co_firstlineno, line_source="static",
+            function=code.co_name,
+        )  # fmt: skip
+    module = module_of(suspect.defined_in + ".x")
+    place = feeding_place(module, last_name(suspect.owner)) if module else None
+    if place is None:
+        return suspect
+    return suspect.but(
+        file=place.file, line=place.line, line_source="static", function=place.function
+    )
+
+
+def renewed(named: Named, one: Candidate, rank: int) -> Suspect:
+    """Return a named suspect with the figures of now."""
+    weight = max(one.bytes_rate, 0.0) + one.trend.rate * named.weight
+    return named.suspect.but(
+        rank=rank,
+        verdict="growing" if one.trend.kind == "growing" else "undecided",
+        len=one.size,
+        per_round=round(one.trend.rate, 3),
+        bytes_per_round=round(weight, 1),
+        holds=_holds(named, one.size),
+    )
+
+
+def _holds(named: Named, size: int) -> str:
+    """Return what it holds now, going by the items that were looked at when it was named."""
+    if not named.kinds:
+        return named.suspect.holds
+    return ", ".join(f"{kind} ×{max(1, round(share * size))}" for kind, share in named.kinds)
+
+
+def echoes_of(one: Named, mine: Suspect, other: Named, theirs: Suspect) -> bool:
+    """Tell whether a suspect holds what another one holds, or is a library's at the same pace."""
+    same_pace = abs(mine.per_round - theirs.per_round) <= 0.05 * max(
+        mine.per_round, theirs.per_round
+    )
+    if same_pace and is_standard(mine.owner) and not is_standard(theirs.owner):
+        return True
+    return bool(one.ids) and len(one.ids & other.ids) > len(one.ids) / 2

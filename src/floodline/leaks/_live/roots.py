@@ -1,0 +1,87 @@
+"""Where a live walk begins: modules by name, tasks, and on 3.13 the variables of running frames."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+from weakref import WeakSet
+
+from floodline.leaks._live.walk import SlicedWalk
+from floodline.leaks._objects.anatomy import derives, is_standard, names_of_module
+from floodline.leaks._objects.frames import READS_RUNNING, own_module, running_frames
+
+TASKS = "asyncio.<tasks>"
+_LIBRARY = ("site-packages", "dist-packages")
+_REGISTRIES = ("_all_tasks", "_scheduled_tasks", "_eager_tasks")
+Begin = Callable[[SlicedWalk], None]
+
+
+def roots(skipped: int = 0) -> Iterator[Begin]:
+    """Return the beginnings of a walk in their order; the `skipped` oldest modules are left out.
+
+    The program's own modules come first, then those of libraries, then the standard library, so
+    that the program's names win.
+    """
+    # from the newest on: what a fork inherited is not even touched
+    newest = list(islice(reversed(sys.modules), max(0, len(sys.modules) - skipped)))
+    names = [name for name in reversed(newest) if type(name) is str and not own_module(name)]
+    for name in sorted(names, key=_rank):
+        yield _module(name)
+    for ref in _tasks():
+        yield _task(ref)
+    if READS_RUNNING:  # pragma: no cover  # seen only there
+        yield _running
+
+
+def _rank(name: str) -> int:
+    if is_standard(name):
+        return 2
+    module = dict.get(sys.modules, name)
+    if not derives(type(module), types.ModuleType):
+        return 1
+    file = dict.get(names_of_module(module), "__file__")  # type: ignore[arg-type]  # a module, asked without its code
+    return int(type(file) is not str or any(part in file for part in _LIBRARY))
+
+
+def _module(name: str) -> Begin:
+    def begin(walk: SlicedWalk) -> None:
+        module = dict.get(sys.modules, name)
+        if derives(type(module), types.ModuleType):
+            walk.root(module, name)
+
+    return begin
+
+
+def _tasks() -> list[Callable[[], Any]]:
+    """Return the weak references by which asyncio knows its tasks."""
+    module = dict.get(sys.modules, "asyncio.tasks")
+    if module is None:
+        return []
+    names = names_of_module(module)
+    found = (dict.get(names, name) for name in _REGISTRIES)
+    sets: list[Any] = [one for one in found if type(one) is WeakSet]
+    return [ref for one in sets for ref in _copied(one.data)]
+
+
+def _copied(refs: Any) -> list[Callable[[], Any]]:
+    try:
+        return list(refs)
+    except RuntimeError:  # another thread changed it meanwhile
+        return []
+
+
+def _task(ref: Callable[[], Any]) -> Begin:
+    def begin(walk: SlicedWalk) -> None:
+        task = ref()
+        if task is not None:
+            walk.root(task, TASKS)
+
+    return begin
+
+
+def _running(walk: SlicedWalk) -> None:  # pragma: no cover  # seen only on 3.13
+    for frame in running_frames():
+        walk.frame(frame)

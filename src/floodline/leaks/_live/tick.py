@@ -1,0 +1,139 @@
+"""The cheap part between walks: reading how long the watched slots are now."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+from floodline.leaks._heap.places import Places
+from floodline.leaks._heap.slots import Slot
+from floodline.leaks._live.tracks import Row, Track, Tracks
+from floodline.leaks._objects.anatomy import LruWrapper, names_of_module, names_of_type, size_of
+from floodline.leaks._objects.outline import Outline, Outlines
+
+MAX_WATCHED = 5_000
+MAX_MANY = 300  # of them slots of many places each
+NEVER = 3  # readings of a slot that has never changed, after which only a walk looks again
+QUIET = 12  # the same for one that has changed before
+FRESH = 300  # slots that have not changed so far, and are read in a round, in turn
+PLACES = 3_000  # the same for slots of many places each
+GUESS = {False: 1, True: 100}  # places of a slot that was not read yet
+FALLEN = 10  # readings, after which one that is not longer than at first is left to the walk
+MOST_PLACES = 2_500
+LOST = 3  # readings that find nothing
+
+
+class Ticks:
+    """Reads the watched slots round after round, and forgets those that do not change."""
+
+    def __init__(self, tracks: Tracks, places: Places, outlines: Outlines) -> None:
+        self._tracks, self._places, self._outlines = tracks, places, outlines
+        self._watched: dict[int, int] = {}
+        self._todo: list[int] = []
+        self._many = 0
+
+    def __len__(self) -> int:
+        return len(self._watched)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a round of readings has begun and not ended."""
+        return bool(self._todo)
+
+    def watch(self, index: int) -> None:
+        """Read a slot from now on."""
+        if index in self._watched or len(self._watched) >= MAX_WATCHED:
+            return
+        starred = bool(self._tracks.slots.starred[index])
+        if starred and self._many >= MAX_MANY:
+            return
+        self._many += starred
+        self._watched[index] = 0
+
+    def begin(self) -> None:
+        """Begin a round of readings: what changes, and some of the others."""
+        starred, tracks = self._tracks.slots.starred, self._tracks.by_index
+        left = {False: FRESH, True: PLACES}
+        chosen = []
+        for index in self._watched:
+            many, track = bool(starred[index]), tracks.get(index)
+            if not many and track is not None and track.moved:
+                chosen.append(index)
+            elif left[many] > 0:
+                left[many] -= track.latest[0] if track else GUESS[many]
+                chosen.append(index)
+        for index in chosen:  # the others come first in the next round
+            self._watched[index] = self._watched.pop(index)
+        self._todo = chosen[::-1]
+
+    def advance(self, due: Callable[[], bool], now: Callable[[], float]) -> None:
+        """Read on until `due` says so."""
+        while self._todo and not due():
+            index = self._todo.pop()
+            row = self._read(self._tracks.slots[index])
+            if row is None:
+                self._miss(index)
+                continue
+            self._watched[index] = 0
+            self._tracks.add(index, now(), row)
+            track = self._tracks.by_index.get(index)
+            if track is None or _is_idle(track):
+                self._forget(index)
+
+    def _miss(self, index: int) -> None:
+        self._watched[index] += 1
+        if self._watched[index] >= LOST:
+            self._forget(index)
+
+    def _forget(self, index: int) -> None:
+        del self._watched[index]
+        self._many -= self._tracks.slots.starred[index]
+        track = self._tracks.by_index.get(index)
+        if track is not None and not track.changes:
+            del self._tracks.by_index[index]
+
+    def _read(self, slot: Slot) -> Row | None:
+        """Return the figures of a slot as a walk counts them, None if it is not found."""
+        count = length = text = size = 0
+        try:
+            # a part would not show how all of them grow
+            values = self._places.values(slot, most=MOST_PLACES, whole=True)
+        except RuntimeError:  # a dict that another thread or a finalizer changed meanwhile
+            return None
+        for value in values:
+            plan = self._outlines.of(type(value))
+            count += 1
+            size += size_of(value, plan.base)
+            if plan.kind == "text":
+                text += plan.length(value) if plan.length else 0
+            elif plan.length is not None:
+                length += plan.length(value)
+            elif plan.kind == "cache":
+                length += LruWrapper.cache_info(value).currsize
+            elif plan.extra is not None:
+                text += plan.extra(value)
+            if not slot.starred:
+                length += _names_of(value, plan)
+        return (count, length, text, size) if count else None
+
+
+def _names_of(value: Any, plan: Outline) -> int:
+    """Count the attributes of what has no length of its own, and what C code keeps in it.
+
+    No `__dict__` is made by it.
+    """
+    if plan.kind == "module":
+        return dict.__len__(names_of_module(value))
+    if plan.kind == "type":
+        return len(names_of_type(value))
+    inside = len(gc.get_referents(value)) if plan.kind == "opaque" or plan.hidden else 0
+    names = plan.rest(value, [])[0] if plan.kind == "instance" and plan.dict_of else None
+    return inside if names is None else inside + dict.__len__(names)
+
+
+def _is_idle(track: Track) -> bool:
+    if track.quiet >= QUIET or (track.quiet >= NEVER - 1 and not track.changes):
+        return True
+    _, length, text, _ = track.gains
+    return len(track) >= FALLEN and length <= 0 and text <= 0

@@ -1,0 +1,157 @@
+"""The figures of slots over time, each with its own clock, in a room that does not grow."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Any
+
+from floodline.leaks._figures.series import COLUMNS, PROCESS
+from floodline.leaks._heap.slots import Slots
+
+MAX_POINTS = 48
+MAX_SPACING = 64.0  # seconds between two points; after that the oldest half is forgotten
+MAX_TRACKS = 2_000
+Row = tuple[int, int, int, int]
+_RECORDS = {width: Struct("d" + "q" * width) for width in (len(COLUMNS), len(PROCESS))}
+
+
+class Track:
+    """Points of one slot: their times and the columns of a walk, one record of bytes each.
+
+    When it is full, every second point is dropped and the next come half as often.
+    """
+
+    __slots__ = ("_points", "_record", "_spacing", "latest", "moved", "quiet")
+
+    def __init__(self, width: int = len(COLUMNS)) -> None:
+        self._record = _RECORDS[width]
+        self._points = b""
+        self.latest: tuple[int, ...] = (0,) * width
+        self.quiet = 0
+        self.moved = False
+        self._spacing = 0.0
+
+    def __len__(self) -> int:
+        return len(self._points) // self._record.size
+
+    def add(self, at: float, row: tuple[int, ...]) -> None:
+        """Take a point, unless the last one is too near."""
+        first = not self._points
+        same = first or row == self.latest
+        self.quiet = 0 if first or not same else self.quiet + 1
+        self.moved = self.moved or not same
+        self.latest = row
+        if not first and at - self._at(-1)[0] < self._spacing * 0.9:
+            return
+        self._points += self._record.pack(at, *row)
+        if len(self) >= MAX_POINTS:
+            self._thin()
+
+    def _at(self, index: int) -> tuple[Any, ...]:
+        return self._record.unpack_from(self._points, index % len(self) * self._record.size)
+
+    def _thin(self) -> None:
+        size, count = self._record.size, len(self)
+        if self._spacing >= MAX_SPACING:
+            self._points = self._points[MAX_POINTS // 2 * size :]
+            return
+        kept = range((count + 1) % 2, count, 2)  # the newest stays
+        self._points = b"".join(self._points[at * size : (at + 1) * size] for at in kept)
+        self._spacing = self.span / (len(self) - 1)
+
+    @property
+    def times(self) -> list[float]:
+        """The times of the points."""
+        return [point[0] for point in self._record.iter_unpack(self._points)]
+
+    def column(self, number: int) -> list[int]:
+        """Return one figure at these times."""
+        return [point[1 + number] for point in self._record.iter_unpack(self._points)]
+
+    @property
+    def gains(self) -> tuple[int, ...]:
+        """By how much each figure is more at the last point than at the first."""
+        return tuple(new - old for old, new in zip(self._at(0)[1:], self._at(-1)[1:], strict=True))
+
+    @property
+    def span(self) -> float:
+        """The seconds from the first point to the last."""
+        return float(self._at(-1)[0] - self._at(0)[0]) if self._points else 0.0
+
+    @property
+    def changes(self) -> bool:
+        """Whether the figures were not always the same."""
+        if not self.moved or not self._points:
+            return False
+        _, *first = self._at(0)
+        return any(row != first for _, *row in self._record.iter_unpack(self._points))
+
+
+class Tracks:
+    """Tracks by the index of their slot; `find_candidates` reads them like the series of a soak."""
+
+    def __init__(self, slots: Slots) -> None:
+        self.slots = slots
+        self.by_index: dict[int, Track] = {}
+
+    def add(self, index: int, at: float, row: Row) -> None:
+        """Take a point of a slot."""
+        track = self.by_index.get(index)
+        if track is None:
+            if len(self.by_index) >= MAX_TRACKS and not self._make_room():
+                return
+            track = self.by_index[index] = Track()
+        track.add(at, row)
+
+    def _make_room(self) -> bool:
+        still = [index for index, track in self.by_index.items() if not track.changes]
+        for index in still:
+            del self.by_index[index]
+        return bool(still)
+
+    def changed(self) -> list[int]:
+        """Return the indices of the slots that were not always the same."""
+        return [index for index, track in self.by_index.items() if track.changes]
+
+    def at(self, index: int) -> list[float]:
+        """Return the times of the points of a slot."""
+        return self.by_index[index].times
+
+    def column(self, index: int, column: str) -> list[int]:
+        """Return one figure of a slot at these times."""
+        return self.by_index[index].column(COLUMNS.index(column))
+
+    def last(self, index: int, column: str) -> int:
+        """Return the newest figure of a slot."""
+        return self.by_index[index].latest[COLUMNS.index(column)]
+
+
+class Process:
+    """Figures of the whole process over time, which `decide` reads like those of a soak."""
+
+    unit = "second"
+    # a server's caches, and our own tracks, take some memory before they are full
+    least_resident = least_native = 4 << 20
+
+    def __init__(self) -> None:
+        self._track = Track(len(PROCESS))
+
+    def __len__(self) -> int:
+        return len(self._track)
+
+    @property
+    def rounds(self) -> list[float]:
+        """The seconds at which each sample was taken."""
+        return self._track.times
+
+    def process(self, name: str) -> list[int]:
+        """Return a figure of the whole process, one a sample."""
+        return self._track.column(PROCESS.index(name))
+
+    def restart(self) -> None:
+        """Forget the samples so far."""
+        self._track = Track(len(PROCESS))
+
+    def add(self, at: float, row: tuple[int, ...]) -> None:
+        """Take the figures in the order of `PROCESS`."""
+        self._track.add(at, row)

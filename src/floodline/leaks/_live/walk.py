@@ -1,0 +1,291 @@
+"""The same walk in slices: between two of them it holds no object of the program, only places."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Container
+from typing import Any
+
+from floodline.leaks._heap.places import Places, label_of_function
+from floodline.leaks._heap.slots import ITEM, Slots
+from floodline.leaks._heap.walk import PLAIN
+from floodline.leaks._live.entries import GONE, NONE, Entries, Finder
+from floodline.leaks._live.look import Anchors, LookingWalk
+from floodline.leaks._live.tracks import Row
+from floodline.leaks._objects.anatomy import INERT, LruWrapper, label_of
+from floodline.leaks._objects.items import edges, part
+from floodline.leaks._objects.outline import Outline, Outlines
+from floodline.leaks._objects.seen import Seen
+
+CHUNK = 48
+SMALL = 32  # items of a container that is looked into at once
+NESTED = 8  # steps that are taken at once below one that waits
+DIVE = 2_000  # objects that are met at once where none can be found again
+AT_ONCE = 200  # objects that are met at once below one that waits
+MAX_WAITING = 50_000
+REBASE = 64  # so many steps down, an object is found again by a weak reference
+_ANCHORED = frozenset(("type", "function", "suspended"))  # they allow weak references
+_ENTERED = frozenset(("container", "instance"))
+
+
+class SlicedWalk(LookingWalk):
+    """One walk, advanced for as long as it is allowed to; `done` when nothing waits any more.
+
+    What has a path of names alone comes first, nearest first; then what containers hold, the
+    program's own before the library's. Small things below an item are looked into at once.
+    """
+
+    def __init__(
+        self,
+        slots: Slots,
+        outlines: Outlines,
+        anchors: Anchors,
+        *,
+        inherited: Container[int] | None = None,
+    ) -> None:
+        super().__init__(slots, outlines, anchors)
+        self._inherited = inherited
+        self._starred, self._kids = slots.starred, slots.kids
+        self.containers: list[int] = []
+        self.cut = 0
+        self._entries = Entries()
+        self._finder = Finder(self._entries, slots, Places(outlines, anchors), outlines)
+        self._names: deque[int] = deque()
+        self._stack: list[int] = []
+        self._deep: list[int] = []
+        self._path: list[int | tuple[Any, int, int]] = []  # entries, made when they are needed
+        self._step = -1
+        self._allowed = 0
+        self._diving: list[tuple[Any, int]] | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing waits any more."""
+        return not (self._names or self._stack or self._deep)
+
+    def root(self, obj: Any, label: str) -> None:
+        """Begin at an object that has a name of its own; a module is found again by it."""
+        self.push(obj, self.slots.root(label))
+
+    def advance(self, due: Callable[[], bool]) -> None:
+        """Look into what waits until `due` says so, then let go of everything."""
+        try:
+            while not self.done and not due():
+                self._look(self._next())
+        finally:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Hold no object of the program any more."""
+        self._finder.close()
+        self._holder = None
+
+    def row(self, index: int) -> Row:
+        """Return the figures of a slot, zeros if it was not met."""
+        if index >= len(self.count):
+            return (0, 0, 0, 0)
+        return (self.count[index], self.length[index], self.text[index], self.bytes[index])
+
+    def forget(self) -> None:
+        """Keep the figures alone."""
+        self.seen = Seen()
+        self._variables.clear()
+        self._expand.clear()  # methods of its own: the walk would wait for a collection
+
+    def _next(self) -> int:
+        if self._names:
+            return self._names.popleft()
+        if not self._stack:
+            # taken from the end: the program's own containers first, so that their names win
+            of, library = self._entries.slot, self.slots.library
+            self._deep.sort(key=lambda entry: not library[of[entry]])
+            self._stack, self._deep = self._deep, []
+        return self._stack.pop()
+
+    def _look(self, entry: int) -> None:
+        self._path.append(entry)
+        obj = self._finder.open(entry)
+        if obj is not GONE:
+            self._step, self._allowed = -1, self.objects + AT_ONCE
+            plan, slot = self._outlines.of(type(obj)), self._entries.slot[entry]
+            try:
+                self._expand[plan.kind](obj, slot, plan)  # type: ignore[arg-type]  # an outline answers like an anatomy
+            except RuntimeError:  # a dict that another thread or a finalizer changed meanwhile
+                self.cut += 1
+        while self._path:
+            self._leave()
+
+    def _leave(self) -> None:
+        last = self._path.pop()
+        if type(last) is int:
+            self._entries.drop(last)
+
+    def push(self, obj: Any, slot: int) -> None:
+        """Count an object in a slot, once in the walk, and look into it now or later."""
+        kind = type(obj)
+        plan = self._outlines.by_id.get(id(kind)) or self._outlines.of(kind)
+        if plan.skipped or not self.seen.mark(id(obj)):
+            return
+        if self._inherited is not None and id(obj) in self._inherited:
+            return
+        if slot >= len(self.count):
+            self._widen(slot)
+        self.objects += 1
+        self.count[slot] += 1
+        self.bytes[slot] += plan.size(obj) if plan.size is not None else plan.fixed
+        if plan.grows and self.count[slot] == 1 and self._is_watched(slot):
+            self.containers.append(slot)
+        if plan.kind == "text":
+            self.text[slot] += plan.length(obj)  # type: ignore[misc]  # every text has one
+            if plan.dict_of:
+                self._later(obj, slot, plan)
+            return
+        if plan.length is not None:
+            self.length[slot] += plan.length(obj)
+        elif plan.kind == "cache":
+            self.length[slot] += LruWrapper.cache_info(obj).currsize
+        elif plan.extra is not None:
+            self.text[slot] += plan.extra(obj)
+        starred = self._starred[slot]
+        if starred and plan.kind in _ENTERED and 0 < len(self._path) < NESTED:
+            self._at_once(obj, slot, plan)
+        elif starred and not plan.weak and plan.kind == "instance" and self._is_link(kind):
+            self._dive(obj, slot)
+        else:
+            self._later(obj, slot, plan)
+
+    def _is_link(self, kind: type) -> bool:
+        """Tell whether it hangs below one of its own type: all of a chain is met in a moment."""
+        last = self._path[-1] if self._path else None
+        return self._diving is None and type(last) is tuple and type(last[0]) is kind
+
+    def _at_once(self, obj: Any, slot: int, plan: Outline) -> None:
+        if plan.kind == "container":
+            size = plan.length(obj)  # type: ignore[misc]  # every container has one
+            if size > SMALL or not self._in_items():
+                self._later(obj, slot, plan)
+                return
+        if self.objects > self._allowed:
+            self._later(obj, slot, plan)
+            return
+        step = self._step
+        self._path.append((obj, slot, step))
+        self._step = -1
+        if plan.kind == "instance":
+            self._instance(obj, slot, plan)
+        else:
+            if plan.dict_of or plan.slots:
+                self._attributes(obj, slot, plan)
+            self._numbered(part(obj, plan.base, 0, SMALL), slot, 0)
+            if plan.base is dict:
+                self._keys(part(obj, dict, 0, SMALL, keys=True), slot)
+        self._leave()
+        self._step = step
+
+    def _in_items(self) -> bool:
+        """Tell whether this is below an item already: names come first."""
+        first = self._path[0]
+        assert type(first) is int
+        entries = self._entries
+        return bool(self._starred[entries.slot[first]]) or entries.cursor[first] > 0
+
+    def _later(self, obj: Any, slot: int, plan: Outline | None = None) -> None:
+        if self._diving is not None:
+            self._diving.append((obj, slot))
+            return
+        plan = plan or self._outlines.of(type(obj))
+        if len(self._stack) + len(self._names) + len(self._deep) >= MAX_WAITING:
+            self.cut += 1
+            return
+        parent, entries = self._parent(), self._entries
+        entry = entries.add(obj, slot, parent, self._step)
+        unnamed = parent == NONE and plan.kind != "module"
+        far = entries.depth[entry] >= REBASE or unnamed or plan.kind in _ANCHORED
+        if far and not entries.rebase(entry, _label(obj, plan.kind)):
+            entries.drop(entry)
+            self._dive(obj, slot)
+            return
+        self._finder.opened.append(entry)
+        starred = self._starred[slot]
+        if starred and self._path and self._in_items():
+            self._stack.append(entry)
+        elif starred or plan.kind in ("container", "cache"):
+            self._deep.append(entry)
+        else:
+            self._names.append(entry)
+
+    def _dive(self, obj: Any, slot: int) -> None:
+        """Follow what lies too deep to be found again, at once, as far as a moment allows."""
+        path, self._path = self._path, []
+        todo = self._diving = [(obj, slot)]
+        until = self.objects + DIVE
+        try:
+            while todo and self.objects < until:
+                obj, slot = todo.pop()
+                plan = self._outlines.of(type(obj))
+                if plan.kind == "container":
+                    self._numbered(part(obj, plan.base, 0, SMALL), slot, 0)
+                else:
+                    self._expand[plan.kind](obj, slot, plan)  # type: ignore[arg-type]  # as above
+        finally:
+            self.cut += len(todo)
+            self._path, self._diving = path, None
+
+    def _parent(self) -> int:
+        """Return the entry of what is looked into now; those on the way to it get theirs too."""
+        parent = NONE
+        for at, step in enumerate(self._path):
+            if type(step) is tuple:
+                obj, slot, position = step
+                step = self._entries.add(obj, slot, parent, position)
+                self._finder.opened.append(step)
+                self._path[at] = step
+            parent = step  # type: ignore[assignment]  # it is an entry now
+        return parent
+
+    def _container(self, obj: Any, slot: int, plan: Any) -> None:
+        (entry, *_), entries, size = self._path, self._entries, plan.length(obj)
+        assert type(entry) is int
+        begin = entries.cursor[entry]
+        if not begin:
+            entries.edge[entry] = self._edge(slot, size)
+            if plan.dict_of or plan.slots:
+                self._attributes(obj, slot, plan)
+        if edge := entries.edge[entry]:
+            items, size = edges(obj, plan.base, edge)[begin : begin + CHUNK], 2 * edge
+        else:
+            items = part(obj, plan.base, begin, begin + CHUNK)
+            if plan.base is dict:
+                self._keys(part(obj, dict, begin, begin + CHUNK, keys=True), slot)
+        entries.cursor[entry] = begin + CHUNK
+        if begin + CHUNK < size:
+            self._stack.append(entries.keep(entry))
+        self._numbered(items, slot, begin)
+
+    def _numbered(self, items: list[Any], slot: int, begin: int) -> None:
+        kinds = {id(type(item)) for item in items}
+        if kinds <= INERT:
+            return
+        child = self._kids.get(slot << 32)  # number 0 is that of an item
+        if child is None:
+            child = self.slots.child(slot, "", ITEM)
+        if kinds <= PLAIN:
+            self._texts(items, child)
+            return
+        for step, item in enumerate(items, begin):
+            self._step = step
+            self.push(item, child)
+        self._step = -1
+
+    def _is_watched(self, slot: int) -> bool:
+        """Tell whether the length of what is here is worth reading between walks."""
+        if self.slots.labels[slot].startswith(".__"):
+            return False
+        return not (self._starred[slot] and self.slots.library[slot])
+
+
+def _label(obj: Any, kind: str) -> str:
+    """Return the name under which a module may have it."""
+    if kind == "function":
+        return label_of_function(obj)
+    return label_of(obj) if kind == "type" else ""

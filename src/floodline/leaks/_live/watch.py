@@ -1,0 +1,236 @@
+"""Watching a running server for what grows: about a millisecond of work now and then."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from floodline.errors import ConfigError
+from floodline.leaks._heap.places import Places
+from floodline.leaks._heap.slots import Slots
+from floodline.leaks._live.answer import LiveAnswer
+from floodline.leaks._live.blind_spots import blind_spots
+from floodline.leaks._live.fork import FORK, Inherited
+from floodline.leaks._live.judge import LEAST_SURE, Judge
+from floodline.leaks._live.look import Anchors
+from floodline.leaks._live.process import Sampler
+from floodline.leaks._live.roots import Begin, roots
+from floodline.leaks._live.tick import Ticks
+from floodline.leaks._live.tracks import Tracks
+from floodline.leaks._live.walk import SlicedWalk
+from floodline.leaks._objects.outline import Outlines
+
+SLICE = 0.001  # seconds of processor time a step
+TICK = 1.0  # seconds between two readings of the watched slots, at least
+REST = 5.0  # seconds between two walks, at least
+STARVED = 2.5  # times its processor time, which a step is charged at most
+LATE = 0.006  # seconds, in which the interpreter passes from thread to thread
+LIMIT_EVERY = 1.0
+MARGIN = 0.1  # of the memory limit, which the watch does not touch
+SHORTEST, LONGEST = 0.01, 1.0  # seconds until the next step; each one takes turns with others
+SETTLING = 2  # walks
+PRICE = 4e-6  # seconds to walk one object, until it is known
+LEAST_MET = 5_000
+MOST_MET = 400_000  # about so many objects are met in a large heap
+Limit = Callable[[], tuple[int, int | None]]
+
+
+class Live:
+    """Finds what grows in this process; call `step()` when it asks for it, from one thread.
+
+    `budget` is the share of one processor that it may take. `limit` returns the resident bytes and
+    the memory limit (None: there is none); above nine tenths of it the watch stops until there is
+    room again. What a fork inherited is looked at only if `inherited` is true.
+    """
+
+    def __init__(
+        self,
+        *,
+        budget: float = 0.01,
+        clock: Callable[[], float] = time.monotonic,
+        cpu: Callable[[], float] = time.thread_time,
+        limit: Limit | None = None,
+        inherited: bool = False,
+    ) -> None:
+        if not 0 < budget <= 1:
+            raise ConfigError(f"budget={budget!r} must be above 0 and at most 1; try 0.01")
+        self._budget, self._clock, self._cpu, self._limit = budget, clock, cpu, limit
+        self._inherited = inherited
+        self._cost = self._wanted = 0.0
+        self._reset()
+
+    def _reset(self) -> None:
+        """Begin anew, also in the child of a fork, where nothing of before is true any more."""
+        self._generation = FORK.generation
+        fresh = self._inherited or not FORK.generation
+        self._shared = None if fresh else Inherited()
+        self._began = self._clock()
+        self._slots = Slots()
+        self._outlines = Outlines()
+        self._anchors: Anchors = {}
+        self._places = Places(self._outlines, self._anchors)
+        self._tracks = Tracks(self._slots)
+        self._walked = Tracks(self._slots)
+        self._ticks = Ticks(self._tracks, self._places, self._outlines)
+        self._sampler = Sampler(census=fresh)
+        self._judge = Judge(self._tracks, self._walked, self._places, self._sampler.process)
+        self._walk: SlicedWalk | None = None
+        self._roots: Iterator[Begin] = iter(())
+        self._before: SlicedWalk | None = None
+        self._before_at = self._tick_cost = self._walk_seconds = 0.0
+        self._compared = self._walks = 0
+        self._walk_began = self._next_walk = self._next_tick = self._next_limit = 0.0
+        self._short = False
+
+    def step(self) -> float:
+        """Work for about a millisecond; return the seconds until the next call is wanted."""
+        began, cpu, since = self._cpu(), self._cpu, self._clock()
+        if self._generation != FORK.generation:
+            self._reset()
+        now = self._now()
+        if self._memory_is_short(now):
+            idle = LONGEST
+        else:
+            idle = self._work(lambda: cpu() - began >= SLICE, now)
+        spent = max(0.0, cpu() - began)
+        self._cost += spent
+        # on a busy machine a thread that waits for a processor keeps the others from running
+        late = max(0.0, since - self._wanted - LATE)
+        end = self._clock()
+        held = min(end - since + late, STARVED * spent)
+        wait = max(idle, SHORTEST, max(spent, held) / self._budget - spent)
+        self._wanted = end + wait
+        return wait
+
+    def answer(self) -> LiveAnswer:
+        """Return what is known now; it is put together from finished parts."""
+        return self._judge.answer(
+            watched=self._now(),
+            objects=self._met,
+            walks=self._walks,
+            expected=self._expected(),
+            cost=self._cost,
+            blind=blind_spots(
+                self._slots, self._before, short=self._short,
+                inherited=self._shared is not None, census=self._sampler.counting,
+            ),
+        )  # fmt: skip
+
+    def _now(self) -> float:
+        return self._clock() - self._began
+
+    def _memory_is_short(self, now: float) -> bool:
+        if self._limit is not None and now >= self._next_limit:
+            self._next_limit = now + LIMIT_EVERY
+            resident, limit = self._limit()
+            self._short = limit is not None and limit - resident < limit * MARGIN
+            if self._short:  # what a walk has met takes memory too
+                self._walk = None
+        return self._short
+
+    def _work(self, due: Callable[[], bool], now: float) -> float:
+        """Do the most urgent thing; return for how long there is nothing to do."""
+        self._sampler.sample(now)
+        if self._ticks.busy or now >= self._next_tick:
+            self._tick(due, now)
+        elif self._judge.due(now):
+            self._judge.work(now)
+        elif self._walk is not None or now >= self._next_walk:
+            self._advance(due, now)
+        else:
+            return max(0.0, min(LONGEST, self._next_walk - now, self._next_tick - now))
+        return 0.0
+
+    def _tick(self, due: Callable[[], bool], now: float) -> None:
+        if not self._ticks.busy:
+            self._tick_cost = 0.0
+            self._ticks.begin()
+        began = self._cpu()
+        self._ticks.advance(due, self._now)
+        self._tick_cost += self._cpu() - began
+        # ticks may take a third of the budget, the rest is for the walk
+        self._next_tick = now + max(TICK, 3 * self._tick_cost / self._budget)
+        if not self._ticks.busy:
+            self._judge.ask(now)
+
+    def _advance(self, due: Callable[[], bool], now: float) -> None:
+        walk = self._walk
+        if walk is None:
+            self._outlines.refresh()
+            walk = self._walk = self._begin()
+            self._walk_began, self._compared = now, 0
+        while not due():
+            if not walk.done:
+                walk.advance(due)
+            elif not self._begin_next(walk):
+                self._compare(walk, due, now)
+                break
+        walk.let_go()  # what a root has just begun with
+        while walk.containers:
+            self._ticks.watch(walk.containers.pop())
+
+    def _begin(self) -> SlicedWalk:
+        if self._shared is not None and (self._shared.alone or Inherited().alone):
+            self._shared = None
+            self._sampler.allow_census()
+        self._roots = roots(0 if self._shared is None else FORK.modules)
+        return SlicedWalk(self._slots, self._outlines, self._anchors, inherited=self._shared)
+
+    def _begin_next(self, walk: SlicedWalk) -> bool:
+        begin = next(self._roots, None)
+        if begin is not None:
+            begin(walk)
+        return begin is not None
+
+    def _compare(self, walk: SlicedWalk, due: Callable[[], bool], now: float) -> None:
+        """Take up the slots that changed since the walk before; it takes several steps too."""
+        before, size = self._before, len(walk.count)
+        while self._compared < size and not due():
+            for index in range(self._compared, min(size, self._compared + 500)):
+                row = walk.row(index)
+                old = before.row(index) if before else row
+                if row != old or index in self._walked.by_index:
+                    self._changed(index, now, row, old)
+            self._compared += 500
+        if self._compared >= size:
+            self._end(walk, now)
+
+    def _changed(self, index: int, now: float, row: Any, old: Any) -> None:
+        if index not in self._walked.by_index:
+            self._walked.add(index, self._before_at, old)
+        self._walked.add(index, now, row)
+        if row[1] > old[1] or row[2] > old[2]:
+            self._ticks.watch(index)
+
+    def _end(self, walk: SlicedWalk, now: float) -> None:
+        self._walks += 1
+        self._walk_seconds = now - self._walk_began
+        self._before_at = now
+        if self._walks <= SETTLING:  # by then the engine has the room that it needs
+            self._sampler.process.restart()
+            self._judge.settled(now)
+        self._judge.walked(walk)
+        walk.forget()
+        self._before, self._walk = walk, None
+        self._next_walk = now + max(REST, self._walk_seconds / 4)
+
+    @property
+    def _met(self) -> int:
+        """The objects that the last walk has met, before its end those of the first one so far."""
+        walk = self._before or self._walk
+        return walk.objects if walk else 0
+
+    def _expected(self) -> float:
+        """Return in how many seconds a verdict can be expected: the first walk, then readings."""
+        if self._judge.decided:
+            return 0.0
+        if self._walks:
+            left = max(0, SETTLING - self._walks) * self._walk_seconds
+            return left + self._judge.seconds_left(self._now())
+        # most blocks of the allocator are objects; what has been walked tells the price of one
+        met = self._walk.objects if self._walk else 0
+        price = self._cost / met if met > LEAST_MET else PRICE
+        blocks = min(sys.getallocatedblocks(), MOST_MET)
+        return max(0.0, (blocks - met) * price / self._budget) + LEAST_SURE

@@ -1,0 +1,1 @@
+"""Looking into one object without running its code."""

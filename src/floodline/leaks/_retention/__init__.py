@@ -1,0 +1,1 @@
+"""Who keeps an object alive, and what should be gone by now."""

@@ -1,0 +1,1 @@
+"""What source code says about a container: who assigns, feeds and limits it."""

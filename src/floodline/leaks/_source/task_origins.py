@@ -1,0 +1,51 @@
+"""Where tasks were begun: the only line of the program behind one that waits in the library."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from floodline.leaks._source.reading import Place
+
+MAX_NOTED = 10_000
+
+
+class Births:
+    """The place that began each task seen so far, by the identity of its coroutine."""
+
+    def __init__(self, place: Callable[[types.FrameType], Place | None]) -> None:
+        self._place = place
+        self._noted: dict[int, Place] = {}
+        self._create = _code_of_create_task()
+
+    def note(self, frame: types.FrameType) -> None:
+        """Take down who asks for a new task, if a frame makes one."""
+        if frame.f_code is not self._create:
+            return
+        begun = frame.f_locals.get("coro")  # inside a tracer: what is changed there would be set
+        place = self._place(frame)
+        if begun is not None and place is not None:
+            if len(self._noted) >= MAX_NOTED:
+                self._noted.clear()
+            self._noted[id(begun)] = place
+
+    def place(self) -> Place | None:
+        """Return where the task was begun that runs now."""
+        if self._create is None:
+            return None
+        tasks: Any = sys.modules["asyncio"].tasks
+        try:
+            task = tasks.current_task()
+        except RuntimeError:  # no loop runs in this thread
+            return None
+        return self._noted.get(id(task.get_coro())) if task is not None else None
+
+
+def _code_of_create_task() -> types.CodeType | None:
+    asyncio: Any = sys.modules.get("asyncio")
+    if asyncio is None:
+        return None
+    code: types.CodeType = asyncio.base_events.BaseEventLoop.create_task.__code__
+    return code

@@ -1,0 +1,1 @@
+"""What runs inside the watched process; standard library and the leak engine only."""

@@ -1,0 +1,171 @@
+"""A probe that sleeps until `floodline attach` wakes it, over a socket of this user alone.
+
+Asleep it is a thread that waits in the kernel and a file in the runtime folder; the leak engine is
+not even imported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from floodline.recorder._probe.site import _floodline_arm as arming
+from floodline.recorder._runtime import runtime_folder
+
+_floodline_engine = True  # the walk leaves this module out
+
+PATIENCE = 5.0
+LONGEST_REQUEST = 4096
+LOOPBACK = "127.0.0.1:"  # figures of this process go nowhere else
+
+
+def socket_of(pid: int, folder: Path) -> Path:
+    """Return where the probe of a process listens."""
+    return folder / f"probe-{pid}.sock"
+
+
+def sweep(folder: Path) -> None:
+    """Remove the sockets of processes that were killed; nobody else would."""
+    for file in folder.glob("probe-*.sock"):
+        try:
+            os.kill(int(file.stem.removeprefix("probe-")), 0)
+        except ProcessLookupError:
+            if not _answers(file):  # it might be the process of another container
+                file.unlink(missing_ok=True)
+        except (ValueError, OSError):  # none of ours, or of another user
+            continue
+
+
+def _answers(file: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.setblocking(False)
+        try:
+            line.connect(str(file))
+        except ConnectionRefusedError:
+            return False
+        except OSError:
+            return True
+    return True
+
+
+def make_probe(where: str, seconds: float | None) -> Any:
+    """Import the engine, now that somebody wants it."""
+    from floodline.recorder._probe.probe import Probe
+
+    return Probe(where, seconds=seconds)
+
+
+class Dormant:
+    """Listens for one request at a time: `{"where": "HOST:PORT:TOKEN", "seconds": 60}`."""
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        make: Callable[[str, float | None], Any] = make_probe,
+    ) -> None:
+        self._make, self._probe = make, None
+        folder = folder or runtime_folder()
+        sweep(folder)
+        self.file = socket_of(os.getpid(), folder)
+        draft = self.file.with_suffix(".new")  # whoever sees the file itself may knock at once
+        draft.unlink(missing_ok=True)  # of a process that had this number before
+        self._server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._server.bind(str(draft))
+        draft.chmod(0o600)
+        self._server.listen(1)
+        draft.replace(self.file)
+        self._wake, self._woken = socket.socketpair()
+
+    def run(self, nap: Callable[[float], bool]) -> None:
+        """Wait for requests, and do what they ask, until the nap is ended."""
+        while True:
+            if self._probe is not None:
+                self._probe.run(nap)  # comes back when its time is over, or ours
+            if nap(0):
+                return
+            self._probe = None
+            ready, _, _ = select.select([self._server, self._woken], [], [])
+            if self._woken in ready:
+                self._woken.recv(16)
+            elif (request := self._accept()) is not None:
+                self._probe = self._make(request["where"], request.get("seconds"))
+
+    def _accept(self) -> dict[str, Any] | None:
+        caller, _ = self._server.accept()
+        with caller:
+            caller.settimeout(PATIENCE)
+            try:
+                user = peer(caller)
+                if user not in (None, 0, os.getuid()):
+                    return None
+                request = json.loads(_line(caller))
+                where, seconds = str(request["where"]), request.get("seconds")
+                if not where.startswith(LOOPBACK):
+                    return None
+                caller.sendall(json.dumps({"python": sys.version.split()[0]}).encode() + b"\n")
+            except (OSError, ValueError, KeyError, TypeError):
+                return None
+        return {"where": where, "seconds": None if seconds is None else float(seconds)}
+
+    def interrupt(self) -> None:
+        """Let `run` come back soon."""
+        self._wake.send(b".")
+
+    def close(self) -> None:
+        """At the exit: say goodbye if awake, and take the file away."""
+        if self._probe is not None:
+            self._probe.close()
+        self.file.unlink(missing_ok=True)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """In a forked child: let go of what is the parent's."""
+        for one in (self._server, self._wake, self._woken):
+            one.close()
+        if self._probe is not None:
+            self._probe.abandon()
+
+
+def peer(caller: socket.socket) -> int | None:
+    """Return the user at the other end, None where the system does not tell."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return None
+    size = struct.calcsize("3i")
+    _, user, _ = struct.unpack("3i", caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return int(user)
+
+
+def _line(caller: socket.socket) -> bytes:
+    received = b""
+    while b"\n" not in received and len(received) < LONGEST_REQUEST:
+        chunk = caller.recv(LONGEST_REQUEST)
+        if not chunk:
+            break
+        received += chunk
+    return received
+
+
+_arm: arming.Arm | None = None
+
+
+def watch() -> None:
+    """Let `floodline attach PID` look into this process later; costs nothing until then.
+
+    A second call does nothing, nor does one under `floodline run`, which watches already. Forked
+    children can be attached to as well.
+    """
+    global _arm  # one thread a process, however often it is asked for
+    if _arm is None and ":" not in os.environ.get(arming.VARIABLE, ""):
+        _arm = arming.Arm(Dormant, delay=0.0, eager=True, failed=_cannot)
+        arming.enlist(_arm)
+
+
+def _cannot(error: Exception) -> None:
+    sys.stderr.write(f"floodline: nobody can attach to process {os.getpid()}: {error}\n")

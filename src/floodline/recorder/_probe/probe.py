@@ -1,0 +1,182 @@
+"""The probe: looks at its own process within a budget, and tells the recorder each second.
+
+Standard library and floodline's own engine only. One thread runs all of it, and whatever goes
+wrong here ends the watching, never the program.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from floodline import telemetry
+from floodline.recorder._probe.link import Link
+from floodline.recorder._probe.readings import Events, Holders, Readings, limit_of
+from floodline.recorder._probe.relief import Relief
+
+_floodline_engine = True  # the walk leaves this module out
+
+TICK = 1.0
+FIRST_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5)  # quicker at first, so that something is seen at once
+LONGEST_NAP = 0.5
+FAILED_NAP = 5.0
+MOST_MISSED = 3  # ticks that a recorder which came for a while may miss before we take it for gone
+
+Nap = Callable[[float], bool]
+
+
+class Engine(Protocol):
+    """What finds the leaks: `floodline.leaks.Live`."""
+
+    def step(self) -> float:
+        """Work for about a millisecond; return the seconds until the next call is wanted."""
+        ...
+
+    def answer(self) -> Any:
+        """Return what is known by now."""
+        ...
+
+
+def make_engine() -> Engine:
+    """Import the live engine, which is the larger part of what the probe brings."""
+    from floodline import leaks
+
+    engine: Engine = leaks.Live(limit=limit_of)
+    return engine
+
+
+class Probe:
+    """Watches this process and reports to `where`, which is `HOST:PORT:TOKEN`.
+
+    `run(nap)` works until `nap(seconds)` says that the thread shall end, and may be called again;
+    then it continues. After `seconds`, if given, it ends for good, and also when the recorder has
+    gone before that: the next one may then come.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        *,
+        seconds: float | None = None,
+        engine: Callable[[], Engine] = make_engine,
+        link: Any = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        host, port, token = where.split(":", 2)
+        self._clock = clock
+        self._until = None if seconds is None else clock() + seconds
+        self._link = link or Link(host, int(port), lambda: self._hello(token))
+        self._readings, self._holders, self._events = Readings(), Holders(), Events()
+        self._relief = Relief()
+        self._unsubscribe = telemetry.subscribe(self._events.add)
+        self._said: dict[str, Any] | None = None
+        self._engine: Engine | None = None
+        try:
+            self._engine = engine()
+        except Exception as error:
+            self._fail(error)
+        self._ticks = self._missed = 0
+        self._cpu = 0.0
+        self._due = clock()
+
+    def run(self, nap: Nap) -> None:
+        """Look and tell until the nap is ended or the time is over."""
+        began = time.thread_time() - self._cpu  # of this thread, which may not be the first
+        try:
+            while self._wanted():
+                wanted = self._step()
+                self._cpu = time.thread_time() - began
+                if self._clock() >= self._due:
+                    self.tick()
+                if nap(min(wanted, LONGEST_NAP, max(0.0, self._due - self._clock()))):
+                    return
+        finally:
+            self._cpu = time.thread_time() - began
+        self.close()
+
+    def _wanted(self) -> bool:
+        if self._until is None:
+            return True
+        return self._clock() < self._until and self._missed < MOST_MISSED
+
+    def _step(self) -> float:
+        if self._engine is None:
+            return FAILED_NAP
+        try:
+            return self._engine.step()
+        except Exception as error:
+            self._fail(error)
+            return FAILED_NAP
+
+    def _fail(self, error: Exception) -> None:
+        """Go on without the engine: the figures are still worth telling."""
+        self._engine = None
+        self._events.note("probe_error", f"no leak engine: {telemetry.describe(error)}")
+
+    def tick(self) -> None:
+        """Send one sample, and do what the recorder asks."""
+        wait = FIRST_TICKS[self._ticks] if self._ticks < len(FIRST_TICKS) else TICK
+        self._due = self._clock() + wait
+        self._missed = 0 if self._link.send(self._sample()) else self._missed + 1
+        self._ticks += 1
+        for wish in self._link.receive():
+            if wish.get("do") == "shed":
+                self._relief.want(int(wish.get("bytes", 0)))
+
+    def _sample(self) -> dict[str, Any]:
+        return {
+            "kind": "tick",
+            "at": time.time(),
+            **self._readings.read(self._ticks),
+            **self._holders.read(self._ticks),
+            "answer": self._answer(),
+            "events": self._events.take(),
+            "cost": round(self._cpu, 6),
+        }
+
+    def _answer(self) -> dict[str, Any] | None:
+        if self._engine is not None:
+            try:
+                self._said = self._engine.answer().as_record()
+            except Exception as error:
+                self._fail(error)
+        return self._said  # the last one, if there is none any more
+
+    def _hello(self, token: str) -> dict[str, Any]:
+        return {
+            "kind": "hello",
+            "token": token,
+            "pid": os.getpid(),
+            "parent": os.getppid(),
+            "command": command_line(),
+            "python": platform.python_version(),
+            "at": time.time(),
+        }
+
+    def interrupt(self) -> None:
+        """Nothing to do: a nap is ended by its maker."""
+
+    def close(self) -> None:
+        """Send the last sample and say goodbye, with little patience."""
+        self._unsubscribe()
+        holders = self._holders.last()
+        self._link.send({**self._sample(), **holders})
+        self._link.send({"kind": "bye", "at": time.time()})
+        self._link.close()
+
+    def abandon(self) -> None:
+        """In a forked child: let go of what is the parent's."""
+        self._link.close()
+
+
+def command_line(arguments: list[str] | None = None) -> str:
+    """Return what this process was started as; children of `multiprocessing` as their parent."""
+    words = list(sys.argv if arguments is None else arguments) or [""]
+    folder, name = os.path.split(words[0])
+    # python -m package: a spawned child is told the file, which must read the same
+    words[0] = f"-m {os.path.basename(folder)}" if name == "__main__.py" else name  # noqa: PTH119  # a word
+    return " ".join(words)[:200]

@@ -1,0 +1,52 @@
+"""Sheds in the watched process when the recorder says that the line is crossed.
+
+Only what takes pressure is asked: holders that a `MemoryBudget` of the program has attached.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from floodline import telemetry
+from floodline._clock import sweeper
+
+_floodline_engine = True  # the walk leaves this module out
+
+FIRST, MOST = 64, 4096  # items of one wish; doubles while wishes keep coming
+
+
+class Relief:
+    """Sheds on the thread that runs users' finalizers, because the probe's must not wait."""
+
+    def __init__(self) -> None:
+        self._ask = FIRST
+        self._excess = 0
+
+    def want(self, excess: int) -> bool:
+        """Shed soon; `excess` bytes are above the line. Tell whether anybody can."""
+        self._excess = excess
+        if not any(True for _ in self._budgets()):
+            return False
+        sweeper.want(self._tick, 0.0)
+        return True
+
+    def _budgets(self) -> list[Any]:
+        budgets = sys.modules.get("floodline.memory._budget")
+        if budgets is None:  # a program that has none has not imported it, and need not
+            return []
+        return [
+            holder
+            for holder in telemetry.holders()
+            if isinstance(holder, budgets.MemoryBudget) and holder.stats().action == "shed"
+        ]
+
+    def _tick(self) -> None:
+        shed = 0
+        for budget in self._budgets():
+            shed += budget._holders.shed(self._ask, budget.name).items
+        self._ask = min(2 * self._ask, MOST) if shed else FIRST
+        if shed:
+            telemetry.emit("line_shed", "floodline run", shed=shed)
+            for budget in self._budgets():
+                budget._collector.collect()

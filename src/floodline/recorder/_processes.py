@@ -1,0 +1,283 @@
+"""All processes of a run as the recorder knows them: by their probes, and from outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from floodline.recorder._exit_cause import end_state
+from floodline.recorder._proc import Seen
+from floodline.recorder._recording.journal import Journal
+from floodline.recorder._recording.series import FEWER, Points
+
+MOST_ENDED = 50
+GOING_DOWN = 10.0  # seconds that a program and its workers take to end
+TOTAL = 0  # the series of all processes together
+
+Record = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Watched:
+    """One process; `sample` is the last message of its probe, empty without one.
+
+    A `quiet` one carries a probe that has not said anything yet.
+    """
+
+    pid: int
+    parent: int | None
+    command: str
+    started: float
+    points: Points
+    python: str | None = None
+    state: str = "running"
+    ended: float | None = None
+    exit: Record | None = None
+    sample: Record = field(default_factory=dict)
+    blind: str | None = None
+    quiet: bool = False
+    said_goodbye: bool = False
+    connected: bool = False
+    unread: bool = False
+    recycled: int = 0
+    before: Record = field(default_factory=dict)
+
+    @property
+    def answer(self) -> Record:
+        """What its leak engine said last; of a recycled worker, first what its predecessor's did.
+
+        Workers that are recycled before they have been watched for long would else never be told.
+        """
+        own = self.sample.get("answer") or {}
+        undecided = own.get("verdict", "undecided") == "undecided"
+        return self.before if self.before and undecided else own
+
+    @property
+    def rss(self) -> float:
+        """Its resident bytes; 0 after its end."""
+        return self.points.last if self.state == "running" else 0.0
+
+    def as_record(self) -> Record:
+        """Return the process for the snapshot."""
+        sample = self.sample
+        own = sample.get("answer") or {}
+        blind = [*([self.blind] if self.blind else []), *own.get("blind_spots", ())]
+        return {
+            "pid": self.pid,
+            "parent": self.parent,
+            "command": self.command,
+            "state": self.state,
+            "python": self.python,
+            "started": self.started,
+            "ended": self.ended,
+            "rss": self.rss,
+            "peak": self.points.peak,
+            "series": self.points.series,
+            "points": [list(point) for point in self.points.all],
+            "objects": own.get("objects"),
+            "watched_seconds": own.get("watched_seconds"),
+            "threads": sample.get("threads"),
+            "tasks": sample.get("tasks"),
+            "fds": sample.get("fds"),
+            "gc": sample.get("gc") or [],
+            "exit": self.exit,
+            "verdict": self.answer.get("verdict", "undecided"),
+            "cost_seconds": sample.get("cost", 0.0),
+            "blind_spots": blind,
+            "recycled": self.recycled,
+        }
+
+
+class Fleet:
+    """Processes by pid; a worker that replaces one of its command continues its series."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._series = count(TOTAL + 1)
+        self.main: int | None = None
+        self.went_on = False  # the program has ended, but not all of its processes
+        self.asked: str | None = None  # the signal that those were then sent
+        self.stopping = False  # somebody wants the end of the program, and so of its workers
+        self.running: dict[int, Watched] = {}
+        self.ended: list[Watched] = []
+        self.not_covered: dict[str, int | None] = {}  # the words, and of which process
+        self._told: set[tuple[str, str]] = set()
+
+    def start(self, pid: int, command: str, at: float, *, main: bool = False) -> Watched:
+        """Note a process that we started, or whose probe we woke."""
+        one = Watched(pid, None, command, at, Points(next(self._series), FEWER))
+        self.running[pid] = one
+        if main:
+            self.main = pid
+        return one
+
+    # ---- what probes say
+
+    def hello(self, pid: int, message: Record, at: float) -> None:
+        """Take the first message of a connection; a probe that could not start says why in it."""
+        if "error" in message:
+            self.uncover(f"process {pid}: the probe could not start: {message['error']}", pid, at)
+            return
+        command = str(message.get("command", ""))
+        parent = message.get("parent")
+        one = self.running.get(pid)
+        if one is None:
+            one = self._succeed(command, parent) or Watched(
+                pid, parent, command, at, Points(next(self._series), FEWER)
+            )
+            one.pid, one.parent, one.started = pid, parent, at
+            self.running[pid] = one
+            self._journal.add(at, pid, "process_started", command)
+        elif pid != self.main:
+            one.command = command
+        one.parent, one.python = parent, message.get("python")
+        one.connected, one.blind, one.quiet = True, None, False
+        # it was only slow: what was said of it is not so
+        self.not_covered = {text: of for text, of in self.not_covered.items() if of != pid}
+
+    def _succeed(self, command: str, parent: object) -> Watched | None:
+        """Return a new record on the series of the last worker of this command that has ended."""
+        for old in reversed(self.ended):
+            if (old.command, old.parent) == (command, parent) and old.pid != self.main:
+                self.ended.remove(old)
+                grew = old.answer if old.answer.get("verdict") == "growing" else {}
+                return Watched(
+                    0, None, command, 0.0, old.points, recycled=old.recycled + 1, before=grew
+                )
+        return None
+
+    def sample(self, pid: int, message: Record, at: float) -> None:
+        """Take a sample of a probe that has said hello."""
+        one = self.running.get(pid)
+        if one is None:
+            return
+        for event in message.pop("events", ()):
+            self._journal.add(
+                float(event.get("at", at)), pid, str(event.get("kind")), str(event.get("text"))
+            )
+        one.sample = message
+        for suspect in one.answer.get("suspects", ()):
+            self._tell_growth(one, suspect, at)
+
+    def _tell_growth(self, one: Watched, suspect: Record, at: float) -> None:
+        key = (one.command, suspect["owner"])
+        if suspect["verdict"] != "growing" or key in self._told or len(self._told) > 1000:
+            return
+        self._told.add(key)
+        fed = f", fed at {suspect['file']}:{suspect['line']}" if suspect.get("file") else ""
+        self._journal.add(at, one.pid, "growing", f"{suspect['owner']} grows{fed}")
+
+    def goodbye(self, pid: int) -> None:
+        """Note that a process ends in order, or that its probe does."""
+        if pid in self.running:
+            self.running[pid].said_goodbye = True
+
+    def hung_up(self, pid: int) -> None:
+        """Note that a probe has gone; whether its process has too is seen from outside."""
+        if pid in self.running:
+            self.running[pid].connected = False
+
+    # ---- what the outside shows
+
+    def seen(self, found: Seen, at: float) -> None:
+        """Note a process that has no probe."""
+        one = self.running.get(found.pid)
+        if one is None:
+            one = Watched(
+                found.pid, found.parent, found.command, at, Points(next(self._series), FEWER)
+            )
+            self.running[found.pid] = one
+        one.quiet = found.key == "quiet"
+        one.blind = f"no probe{' yet' if one.quiet else ''}: {found.why}"
+        if found.key not in ("quiet", "other"):
+            self.uncover(f"`{found.command}` (process {found.pid}): {found.why}", found.pid, at)
+
+    def uncover(self, text: str, pid: int | None, at: float) -> None:
+        """Say once that something is not watched."""
+        if text not in self.not_covered and len(self.not_covered) < 100:
+            self.not_covered[text] = pid
+            self._journal.add(at, pid, "not_covered", text)
+
+    def measured(self, pid: int, rss: float | None, at: float) -> None:
+        """Add a point, or end a process that is gone."""
+        one = self.running.get(pid)
+        if one is None:
+            return
+        if rss is not None:
+            one.points.add(at, rss)
+        elif self._alone(pid) and one.connected and not (one.said_goodbye or one.unread):
+            one.unread = True  # its last words may be on the way: it has until the next look
+        elif pid != self.main:  # how the program itself ended is told by its status
+            self.end(pid, None, at)
+
+    def end(self, pid: int, exit: Record | None, at: float, *, asked: str | None = None) -> None:
+        """Move a process to those that have ended: in order, or by the signal `asked`, or lost."""
+        one = self.running.pop(pid, None)
+        if one is None:
+            return
+        # without a probe none can tell
+        wanted = self.stopping or self.asked is not None
+        orderly = one.said_goodbye or not self._alone(pid) or wanted or bool(one.blind)
+        one.state = "exited" if orderly else "lost"
+        if exit is not None:
+            one.state = end_state(exit, asked)
+        one.ended, one.exit, one.connected = at, exit, False
+        self.ended.append(one)
+        if pid != self.main:
+            kind = "process_ended" if orderly else "process_lost"
+            self._journal.add(at, pid, kind, one.command)
+        self._forget_old()
+
+    def _alone(self, pid: int) -> bool:
+        """Tell whether it went alone: after the program its children go too, by any signal."""
+        return self.main in (None, pid, *self.running) or self.went_on
+
+    def _forget_old(self) -> None:
+        while len(self.ended) > MOST_ENDED:
+            old = next(
+                (
+                    one
+                    for one in self.ended
+                    if one.pid != self.main and one.answer.get("verdict") != "growing"
+                ),
+                None,
+            )
+            self.ended.remove(old or next(one for one in self.ended if one.pid != self.main))
+
+    # ---- all together
+
+    def all(self) -> list[Watched]:
+        """Return the program first, then those that run, then those that have ended."""
+        every = [*self.running.values(), *self.ended]
+        return sorted(every, key=lambda one: (one.pid != self.main, one.state != "running"))
+
+    def after(self, at: float) -> list[tuple[int, str]]:
+        """Return number and state of those with a probe that ran after this moment."""
+        return [
+            (one.pid, one.state)
+            for one in self.all()
+            if (one.ended is None or one.ended > at or one.state == "running")
+            and one.pid != self.main and (one.python or one.quiet)
+        ]  # fmt: skip
+
+    def began_to_end(self) -> float:
+        """Return when the first of those ended that went down together, with the last."""
+        those = [one for one in self.ended if not (self.went_on and one.pid == self.main)]
+        ends = [one.ended for one in those if one.ended is not None]
+        last = max(ends, default=0.0)
+        return min((at for at in ends if last - at <= GOING_DOWN), default=last)
+
+    def resident(self) -> float:
+        """Return the resident bytes of all that run."""
+        return sum(one.rss for one in self.running.values())
+
+    def limit(self) -> int | None:
+        """Return the lowest limit that a probe has told."""
+        limits = [one.sample.get("limit") for one in self.all()]
+        return min((int(limit) for limit in limits if limit), default=None)
+
+    def holders(self, kind: str) -> list[Record]:
+        """Return the sessions or the containers of all processes that run, else of the last."""
+        those = list(self.running.values()) or self.ended
+        return [{**record, "pid": one.pid} for one in those for record in one.sample.get(kind, ())]

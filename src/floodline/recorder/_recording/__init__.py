@@ -1,0 +1,1 @@
+"""The recording: one bounded SQLite file, written each tick and read back."""

@@ -1,0 +1,194 @@
+"""Reading a recording: the last snapshot, or one after the other; also one that nobody closed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from floodline._units import Duration, parse_duration
+from floodline.errors import ConfigError
+from floodline.recorder._exit_cause import end_state, unclosed_cause
+from floodline.recorder._proc import alive, environment_of
+from floodline.recorder._recording.file import SCHEMA, is_recording
+
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError)  # in pages that SQLite believes
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+Record = dict[str, Any]
+
+
+class Recording:
+    """What was on disk when it was read; `closed` tells whether the recorder ended in order."""
+
+    def __init__(
+        self, file: Path, state: Record, samples: dict[int, list[list[float]]],
+        events: list[Record], frames: list[tuple[float, bytes]], trouble: Record | None = None,
+    ) -> None:  # fmt: skip
+        self.file, self._trouble = file, trouble
+        self._state, self._samples, self._events, self._frames = state, samples, events, frames
+
+    @property
+    def closed(self) -> bool:
+        """Whether somebody closed it; else it runs still, or was killed."""
+        return bool(self._state["closed"])
+
+    @property
+    def running(self) -> bool:
+        """Whether its recorder is still at work on this machine."""
+        recorder = self._state["recorder"]
+        ended = self.closed or bool(self._trouble and self._trouble["closed"])
+        return not ended and recorder["boot"] == boot_id() and alive(recorder["pid"])
+
+    def _survivors(self) -> list[int]:
+        """Return the processes that outlived their recorder; a number alone may be another's."""
+        if self._state["recorder"]["boot"] != boot_id():
+            return []
+        pids = [one["pid"] for one in self._state["processes"] if one["state"] == "running"]
+        return [pid for pid in pids if alive(pid) and _probed(pid)]
+
+    def state(self) -> Record:
+        """Return the last snapshot, in the shape of `Recorder.state()`.
+
+        In a recording that nobody closed, and whose recorder is gone, `exit` says so. In one that
+        could not be written to its end, `cut` says since when and why.
+        """
+        state = self._filled(self._state)
+        if self.closed:
+            return state
+        trouble = self._trouble
+        if trouble is not None:
+            state["cut"] = {"at": trouble["at"], "why": trouble["why"]}
+            state["errors"] = [*state["errors"], f"it could not be written: {trouble['why']}"]
+            state["closed"], state["exit"] = trouble["closed"], trouble["exit"]
+        if not self.running:
+            _end(state, self._survivors())
+        return state
+
+    def frames(self, step: Duration = 1.0) -> Iterator[Record]:
+        """Yield the snapshots from the first to the last, at least `step` seconds apart."""
+        seconds = parse_duration(step, "step", zero=True)
+        last = float("-inf")
+        for at, packed in self._frames[:-1]:
+            if at - last >= seconds:
+                last = at
+                yield self._filled(json.loads(zlib.decompress(packed)))
+        yield self.state()
+
+    def _filled(self, state: Record) -> Record:
+        """Put the points and the events up to that moment back."""
+        now = state["now"]
+        return {
+            **state,
+            "memory": {**state["memory"], "points": self._points(0, now)},
+            "processes": [
+                {**process, "points": self._points(process["series"], now)}
+                for process in state["processes"]
+            ],
+            "events": [event for event in self._events if event["at"] <= now + 1],
+            "recorder": {**state["recorder"], "file": str(self.file)},
+        }
+
+    def _points(self, series: int, until: float) -> list[list[float]]:
+        return [list(point) for point in self._samples.get(series, ()) if point[0] <= until]
+
+
+def _probed(pid: int) -> bool:
+    return ":" in (environment_of(pid) or {}).get("FLOODLINE_PROBE", "")
+
+
+def _end(state: Record, survivors: list[int]) -> None:
+    """Say of a recording without an end what can be said of it."""
+    known, memory = state["exit"], state["memory"]
+    if known is None:
+        cause = unclosed_cause(memory["now"], memory["limit"], survivors)
+        state["exit"] = {"status": None, "signal": None, "oom": False, "cause": cause}
+    for number, process in enumerate(state["processes"]):
+        if process["state"] != "running" or process["pid"] in survivors:
+            continue
+        process["state"] = "lost"
+        if number == 0 and known is not None:  # the program itself comes first
+            process["state"], process["exit"] = end_state(known), known
+
+
+def read_recording(path: Path | str) -> Recording:
+    """Read a recording, also while it is written; what is none raises `ConfigError`."""
+    file = Path(path)
+    if not file.is_file():
+        raise ConfigError(f"{file} is no file; give a recording that floodline run has written")
+    try:
+        ours = is_recording(file)
+    except OSError as error:
+        raise ConfigError(f"{error}; read it as the user who has recorded it") from error
+    if not ours:
+        raise ConfigError(f"{file} is no recording of floodline run; give another file")
+    try:
+        try:
+            return _read(file, file)
+        except sqlite3.OperationalError:
+            return _read_copy(file)
+    except ConfigError:
+        raise
+    except (sqlite3.DatabaseError, *DAMAGED) as error:
+        raise ConfigError(
+            f"{file} cannot be read: {error}; if it was copied in the middle of a write, copy it "
+            "again, together with its -journal file"
+        ) from error
+
+
+def _read_copy(file: Path) -> Recording:
+    """Read where the half-written tick of a killed recorder can be taken back: in a copy."""
+    with tempfile.TemporaryDirectory(prefix="floodline-") as folder:
+        for name in (file.name, f"{file.name}-journal"):
+            if file.with_name(name).exists():
+                shutil.copy(file.with_name(name), folder)
+        return _read(Path(folder) / file.name, file, mode="rw")
+
+
+def _read(opened: Path, file: Path, mode: str = "ro") -> Recording:
+    url = f"{opened.resolve().as_uri()}?mode={mode}"
+    with closing(sqlite3.connect(url, uri=True, timeout=5.0)) as db:
+        db.execute("BEGIN")  # one moment for all that is read
+        (schema,) = db.execute("PRAGMA user_version").fetchone()
+        if schema > SCHEMA:
+            raise ConfigError(f"{file} has schema {schema}, we read {SCHEMA}; update floodline")
+        row = db.execute("SELECT doc FROM state").fetchone()
+        if row is None:
+            raise ConfigError(f"{file} is empty: the recorder ended before its first tick")
+        samples: dict[int, list[list[float]]] = {}
+        for series, at, value in db.execute("SELECT * FROM samples ORDER BY series, at"):
+            samples.setdefault(series, []).append([at, value])
+        events = [_event(*event) for event in db.execute("SELECT * FROM events ORDER BY number")]
+        frames = db.execute("SELECT at, doc FROM frames ORDER BY at").fetchall()
+        trouble = _trouble(db)
+    recording = Recording(file, json.loads(row[0]), samples, events, frames, trouble)
+    recording.state()  # what is damaged is told now
+    return recording
+
+
+def _trouble(db: sqlite3.Connection) -> Record | None:
+    """Return what the recorder said when it could not write; older recordings have no place."""
+    known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'trouble'").fetchone()
+    row = db.execute("SELECT doc FROM trouble").fetchone() if known else None
+    said: Record | None = json.loads(row[0]) if row and row[0].strip() else None
+    return said
+
+
+def _event(_: int, at: float, pid: int | None, kind: str, text: str, count: int) -> Record:
+    record = {"at": at, "pid": pid, "kind": kind, "text": text}
+    return {**record, "count": count} if count > 1 else record
+
+
+def boot_id() -> str:
+    """Return what tells one start of a machine, or of a container's host, from another."""
+    try:
+        boot = BOOT.read_text(encoding="ascii").strip()
+        return f"{boot}:{Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""

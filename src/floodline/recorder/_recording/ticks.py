@@ -1,0 +1,72 @@
+"""The recorder's way to its recording: a tick that cannot be written is made up for by the next."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from floodline.recorder._recording.file import IN_USE, Writer
+from floodline.recorder._recording.journal import TEXT, Journal
+from floodline.recorder._recording.series import Points
+from floodline.telemetry import describe
+
+TIDY_EVERY = 60  # ticks
+
+Record = dict[str, Any]
+
+
+class Tape:
+    """Puts ticks on disk, or nowhere if there is no file; `unwritten` says why the newest is not.
+
+    While nothing can be written the recording says since when and why, and how the program ended.
+    """
+
+    def __init__(self, file: Path | None, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.writer = None if file is None else Writer(file)
+        self.unwritten: str | None = None
+        self._since: float | None = None
+        self._ticks = 0
+
+    def put(self, state: Record, series: list[Points], journal: Journal) -> bool:
+        """Write a tick; tell whether it is on disk."""
+        if self.writer is None:
+            return True
+        self._ticks += 1
+        try:
+            self.writer.write(state, series, journal.unwritten())
+            if self._ticks % TIDY_EVERY == 0:
+                self.writer.keep_events(journal.kept())
+                self.writer.keep_series({points.series for points in series})
+        except Exception as error:  # a full disk: the program goes on, and so do we
+            for points in series:
+                points.rewrite()
+            journal.rewrite()
+            self._excuse(self.writer, error, state)
+            return False
+        self.unwritten = self._since = None
+        return True
+
+    def _excuse(self, writer: Writer, error: Exception, state: Record) -> None:
+        known = isinstance(error, sqlite3.Error)
+        why = (str(error) if known else describe(error))[:TEXT]
+        self.unwritten = f"{writer.file} could not be written: {why}"
+        if getattr(error, "sqlite_errorcode", None) in IN_USE:
+            return  # soon over
+        if self._since is None:
+            self._since = self._clock()
+        facts = {"at": self._since, "why": why}
+        writer.note({**facts, "exit": state["exit"], "closed": state["closed"]})
+
+    def record(self) -> Record:
+        """Return name and size of the file, for the snapshot."""
+        if self.writer is None:
+            return {"file": None, "file_bytes": None}
+        return {"file": str(self.writer.file), "file_bytes": self.writer.size()}
+
+    def close(self) -> None:
+        """Close the file, which was whole before that too."""
+        if self.writer is not None:
+            self.writer.close()

@@ -1,0 +1,1 @@
+"""What is reported: the record of a finding, its confidence, the report and the audit."""

@@ -1,0 +1,140 @@
+"""Lists every container with open keys and all its ways out, the safe ones too."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from floodline.scan._facts.model import Change, FileFacts, Mark
+from floodline.scan._findings.finding import LOW, Finding, symbol_of
+from floodline.scan._program.program import Held, Program
+from floodline.scan._proofs.proof import REFUTED, Proof, place
+from floodline.scan._proofs.removal import RUNS
+from floodline.scan._rules.judge import Judge
+
+GROWING, BOUNDED, UNDECIDED = "growing", "bounded", "undecided"
+AGES = {"ttl", "idle", "max_age"}
+KEYED = {"map", "set", "lookup", "weak"}
+
+
+class Exit(NamedTuple):
+    """One way out: by what means, whether it runs without being asked, why, and where."""
+
+    how: str  # event, finally, ttl, cap, call, sweep, shutdown, never, weak, comment
+    runs: bool
+    why: str
+    at: str
+
+
+class Audited(NamedTuple):
+    """One container whose keys have no end; the order of the fields is that of the document."""
+
+    symbol: str
+    path: str
+    line: int
+    verdict: str
+    key: str
+    holder: str
+    rule: str
+    confidence: str
+    grows: tuple[str, ...]
+    removals: tuple[Exit, ...]
+
+
+def audit(program: Program, judge: Judge, findings: Iterable[Finding]) -> list[Audited]:
+    """Return all containers with open keys, in the order of their places."""
+    told = {finding.symbol: finding for finding in findings if finding.confidence != LOW}
+    found = [
+        entry for held in program.held.values() if (entry := _container(program, judge, held, told))
+    ]
+    found += _capped(program, judge)
+    return sorted(set(found), key=lambda entry: (entry.path, entry.line, entry.symbol))
+
+
+def _container(
+    program: Program, judge: Judge, held: Held, told: dict[str, Finding]
+) -> Audited | None:
+    kinds = {made.kind for made in held.made}
+    holder = judge.holders.proof(held)
+    if not kinds & KEYED or holder.state == REFUTED:
+        return None
+    grown = [
+        (file, change, key)
+        for file, change, path, key in judge.growth(held, kinds)
+        if key.state != REFUTED and change.key != "append" and path.state != REFUTED
+        and not change.depth
+    ]  # fmt: skip
+    if not grown:
+        return None
+    made = held.made[0]
+    symbol = symbol_of(program, held)
+    exits, verdict = _exits(judge, held, [(file, change) for file, change, _ in grown])
+    finding = told.get(symbol)
+    if finding and finding.status == "suppressed":
+        at = place(finding.path, finding.line)
+        exits, verdict = (*exits, Exit("comment", True, "a comment says so", at)), BOUNDED
+    elif finding:
+        verdict = GROWING
+    return Audited(
+        symbol, held.file.path, made.at.line, verdict, _key(grown[0][2]), holder.claim,
+        finding.rule if finding else "", finding.confidence if finding else "",
+        tuple(dict.fromkeys(place(f.path, c.at.line) for f, c, _ in grown)), exits,
+    )  # fmt: skip
+
+
+def _exits(
+    judge: Judge, held: Held, grown: list[tuple[FileFacts, Change]]
+) -> tuple[tuple[Exit, ...], str]:
+    if any(made.kind == "weak" for made in held.made):
+        at = place(held.file.path, held.made[0].at.line)
+        return (Exit("weak", True, "an entry goes with its object", at),), BOUNDED
+    removal = judge.removals.judge(held, 0, grown)
+    exits = tuple(Exit(way.how, way.when == RUNS, way.told, way.at) for way in removal.ways)
+    return exits, BOUNDED if removal.when == RUNS else UNDECIDED
+
+
+def _key(proof: Proof) -> str:
+    return proof.claim.removeprefix("key ")
+
+
+def _capped(program: Program, judge: Judge) -> Iterator[Audited]:
+    """Containers of other packages that are given their limit where they are made."""
+    capped = {
+        program.key(file, mark.function, mark.name): (file, mark)
+        for file in program.files
+        for mark in file.marks
+        if mark.kind == "capped"
+    }
+    uses = _uses(program, judge, capped)
+    for key, (file, mark) in capped.items():
+        if key in uses and key not in program.held:
+            at = place(file.path, mark.at.line)
+            how = "ttl" if set(mark.detail.split()) <= AGES else "cap"
+            exit_ = Exit(how, True, f"{mark.detail} where it is made", at)
+            yield Audited(
+                key.replace(":", "."), file.path, mark.at.line, BOUNDED, uses[key][0][0], "",
+                "", "", tuple(dict.fromkeys(at for _, at in uses[key])), (exit_,),
+            )  # fmt: skip
+
+
+def _uses(
+    program: Program, judge: Judge, capped: dict[str, tuple[FileFacts, Mark]]
+) -> dict[str, list[tuple[str, str]]]:
+    """Return where a key without an end is given to one of the containers, and why it has none."""
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for file in program.files if capped else ():
+        for change in file.changes:
+            if change.verb == "grow" and change.key != "append" and not change.depth:
+                key = program.key(file, change.function, change.ref)
+                if key in capped and (proof := judge.paths.key(file, change)).state != REFUTED:
+                    found[key].append((_key(proof), place(file.path, change.at.line)))
+        for call in file.calls:
+            base = call.callee.partition(":")[2].rpartition("|")[0]
+            key = program.key_of_base(file, call.function, base) if call.arguments else ""
+            if key in capped:
+                origin = call.arguments[0].rpartition("=")[2]
+                state, why = judge.paths.origin(file.module, call.function, origin)
+                if state != REFUTED:
+                    found[key].append((why, place(file.path, call.line)))
+    return found

@@ -1,0 +1,50 @@
+"""A baseline: findings that were there before. It may only shrink."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from floodline.errors import ConfigError
+from floodline.scan._findings.finding import Finding
+
+SCHEMA = "floodline.scan.baseline/1"
+
+
+def known(path: Path) -> frozenset[str]:
+    """Read the fingerprints of a baseline; a file that is none raises `ConfigError`."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        entries = document["fingerprints"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(
+            f"{path} is no baseline ({error}); write one with `floodline scan --write-baseline`"
+        ) from error
+    if document.get("schema") != SCHEMA or not isinstance(entries, dict):
+        raise ConfigError(f"{path} has the schema {document.get('schema')!r}, not {SCHEMA!r}")
+    return frozenset(entries)
+
+
+def against(findings: list[Finding], old: frozenset[str]) -> list[Finding]:
+    """Mark the findings that the baseline has."""
+    return [
+        f._replace(status="baseline") if f.fingerprint in old and f.status == "new" else f
+        for f in findings
+    ]
+
+
+def write(path: Path, findings: list[Finding]) -> int:
+    """Write a baseline; if there is one, entries may leave it but none may come: that raises."""
+    wanted = {f.fingerprint: f"{f.rule} {f.symbol}" for f in findings if f.status != "suppressed"}
+    if path.exists():
+        old = known(path)
+        new = sorted(text for key, text in wanted.items() if key not in old)
+        if new:
+            raise ConfigError(
+                f"{path} may only shrink, and {len(new)} findings are not in it "
+                f"(the first: {new[0]}); fix them, or delete the file to start anew"
+            )
+    ordered = dict(sorted(wanted.items(), key=lambda item: item[1]))
+    document = {"schema": SCHEMA, "fingerprints": ordered}
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return len(ordered)

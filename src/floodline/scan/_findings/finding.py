@@ -1,0 +1,139 @@
+"""What is told about one container, and how it is named."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from floodline.scan._facts.model import At, FileFacts
+from floodline.scan._program.program import Held, Program
+from floodline.scan._proofs.proof import Proof, place
+from floodline.scan._proofs.removal import Way
+from floodline.scan._rules.catalogue import RULES
+
+HIGH, MEDIUM, LOW = "high", "medium", "low"
+LEVELS = [LOW, MEDIUM, HIGH]
+CLAIMS = (
+    "long-lived holder",
+    "growth on a repeating path",
+    "open key space",
+    "no removal that runs",
+)
+
+
+class Finding(NamedTuple):
+    """One finding; the order of the fields is that of the JSON document."""
+
+    rule: str
+    name: str
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    symbol: str
+    confidence: str
+    message: str
+    fingerprint: str
+    status: str  # new, baseline, suppressed
+    grows: tuple[str, ...]
+    shrinks: tuple[str, ...]
+    proofs: tuple[Proof, ...]
+
+
+def symbol_of(program: Program, held: Held) -> str:
+    """Name a container so that a developer can search for it."""
+    module, _, rest = held.key.partition(":")
+    if held.made[0].ref[:2] == "l:":
+        function, _, variable = rest.rpartition(":")
+        inner = f"{function}.<locals>."
+        for _, change in held.changes:
+            if change.function.startswith(inner):
+                return f"{module}.{change.function}{{{variable}}}"
+        return f"{module}.{function}(){variable}"
+    if held.made[0].ref == "s:":
+        owner = f"{module}:{rest[:-1]}"
+        for making in program.makings.get(owner, ()):
+            if making.kept[:2] == "g:":
+                return f"{making.function.partition(':')[0]}.{making.kept[2:]}"
+        return f"{module}.{rest[:-1]}"
+    return f"{module}.{rest}"
+
+
+def fingerprint(rule: str, symbol: str) -> str:
+    """The rule and the qualified container: it survives moved lines."""
+    return hashlib.sha256(f"{rule}\0{symbol}".encode()).hexdigest()[:16]
+
+
+def make(
+    program: Program,
+    held: Held,
+    rule: str,
+    file: FileFacts,
+    at: At,
+    confidence: str,
+    proofs: Sequence[Proof],
+    grows: Sequence[tuple[str, int]],
+    ways: Sequence[Way],
+    *,
+    risk_line: int = 0,
+    shrinks: Sequence[tuple[str, int]] = (),
+) -> Finding:
+    """Build the finding of one container."""
+    symbol = symbol_of(program, held)
+    removing = [place(path, line) for path, line in shrinks] or [way.at for way in ways]
+    return build(
+        rule, file.path, at, symbol, confidence, proofs,
+        grows=[place(path, line) for path, line in grows], shrinks=removing, risk_line=risk_line,
+    )  # fmt: skip
+
+
+def build(
+    rule: str,
+    path: str,
+    at: At,
+    symbol: str,
+    confidence: str,
+    proofs: Sequence[Proof],
+    *,
+    grows: Sequence[str] = (),
+    shrinks: Sequence[str] = (),
+    risk_line: int = 0,
+) -> Finding:
+    """Build any finding; the proofs get their standing names in front."""
+    named = tuple(
+        Proof(f"{claim}: {proof.claim}", proof.state, proof.at)
+        for claim, proof in zip(CLAIMS, proofs, strict=False)
+    )
+    known = RULES[rule]
+    message = known.says.format(symbol, line=risk_line)
+    return Finding(
+        rule, known.name, path, at.line, at.column, at.end_line, at.end_column, symbol, confidence,
+        message, fingerprint(rule, symbol), "new", tuple(dict.fromkeys(grows)),
+        tuple(dict.fromkeys(shrinks)), named,
+    )  # fmt: skip
+
+
+def in_characters(finding: Finding) -> Finding:
+    """Syntax trees count columns in bytes; people, editors and SARIF count characters."""
+    first, last = (_line(finding.path, number) for number in (finding.line, finding.end_line))
+    if first.isascii() and last.isascii():
+        return finding
+    return finding._replace(
+        column=_characters(first, finding.column), end_column=_characters(last, finding.end_column)
+    )
+
+
+def _characters(line: bytes, column: int) -> int:
+    return len(line[: column - 1].decode(errors="replace")) + 1
+
+
+def _line(path: str, number: int) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return next(islice(file, number - 1, number), b"")
+    except OSError:
+        return b""

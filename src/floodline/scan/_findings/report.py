@@ -1,0 +1,19 @@
+"""What a scan tells in the end."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from floodline.scan._findings.finding import Finding
+from floodline.scan._sources.comments import Problem
+from floodline.scan._sources.files import Skipped
+
+
+class Report(NamedTuple):
+    """What a scan found: findings in the order of places, and what had to be skipped."""
+
+    findings: tuple[Finding, ...]
+    files: int
+    lines: int
+    skipped: tuple[Skipped, ...]
+    problems: tuple[Problem, ...]

@@ -1,0 +1,1 @@
+"""Edits that make an intended removal run."""

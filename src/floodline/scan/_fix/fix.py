@@ -1,0 +1,163 @@
+"""Fixes findings in their files: every change is parsed again before it is written."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import difflib
+import os
+import re
+import tempfile
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import NamedTuple
+
+from floodline.scan._findings.finding import Finding
+from floodline.scan._fix.edits import FIXES, Edit, Refused, Source
+
+LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")  # lines as Python counts them
+
+
+class Rewrite(NamedTuple):
+    """One file as it is and as it should be."""
+
+    path: str
+    before: bytes
+    after: bytes
+    encoding: str
+    fixed: tuple[Finding, ...]
+
+
+class Left(NamedTuple):
+    """A finding that could not be fixed, and why."""
+
+    finding: Finding
+    why: str
+
+
+def rewrites(findings: Iterable[Finding], files: Iterable[str]) -> tuple[list[Rewrite], list[Left]]:
+    """Return what can be rewritten safely, and what was left of the rules that can be fixed.
+
+    `files` are all files of the scan: a set that another file names is left alone.
+    """
+    by_path: dict[str, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        if finding.rule in FIXES and finding.status == "new":
+            by_path[finding.path].append(finding)
+    shared = _named_elsewhere(by_path, files)
+    done, left = [], []
+    for path, wanted in by_path.items():
+        rewrite, refused = _rewrite(path, [f for f in wanted if f not in shared])
+        done += [rewrite] if rewrite else []
+        left += refused
+        left += [Left(f, "another file names it too") for f in wanted if f in shared]
+    return done, left
+
+
+def _named_elsewhere(by_path: dict[str, list[Finding]], files: Iterable[str]) -> set[Finding]:
+    """Return the findings whose set is named in another file: who reads it there, is not asked."""
+    wanted = [f for found in by_path.values() for f in found if f.rule != "FLD109"]
+    found: set[Finding] = set()
+    for path in files if wanted else ():
+        try:
+            text = Path(path).read_bytes()
+        except OSError:
+            continue
+        for finding in wanted:
+            name = finding.symbol.rpartition(".")[2].encode()
+            if finding.path != path and re.search(rb"\b%s\b" % re.escape(name), text):
+                found.add(finding)
+    return found
+
+
+def _rewrite(path: str, findings: list[Finding]) -> tuple[Rewrite | None, list[Left]]:
+    try:
+        data = Path(path).read_bytes()
+        encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
+        text = data.decode(encoding)
+        source = Source(text, LINES.findall(text))
+    except (OSError, ValueError, LookupError, SyntaxError) as error:
+        return None, [Left(f, f"the file cannot be read any more: {error}") for f in findings]
+    edits: list[Edit] = []
+    fixed: tuple[Finding, ...] = ()
+    left = []
+    for finding in findings:
+        try:
+            wanted = FIXES[finding.rule](source, finding)
+        except Refused as refused:
+            left.append(Left(finding, str(refused)))
+            continue
+        if any(new.first <= e.last and e.first <= new.last for new in wanted for e in edits):
+            left.append(Left(finding, "it overlaps with another fix; run again"))
+        else:
+            edits += wanted
+            fixed += (finding,)
+    if not edits:
+        return None, left
+    after = _applied(source.lines, edits)
+    if not _is_same_but(text, after):
+        return None, [*left, *(Left(f, "the result would not be the same program") for f in fixed)]
+    return Rewrite(path, data, after.encode(encoding), encoding, fixed), left
+
+
+def _applied(lines: list[str], edits: list[Edit]) -> str:
+    result = list(lines)
+    for edit in sorted(edits, reverse=True):
+        last = result[edit.last - 1]
+        end = last[len(last.rstrip("\r\n")) :]
+        newline = end or "\n"
+        new = [f"{line}{newline}" for line in edit.lines]
+        if not end:
+            new[-1] = new[-1].removesuffix(newline)
+        result[edit.first - 1 : edit.last] = new
+    return "".join(result)
+
+
+def _is_same_but(before: str, after: str) -> bool:
+    """Whether nothing but the wanted statements changed: every call that was there, is there."""
+    try:
+        old, new = ast.parse(before), ast.parse(after)
+    except (SyntaxError, ValueError):
+        return False
+    kept, now = _leaves(old), _leaves(new)
+    return all(now.get(text, 0) >= count for text, count in kept.items())
+
+
+def _leaves(tree: ast.AST) -> dict[str, int]:
+    """Count the names, attributes and constants of a program."""
+    found: dict[str, int] = defaultdict(int)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute | ast.Constant):
+            found[ast.dump(node)] += 1
+    return found
+
+
+def diff(rewrite: Rewrite) -> Iterator[str]:
+    """Yield the lines of a unified diff."""
+    before, after = (
+        LINES.findall(data.decode(rewrite.encoding)) for data in (rewrite.before, rewrite.after)
+    )
+    for line in difflib.unified_diff(before, after, f"a/{rewrite.path}", f"b/{rewrite.path}"):
+        yield line if line.endswith("\n") else f"{line}\n"
+
+
+def write(rewrite: Rewrite) -> None:
+    """Replace the file in one step, with its mode; a file that changed meanwhile is left alone."""
+    path = Path(rewrite.path).resolve()
+    if path.read_bytes() != rewrite.before:
+        raise OSError("the file changed while it was scanned; run again")
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(rewrite.after)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(path.stat().st_mode)
+        Path(name).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise

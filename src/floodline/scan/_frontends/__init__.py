@@ -1,0 +1,1 @@
+"""One front end a language: each reads a file into facts."""

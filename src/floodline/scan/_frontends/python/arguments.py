@@ -1,0 +1,142 @@
+"""What a call of Python names and hands on; and the lists into which all facts go."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from floodline.scan._facts.model import Alias, Call, Change, Container, Function, Mark, Pair
+from floodline.scan._frontends.python.expressions import at, last_name, parts_of, stored_value
+from floodline.scan._frontends.python.scope import Found, Scope
+from floodline.scan._frontends.python.signs import CLOSES, closes, refers
+
+SHRINKS = {
+    "pop", "popitem", "popleft", "remove", "discard", "clear", "difference_update",
+    "intersection_update", "__delitem__", "pop_all", "aclose", "symmetric_difference_update",
+}  # fmt: skip
+PLAIN = {"other", "made", "sum"}
+ANSWERED = {ast.Name, ast.Call, ast.Await}
+PASSED_ON = {"partial", "ref", "WeakMethod"}
+
+
+class Arguments:
+    """Holds the lists of facts, and says what a call calls and what it is given."""
+
+    def __init__(self) -> None:
+        self.scope = Scope("", "", None)
+        self.containers: list[Container] = []
+        self.changes: list[Change] = []
+        self.calls: list[Call] = []
+        self.aliases: list[Alias] = []
+        self.marks: list[Mark] = []
+        self.functions: list[Function] = []
+        self.pairs: list[Pair] = []
+        self.escapes: list[tuple[str, str]] = []
+        self.slices: list[tuple[str, str, int]] = []
+        self.risks: list[tuple[str, int, str]] = []
+        # facts repeat each other: `shared(x, x)` is the equal one that the file said before
+        self.shared: Callable[[Any, Any], Any] = {}.setdefault
+
+    def change(
+        self,
+        verb: str,
+        found: Found,
+        op: str,
+        node: ast.expr,
+        key: str,
+        text: str,
+        value: ast.expr | None,
+        marks: frozenset[str],
+    ) -> None:
+        """Note that something grows or shrinks; what only a local name holds is noted as well."""
+        stored = stored_value(value)
+        if type(value) is ast.Name:
+            stored = self.scope.stored.get(value.id, stored)
+        elif stored in PLAIN and verb == "grow" and value is not None and refers(value, text):
+            stored = "key"
+        if stored in ("other", "sum") and key == "append":
+            stored = self.scope.origin(value)
+        shared = self.shared
+        if verb == "grow" and key != "append" and type(value) in ANSWERED:
+            marks = marks | {"answer"} if self._is_answer(value, key) else marks
+        self.changes.append(
+            Change(shared(found[0], found[0]), found[1], verb, op, shared(key, key),
+                   shared(text, text), stored, at(node), self.scope.name, shared(marks, marks))
+        )  # fmt: skip
+
+    def _is_answer(self, value: ast.expr | None, key: str) -> bool:
+        """Whether a value is what a call answers that was given the key: it may refuse it."""
+        asked = tuple(f"{part}." for part in parts_of(key))
+        return any(
+            part.endswith("(*)") and part.startswith(asked)
+            for part in parts_of(self.scope.origin(value))
+        )
+
+    def keep_local(self, name: str, kept: str) -> None:
+        """A local instance goes somewhere after all: note its making once more, with the place."""
+        holder = self.scope.holder_of(name)
+        made = holder.types.get(name) if holder else None
+        if made:
+            self.calls.append(Call(self.scope.name, _callee_text(made), 0, "", (), (), kept))
+
+    def callee(self, node: ast.expr) -> str:
+        if type(node) is ast.Name:
+            return f"n:{node.id}"
+        if type(node) is not ast.Attribute:
+            return ""
+        if type(node.value) is ast.Call and last_name(node.value.func) == "super":
+            return f"u:{node.attr}"
+        base = self.scope.base(node.value)
+        return f"s:{node.attr}" if base == "self" else f"o:{base}|{node.attr}"
+
+    def argument(self, node: ast.expr, into: str) -> str:
+        """Return what an argument is: a function, a container or the origin of a value."""
+        if type(node) is ast.Constant:
+            return "const"
+        if type(node) is ast.Name:
+            return self._named_argument(node.id)
+        if type(node) is ast.Attribute:
+            return self._attribute_argument(node)
+        if type(node) is ast.Lambda:
+            return f"f:{lambda_name(self.scope, node)}"
+        if type(node) is ast.Call and last_name(node.func) in PASSED_ON:
+            return self.argument(node.args[0], into) if node.args else "unknown"
+        return self.scope.origin(node)
+
+    def _named_argument(self, name: str) -> str:
+        scope = self.scope
+        holder = scope.holder_of(name)
+        if holder is not None and (made := holder.types.get(name)):
+            self.calls.append(Call(scope.name, _callee_text(made), 0, "", (), (), "argument"))
+        ref, depth = scope.named(name, holder)
+        origin = scope.origin_of(name, holder)
+        text = origin if depth else f"r:{ref}={origin}"
+        return self.shared(text, text)  # type: ignore[no-any-return]  # it is the same text
+
+    def _attribute_argument(self, node: ast.Attribute) -> str:
+        if node.attr in CLOSES:
+            self.marks += closes(self.scope, node)
+        elif node.attr in SHRINKS:
+            below = self.scope.reference(node.value)
+            if below:
+                self.change("shrink", below, node.attr, node, "const", "", None, frozenset())
+        found = self.scope.reference(node)
+        origin = self.scope.origin(node)
+        text = f"r:{found[0]}={origin}" if found and not found[1] else origin
+        return self.shared(text, text)  # type: ignore[no-any-return]  # it is the same text
+
+
+def lambda_name(scope: Scope, node: ast.Lambda) -> str:
+    """Return the name under which a lambda is known."""
+    inner = f"<lambda:{node.lineno}:{node.col_offset}>"
+    if not scope.name:
+        return inner
+    if scope.name.endswith(":"):
+        return f"{scope.owner}.{inner}"
+    return f"{scope.name}.<locals>.{inner}"
+
+
+def _callee_text(name: str) -> str:
+    head, _, tail = name.rpartition(".")
+    return f"o:g:{head}|{tail}" if head else f"n:{tail}"

@@ -1,0 +1,256 @@
+"""Reads assignments of Python: what a name or attribute holds from now on."""
+
+from __future__ import annotations
+
+import ast
+
+from floodline.scan._facts.model import Alias, Container, Mark
+from floodline.scan._frontends.python.calls import LEAVES, Calls
+from floodline.scan._frontends.python.expressions import (
+    at,
+    created,
+    dotted,
+    last_name,
+    stored_value,
+    written,
+)
+from floodline.scan._frontends.python.signs import client, flips, keeps
+from floodline.scan._frontends.python.statements import adds_to_itself, annotation, keeps_a_part
+
+MADE_BY = {ast.Call, ast.Await}
+COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp}
+PARTS = {*COMPREHENSIONS, ast.Subscript}
+MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
+
+
+class Bindings(Calls):
+    """Notes containers made, replaced and aliased."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counters: dict[str, None] = {}
+        self.globals: dict[str, str] = {}
+        self.attributes: dict[str, str] = {}
+
+    def assign(self, node: ast.Assign, marks: frozenset[str]) -> None:
+        if type(node.value) not in LEAVES:
+            self.expression(node.value, marks, kept=self._kept(node.targets[0]))
+        for target in node.targets:
+            self.bind(target, node.value, marks)
+        if type(node.value) is ast.Call and last_name(node.value.func) == "__new__":
+            self._bind_instance(node)
+        if len(node.targets) > 1 and stored_value(node.value) == "waiter":
+            self._bind_waiter(node.targets)
+
+    def _bind_instance(self, node: ast.Assign) -> None:
+        """`cls._instance = super().__new__(cls)`: the instance, and perhaps the only one."""
+        for target in node.targets:
+            self.scope.selves.add(written(target))
+            if isinstance(target, ast.Attribute) and self.scope.base(target.value) == "self":
+                only = Mark("singleton", self.scope.owner, at(node), self.scope.name, "")
+                self.marks.append(only)
+
+    def _bind_waiter(self, targets: list[ast.expr]) -> None:
+        """`future = self._waiting[key] = loop.create_future()`."""
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        for target in targets:
+            if isinstance(target, ast.Subscript) and names:
+                found = self.scope.reference(target.value)
+                if found and not found[1] and found[0][:2] != "l:":
+                    self.scope.waiters.update(dict.fromkeys(names, found[0]))
+
+    def annotated(self, node: ast.AnnAssign, marks: frozenset[str]) -> None:
+        if self.scope.name.endswith(":") or type(node.target) is ast.Attribute:
+            said = annotation(node.annotation)
+            found = self.scope.reference(node.target) if said[:1].isupper() else None
+            if found and found[0][:2] == "s:":
+                self._note_type(found[0], said)
+            elif found and self.scope.name.endswith(":"):
+                self._note_type(f"s:{last_name(node.target)}", said)
+        if node.value is None:
+            return
+        self.expression(node.value, marks, kept=self._kept(node.target))
+        self.bind(node.target, node.value, marks)
+        if self.scope.name.endswith(":") and self.containers and "ClassVar" not in _said(node):
+            last = self.containers[-1]
+            if last.at == at(node.target) and not last.fills:
+                self.containers[-1] = last._replace(fills="annotated")
+        if self.scope.name.endswith(":") and last_name(node.annotation) == "ClassVar":
+            shared = Mark("classvar", last_name(node.target), at(node), self.scope.name, "")
+            self.marks.append(shared)
+
+    def _kept(self, target: ast.expr) -> str:
+        if type(target) is ast.Subscript:
+            return "item"
+        found = self.scope.reference(target)
+        if found is None or found[0][:2] == "l:":
+            return "local"
+        if self.scope.name.endswith(":"):
+            return f"c:{last_name(target)}"
+        return found[0]
+
+    def bind(self, target: ast.expr, value: ast.expr, marks: frozenset[str]) -> None:
+        if type(target) is ast.Name:
+            self._bind_name(target, value, marks)
+            return
+        if flip := flips(self.scope, target, value):
+            self.marks.append(flip)
+        if type(target) is ast.Subscript:
+            self.store_item(target, value, marks)
+        elif type(target) is ast.Attribute:
+            found = self.scope.reference(target)
+            if found:
+                self._bind_slot(found[0], target, value, marks)
+        elif type(target) is ast.Tuple or type(target) is ast.List:
+            self._bind_several(target, value, marks)
+
+    def _bind_several(
+        self, target: ast.Tuple | ast.List, value: ast.expr, marks: frozenset[str]
+    ) -> None:
+        values = value.elts if type(value) is ast.Tuple or type(value) is ast.List else ()
+        for index, part in enumerate(target.elts):
+            if len(values) == len(target.elts):
+                self.bind(part, values[index], marks)
+            elif isinstance(part, ast.Name):
+                self._forget(part.id, self.scope.origin(value))
+                below = self.scope.reference(value)
+                if below:
+                    self.scope.refs[part.id] = (below[0], below[1] + 1)
+
+    def _bind_name(self, target: ast.Name, value: ast.expr, marks: frozenset[str]) -> None:
+        scope = self.scope
+        if scope.name.endswith(":"):
+            self._bind_slot(f"s:{target.id}", target, value, marks)
+            return
+        if not scope.name or target.id in scope.globals:
+            self._bind_slot(f"g:{target.id}", target, value, marks)
+            return
+        if type(value) is ast.Constant:
+            self._forget(target.id, "const")
+            scope.stored[target.id] = "other"
+            return
+        kind, fills = created(value)
+        found = None if kind else scope.reference(value)
+        origin = scope.origin(value)
+        self._forget(target.id, origin)
+        if kind:
+            scope.kinds.add(target.id)
+            ref = f"l:{scope.name}:{target.id}"
+            self.containers.append(Container(ref, kind, at(target), scope.name, fills))
+        elif found:
+            scope.refs[target.id] = found
+        elif target.id in scope.parameters and not marks:
+            scope.refs[target.id] = (f"l:{scope.name}:{target.id} anew", 0)
+        if type(value) is ast.Call:
+            name = last_name(value.func)[:1].isupper() and dotted(value.func)
+            if name:
+                scope.types[target.id] = name
+            elif answer := dotted(value.func):
+                scope.answers[target.id] = answer
+        elif type(value) is ast.Await and type(value.value) is ast.Call:
+            scope.answers[target.id] = dotted(value.value.func)
+        scope.stored[target.id] = stored_value(value)
+        if type(value) in MADE_BY and client(value):
+            scope.clients[target.id] = value
+
+    def _forget(self, name: str, origin: str) -> None:
+        scope = self.scope
+        scope.refs.pop(name, None)
+        scope.types.pop(name, None)
+        scope.answers.pop(name, None)
+        scope.origins[name] = origin
+
+    def _bind_slot(
+        self, ref: str, target: ast.expr, value: ast.expr, marks: frozenset[str]
+    ) -> None:
+        scope = self.scope
+        kind, fills = created(value)
+        if type(value) is ast.Call and not kind:
+            self.marks += keeps(scope, ref, target, value)
+            name = dotted(value.func)
+            if name:
+                made = name.rpartition(".")[2].lstrip("_")[:1].isupper()
+                self._note_type(ref, name if made else f"C:{name}")
+        elif type(value) is ast.Name and (holder := scope.holder_of(value.id)):
+            known = holder.types.get(value.id) or holder.annotations.get(value.id, "")
+            if known:
+                self._note_type(ref, known)
+                self.keep_local(value.id, ref)
+        making = not scope.name or scope.name.endswith(":")
+        making = making or scope.name.rpartition(".")[2] in MAKERS
+        if kind and (making or type(value) not in COMPREHENSIONS):
+            self.containers.append(Container(ref, kind, at(target), scope.name, fills))
+        elif making and (found := scope.reference(value)) and not found[1] and found[0] != ref:
+            self.aliases.append(Alias(ref, found[0], scope.name))
+        if making and scope.name != "" and not scope.name.endswith(":") and ref[:2] == "s:":
+            return
+        lazy = marks and ("none" in marks or f"none:{written(target)}" in marks)
+        if scope.name and not scope.name.endswith(":") and not lazy:
+            verb = "grow" if adds_to_itself(scope, ref, value) else "replace"
+            self.change(verb, (ref, 0), "=", target, "append", "", value, marks)
+
+    def _note_type(self, ref: str, name: str) -> None:
+        if ref[:2] == "s:":
+            self.attributes.setdefault(ref[2:], name)
+        elif ref[:2] == "g:":
+            self.globals.setdefault(ref[2:], name)
+
+    def store_item(self, target: ast.Subscript, value: ast.expr, marks: frozenset[str]) -> None:
+        found = self.scope.reference(target.value)
+        self.expression(target.value, marks, stored=True)
+        self.expression(target.slice, marks)
+        if found is None:
+            return
+        if type(target.slice) is ast.Slice:
+            self.change("shrink", found, "[:]=", target, "const", "", None, marks)
+            return
+        if type(value) is ast.Name and found[0][:2] != "l:":
+            self.keep_local(value.id, f"i:{found[0]}")
+            if not found[1] and self.scope.stored.get(value.id) == "waiter":
+                self.scope.waiters[value.id] = found[0]
+        if type(value) is ast.Call and not found[1]:
+            self.marks += keeps(self.scope, found[0], target, value)
+        if type(value) in PARTS and keeps_a_part(self.scope, found[0], value):
+            inner = (found[0], found[1] + 1)
+            self.change("shrink", inner, "[]=", target, "const", "", None, marks)
+        origin = self.scope.origin(target.slice)
+        self.change("grow", found, "[]=", target, origin, written(target.slice), value, marks)
+        self.inserts(target.value, marks)
+
+    def augmented(self, node: ast.AugAssign, marks: frozenset[str]) -> None:
+        self.expression(node.value, marks)
+        target = node.target
+        if isinstance(target, ast.Subscript):
+            self.store_item(target, node.value, marks)
+            return
+        found = self.scope.reference(target)
+        if found is None:
+            return
+        if type(node.op) is ast.Sub or type(node.op) is ast.BitAnd:
+            self.change("shrink", found, "-=", target, "const", "", None, marks)
+        elif isinstance(node.value, ast.Constant):
+            self.counters[found[0] if found[0][:2] != "s:" else f"s:{found[0][2:]}"] = None
+        elif type(node.op) is ast.Add or type(node.op) is ast.BitOr:
+            if isinstance(target, ast.Name) and found[1] and not created(node.value)[0]:
+                return  # what lies inside may be a text or a number as well: then nothing grows
+            keyed = type(node.value) is ast.Dict
+            origin = self.origin_of_update(node.value) if keyed else "append"
+            self.change("grow", found, "+=", target, origin, "", node.value, marks)
+
+    def delete(self, node: ast.Delete, marks: frozenset[str]) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                found = self.scope.reference(target.value)
+                if found:
+                    key = written(target.slice)
+                    self.change("shrink", found, "del", target, "const", key, None, marks)
+            elif isinstance(target, ast.Attribute) and (found := self.scope.reference(target)):
+                self.change("replace", found, "del", target, "const", "", None, marks)
+
+    def global_(self, node: ast.Global, _: frozenset[str]) -> None:
+        self.scope.globals.update(node.names)
+
+
+def _said(node: ast.AnnAssign) -> str:
+    inner = node.annotation
+    return last_name(inner) if not isinstance(inner, ast.Constant) else str(inner.value)

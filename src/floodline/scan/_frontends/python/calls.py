@@ -1,0 +1,309 @@
+"""Walks the expressions of Python: calls, what they hand on, and what they grow or shrink."""
+
+from __future__ import annotations
+
+import ast
+from types import NoneType
+
+from floodline.scan._facts.model import Call, Function, Mark
+from floodline.scan._frontends.python.arguments import SHRINKS, Arguments, lambda_name
+from floodline.scan._frontends.python.expressions import at, dotted, last_name, written
+from floodline.scan._frontends.python.nodes import below, standing
+from floodline.scan._frontends.python.scope import Found, Scope
+from floodline.scan._frontends.python.signs import (
+    BLOCKS,
+    CLOSES,
+    METERS,
+    OPPOSITES,
+    ORDERS,
+    TIMERS,
+    ages,
+    awaits,
+    blocks,
+    closes,
+    finalizers,
+    inline_client,
+    labels,
+    opposites_of,
+)
+from floodline.scan._frontends.python.statements import QUIET
+
+APPENDS = {
+    "append", "appendleft", "extend", "extendleft", "insert", "push", "enter_context",
+    "enter_async_context", "push_async_exit", "callback", "push_async_callback",
+}  # fmt: skip
+KEYED = {"add", "setdefault", "update", "__setitem__", "subtract"}
+HARMLESS = {
+    "len", "list", "tuple", "set", "dict", "sorted", "sum", "any", "all", "iter", "enumerate",
+    "min", "max", "isinstance", "bool", "frozenset", "map", "filter", "zip", "repr", "str", "join",
+    "dumps", "print", "deepcopy", "copy", "reversed", "id", "type", "get", "hasattr", "getattr",
+    "debug", "info", "warning", "error", "append", "add", "extend", "update", "gather", "wait",
+    "cast", "choice", "sample", "Lock", "next", "format", "items", "keys", "values", "dump",
+    "chain", "islice", "Counter", "groupby", "deque", "product", "zip_longest", "accumulate",
+}  # fmt: skip
+
+# these hold on to nothing and call nothing of the program: not worth an edge each
+ASKING = {
+    "len", "isinstance", "issubclass", "str", "int", "float", "bool", "bytes", "repr", "print",
+    "range", "hasattr", "id", "type", "hash", "ord", "chr", "abs", "round", "super", "callable",
+}  # fmt: skip
+
+TOLD = {"set", "labels", *CLOSES, *METERS, *BLOCKS, *OPPOSITES}  # names that signs look for
+CALM = QUIET | HARMLESS
+HEAPS = {"heappush", "insort", "heappop"}
+RARE = {"addHandler", "finalize", *HEAPS, *TIMERS}
+MOVING = APPENDS | KEYED | SHRINKS
+LEAVES = {ast.Name, ast.Constant, NoneType}
+_PAUSES = {ast.Await, ast.Yield, ast.YieldFrom}
+_THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr}
+_GATHERS = {ast.List, ast.Tuple, ast.Dict, ast.Set}
+
+
+class Calls(Arguments):
+    """Reads expressions into facts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._standing: dict[frozenset[str], tuple[str, str, str]] = {}
+
+    def expression(
+        self, node: ast.expr, marks: frozenset[str], *, kept: str = "local", stored: bool = False
+    ) -> None:
+        """Read an expression and all below it."""
+        below_it: ast.expr = node
+        while type(below_it) is ast.Attribute:
+            below_it = below_it.value
+        if type(below_it) in LEAVES:
+            return  # a name, and attributes of it: that is most
+        stack: list[tuple[ast.AST | None, str]] = [(node, kept)]
+        while stack:
+            here, goes = stack.pop()
+            while type(here) is ast.Attribute:
+                here, goes = here.value, "local"
+            kind = type(here)
+            if here is None or kind in LEAVES:
+                continue
+            if type(here) is ast.Call:
+                self.call(here, goes, marks)
+                if type(here.func) is not ast.Name:
+                    stack.append((here.func, "argument"))
+                stack += [(item, "argument") for item in here.args if type(item) not in LEAVES]
+                if here.keywords:
+                    stack += [(item.value, "local") for item in here.keywords]
+                continue
+            if type(here) is ast.Subscript:
+                if type(here.ctx) is ast.Load and not (stored and here is node):
+                    self.lookup(here, marks)
+                goes = "local"
+            elif type(here) is ast.Compare:
+                if type(here.ops[0]) in ORDERS:
+                    self.marks += ages(self.scope, here)
+                goes = "local"
+            elif type(here) is ast.Lambda:
+                self.lambda_(here)
+                continue
+            elif kind in _PAUSES:
+                self._pause(here)  # type: ignore[arg-type]  # kind says so
+            elif kind not in _THROUGH:
+                goes = "argument" if kind in _GATHERS else "local"
+            stack += [(item, goes) for item in below(here, kind) if type(item) not in LEAVES]
+
+    def _pause(self, node: ast.Await | ast.Yield | ast.YieldFrom) -> None:
+        waits = type(node) is ast.Await
+        self.risks.append((self.scope.name, node.lineno, "await" if waits else "yield"))
+        if self.scope.waiters and type(node) is ast.Await:
+            self.marks += awaits(self.scope, node)
+
+    def lambda_(self, node: ast.Lambda) -> None:
+        """A lambda is a function of its own that is handed on where it stands."""
+        outer = self.scope
+        name = lambda_name(outer, node)
+        scope = Scope(name, outer.owner, outer if not outer.name.endswith(":") else None)
+        for index, parameter in enumerate([*node.args.posonlyargs, *node.args.args]):
+            scope.parameters[parameter.arg] = index
+        self.functions.append(
+            Function(name, outer.owner, node.lineno, tuple(scope.parameters), (), (), False)
+        )
+        self.scope = scope
+        self.expression(node.body, frozenset())
+        self.scope = outer
+
+    def lookup(self, node: ast.Subscript, marks: frozenset[str]) -> None:
+        """Reading an item may insert it; reading a slice is a copy of a part."""
+        found = self.scope.reference(node.value)
+        if found is None or found[0][:2] == "l:":
+            return
+        if isinstance(node.slice, ast.Slice):
+            self.slices.append((found[0], self.scope.name, node.lineno))
+        elif not found[1]:
+            origin = self.scope.origin(node.slice)
+            if origin != "const":
+                self.change("lookup", found, "[]", node, origin, "", None, marks)
+
+    def call(self, node: ast.Call, kept: str, marks: frozenset[str]) -> None:
+        """Read one call: as growth, as removal, and as an edge of the call graph."""
+        function = node.func
+        if type(function) is ast.Name:
+            name = function.id
+            if name in ASKING:
+                return
+        elif type(function) is ast.Attribute:
+            name = function.attr
+            if name in MOVING:
+                self.method(node, function, marks)
+            self._signs(node, function, kept)
+        else:
+            name = last_name(function)
+        if name not in CALM:
+            self.risks.append((self.scope.name, node.lineno, "call"))
+        callee = self.callee(function)
+        if name in RARE:
+            self._rare(node, name, callee, marks)
+        if callee:
+            repeats, arm, guard = self._stands(marks)
+            shared = self.shared
+            arguments: tuple[str, ...] = ()
+            if node.args:
+                arguments = tuple([self.argument(item, name) for item in node.args])
+            keywords: tuple[str, ...] = ()
+            if node.keywords:
+                keywords = tuple(
+                    [f"{k.arg}={self.argument(k.value, name)}" for k in node.keywords if k.arg]
+                )
+            self.calls.append(
+                Call(self.scope.name, shared(callee, callee), node.lineno, repeats,
+                     shared(arguments, arguments), shared(keywords, keywords),
+                     "main" if "main" in marks else kept, arm, guard)
+            )  # fmt: skip
+
+    def _stands(self, marks: frozenset[str]) -> tuple[str, str, str]:
+        """Many calls stand under the same marks."""
+        known = self._standing.get(marks)
+        if known is None:
+            known = self._standing[marks] = standing(marks)
+        return known
+
+    def _rare(self, node: ast.Call, name: str, callee: str, marks: frozenset[str]) -> None:
+        """Note calls of a few names that say something by themselves."""
+        if name in HEAPS:
+            if name != "heappop" or type(node.func) is ast.Attribute:
+                self._grown_by_function(node, marks)
+        elif name == "addHandler":
+            if self.scope.name:
+                guarded = "guarded" if marks & {"branch", "absent", "none"} else ""
+                said = Mark("handler", dotted(node.func), at(node), self.scope.name, guarded)
+                self.marks.append(said)
+        elif name in TIMERS:
+            left = any(f == self.scope.name and kind == "return" for f, _, kind in self.risks)
+            guarded = "guarded" if left or "branch" in marks else ""
+            self.marks.append(Mark("timer", callee, at(node), self.scope.name, guarded))
+        elif node.args and not marks & {"none", "absent", "once"}:
+            self.marks += finalizers(self.scope, node)
+
+    def _signs(self, node: ast.Call, function: ast.Attribute, kept: str) -> None:
+        """Note what rules of their own look for in a call of a method."""
+        name = function.attr
+        if name not in TOLD and name[:4] != "add_" and type(function.value) is not ast.Call:
+            return
+        if name == "set" and node.args:
+            self.marks.append(Mark("set", self.callee(function), at(node), self.scope.name, ""))
+        elif kept == "dropped" and opposites_of(name):
+            callee = self.callee(function)
+            self.marks.append(Mark("listener", callee, at(node), self.scope.name, name))
+        if name in CLOSES:
+            self.marks += closes(self.scope, function)
+        elif name == "labels" or (name in METERS and len(node.args) + len(node.keywords) > 1):
+            self.marks += labels(self.scope, node, name)
+        if self.scope.waiters and name in BLOCKS:
+            self.marks += blocks(self.scope, node, function)
+        if type(function.value) is ast.Call:
+            self.marks += inline_client(self.scope, function)
+
+    def _grown_by_function(self, node: ast.Call, marks: frozenset[str]) -> None:
+        found = self.scope.reference(node.args[0]) if node.args else None
+        if found:
+            verb = "shrink" if last_name(node.func) == "heappop" else "grow"
+            self.change(verb, found, last_name(node.func), node, "append", "", None, marks)
+
+    def method(self, node: ast.Call, function: ast.Attribute, marks: frozenset[str]) -> None:
+        name = function.attr
+        found = self.scope.reference(function.value)
+        if found is None:
+            return
+        first = node.args[0] if node.args else None
+        text = written(first) if first is not None else ""
+        if name in SHRINKS:
+            self.change("shrink", found, name, node, "const", text, first, marks)
+            return
+        value = node.args[-1] if node.args else None
+        if marks and f"none:{written(function.value)}" in marks:
+            marks = marks | {"once"}  # only while it is empty
+        if name == "append" and "absent" in marks:
+            # what is asked for first is there once: the list is a set of such things
+            self.change("grow", found, name, node, self.scope.origin(first), text, value, marks)
+            return
+        if name in APPENDS:
+            self.change("grow", found, name, node, "append", text, value, marks)
+            return
+        origin = self.scope.origin(first)
+        if name == "update":
+            origin = self.origin_of_update(first)
+        self.change("grow", found, name, node, origin, text, value, marks)
+        self.inserts(function.value, marks)
+
+    def inserts(self, node: ast.expr, marks: frozenset[str]) -> None:
+        """`map[key].add(x)` puts the key in too, if the map inserts on reading."""
+        if type(node) is ast.Subscript and type(node.slice) is not ast.Slice:
+            found = self.scope.reference(node.value)
+            if found and not found[1]:
+                origin, text = self.scope.origin(node.slice), written(node.slice)
+                self.change("insert", found, "[]", node, origin, text, None, marks)
+
+    def origin_of_update(self, first: ast.expr | None) -> str:
+        """Return where the keys come from that a map takes over."""
+        if first is None:
+            return "const"
+        if isinstance(first, ast.Dict):
+            origins = [self.scope.origin(key) for key in first.keys if key is not None]
+            return next((o for o in origins if o != "const"), "const")
+        return self.scope.origin(first)
+
+    def sized(self, test: ast.expr) -> Found | None:
+        """Return the container whose `len` a test compares, if it does."""
+        parts = test.values if type(test) is ast.BoolOp else [test]
+        for part in parts:
+            if type(part) is ast.Compare:
+                for side in (part.left, *part.comparators):
+                    if type(side) is ast.Call and last_name(side.func) == "len" and side.args:
+                        rest = [part.left, *part.comparators]
+                        zero = any(isinstance(r, ast.Constant) and r.value in (0, 1) for r in rest)
+                        return None if zero else self.scope.reference(side.args[0])
+        return None
+
+    def loop_target(self, target: ast.expr, iterable: ast.expr) -> str:
+        """The names of a loop stand for the values inside what it goes over.
+
+        Returns the class of an object that was made in the function and gives them turn by turn.
+        """
+        found = self.scope.reference(iterable)
+        origin = self.scope.origin(iterable)
+        made = self._made(iterable)
+        if made:
+            origin = f"turn:{made}"
+        if isinstance(iterable, ast.Call) and last_name(iterable.func) in ("range", "enumerate"):
+            origin = "unknown"
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        for part in names:
+            if isinstance(part, ast.Name):
+                self.scope.refs.pop(part.id, None)
+                self.scope.types.pop(part.id, None)
+                self.scope.origins[part.id] = origin
+        last = names[-1]
+        if found and isinstance(last, ast.Name):
+            called = isinstance(iterable, ast.Call)
+            self.scope.refs[last.id] = found if called else (found[0], found[1] + 1)
+        return made
+
+    def _made(self, node: ast.expr) -> str:
+        holder = self.scope.holder_of(node.id) if type(node) is ast.Name else None
+        return holder.types.get(node.id, "") if holder and type(node) is ast.Name else ""

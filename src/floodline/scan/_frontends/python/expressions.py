@@ -1,0 +1,216 @@
+"""What single expressions of Python mean: kinds of containers, and where a key comes from."""
+
+from __future__ import annotations
+
+import ast
+
+from floodline.scan._facts.model import At
+
+MAPS = {"dict", "OrderedDict", "Counter", "Dict", "UserDict", "MutableMapping", "ChainMap"}
+LISTS = {"list", "deque", "List", "UserList", "Deque", "MutableSequence"}
+# nobody makes one of these; what a framework makes under the same name is something else
+ONLY_TYPES = {"Dict", "List", "Set", "Deque", "MutableMapping", "MutableSequence", "MutableSet"}
+SETS = {"set", "Set", "MutableSet"}
+WEAK = {"WeakKeyDictionary", "WeakValueDictionary", "WeakSet"}
+STACKS = {"ExitStack", "AsyncExitStack"}
+FRESH = {
+    "uuid1", "uuid4", "uuid7", "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter",
+    "now", "utcnow", "token_hex", "token_urlsafe", "urandom", "getrandbits", "randint", "id",
+    "next", "get_ident", "current_task", "random", "hash", "create_task", "ensure_future",
+    "submit", "run_coroutine_threadsafe",
+}  # fmt: skip
+THROUGH = {
+    "str", "repr", "int", "tuple", "frozenset", "format", "lower", "upper", "strip", "encode",
+    "decode", "hexdigest", "ascii", "abs", "join", "casefold", "rstrip", "lstrip", "ref",
+    "hex", "as_posix", "resolve", "md5", "sha1", "sha256", "normpath", "abspath", "sorted",
+    "loads",
+}  # fmt: skip
+OPENNESS = [
+    "fresh", "param", "in", "turn", "attr", "call", "loop", "self", "global", "unknown", "enum",
+    "type",
+]  # fmt: skip
+PARTS = 4  # of which a key is made; more say nothing new
+DEPENDING = {"param", "in", "turn", "attr", "call", "self", "enum"}
+CHAINED = {"param", "in", "turn", "self", "enum"}
+_RANKS = {kind: rank for rank, kind in enumerate(OPENNESS)}
+LOCKS = {"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition", "Event"}
+ANSWERS = {"create_future", "Future", "Queue", "SimpleQueue"}
+_KINDS = {
+    **dict.fromkeys(MAPS, "map"),
+    **dict.fromkeys(LISTS, "list"),
+    **dict.fromkeys(SETS, "set"),
+    **dict.fromkeys(("defaultdict", "DefaultDict"), "lookup"),
+    **dict.fromkeys(WEAK, "weak"),
+    **dict.fromkeys(STACKS, "stack"),
+}
+MADE = {ast.Dict, ast.ListComp, ast.DictComp, ast.SetComp}
+TASKS = {"create_task", "ensure_future", "run_coroutine_threadsafe", "start_soon"}
+
+
+def at(node: ast.expr | ast.stmt) -> At:
+    """Return the place of a node, columns from 1."""
+    return At(
+        node.lineno,
+        node.col_offset + 1,
+        node.end_lineno or node.lineno,
+        (node.end_col_offset or node.col_offset) + 1,
+    )
+
+
+def last_name(node: ast.expr | None) -> str:
+    """Return the last part of a dotted name, `""` for anything else."""
+    if type(node) is ast.Name:
+        return node.id
+    if type(node) is ast.Attribute:
+        return node.attr
+    if type(node) is ast.Subscript:
+        return last_name(node.value)
+    return ""
+
+
+def dotted(node: ast.expr) -> str:
+    """Return `a.b.c`, or `""` if something else than names is in it."""
+    parts = []
+    while type(node) is ast.Attribute:
+        parts.append(node.attr)
+        node = node.value
+    if type(node) is not ast.Name:
+        return ""
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def written(node: ast.expr) -> str:
+    """Return an expression as text; for the plain ones, which are most, in a fraction of the time.
+
+    The text is that of `ast.unparse`.
+    """
+    if type(node) is ast.Name:
+        return node.id
+    if type(node) is ast.Constant:
+        plain = type(node.value) in (str, int) and node.kind is None
+        return repr(node.value) if plain else ast.unparse(node)
+    return (dotted(node) if type(node) is ast.Attribute else "") or ast.unparse(node)
+
+
+def kind_of_class(name: str) -> str:
+    """Return the kind of container that a class of this name is, `""` if it is none."""
+    return _KINDS.get(name, "")
+
+
+def created(node: ast.expr | None) -> tuple[str, str]:
+    """Return the kind of a container expression and what it fills in; `("", "")` if it is none."""
+    if type(node) is ast.Call:
+        return _created_by_call(node)
+    kind = _DISPLAYS.get(type(node))
+    if kind:
+        return kind, ""
+    if type(node) is ast.BoolOp:
+        return created(node.values[-1])
+    if type(node) is ast.IfExp:
+        return created(node.body) if created(node.body)[0] else created(node.orelse)
+    return "", ""
+
+
+_DISPLAYS: dict[type, str] = {
+    ast.Dict: "map",
+    ast.DictComp: "map",
+    ast.List: "list",
+    ast.ListComp: "list",
+    ast.Set: "set",
+    ast.SetComp: "set",
+}
+
+
+def _created_by_call(node: ast.Call) -> tuple[str, str]:
+    name = last_name(node.func)
+    if name == "field":
+        for keyword in node.keywords:
+            if keyword.arg == "default_factory":
+                if isinstance(keyword.value, ast.Lambda):
+                    return created(keyword.value.body)[0], "field"
+                return kind_of_class(last_name(keyword.value)), "field"
+        return "", ""
+    found = kind_of_class(name) if name not in ONLY_TYPES else ""
+    if found == "lookup":
+        return "lookup", last_name(node.args[0]) if node.args else ""
+    if name == "deque" and (len(node.args) > 1 or _given(node, "maxlen")):
+        return "bounded", ""
+    return found, name if found == "weak" else ""
+
+
+def _given(node: ast.Call, name: str) -> bool:
+    return any(
+        k.arg == name and not (isinstance(k.value, ast.Constant) and k.value.value is None)
+        for k in node.keywords
+    )
+
+
+def stored_value(node: ast.expr | None) -> str:
+    """Return what kind of thing is put into a container."""
+    if type(node) is ast.Call:
+        return _stored_by_call(node)
+    if type(node) is ast.Name:
+        return "self" if node.id == "self" else "other"
+    if type(node) is ast.Tuple or type(node) is ast.List:
+        kinds = [stored_value(item) for item in node.elts]
+        plain = "made" if type(node) is ast.List else "other"
+        return next((kind for kind in kinds if kind != "other"), plain)
+    if type(node) is ast.BinOp:
+        return "sum"
+    return "made" if type(node) in MADE else "other"
+
+
+def _stored_by_call(node: ast.Call) -> str:
+    name = last_name(node.func)
+    if name in TASKS or (name == "Task" and dotted(node.func) == "asyncio.Task"):
+        return "task"
+    if name in LOCKS and not node.args:
+        return "lock"
+    if name == "submit":
+        return "future"
+    if name in ANSWERS:
+        return "waiter"
+    if name == "ref":
+        return "weakref"
+    return "made" if name[:1].isupper() or name == "deepcopy" else "other"
+
+
+def most_open(origins: list[str]) -> str:
+    """Of several origins the one with the widest range of values decides.
+
+    A new value decides alone. Of others that depend on who calls or on what is read, several are
+    kept, `all:ONE&OTHER`: which of them is open is only seen when the callers are known.
+    """
+    told = [origin for origin in origins if origin != "const"]  # most are
+    if not told:
+        return "const"
+    if len(told) == 1:
+        return told[0]
+    widest, rank = "const", len(OPENNESS)
+    several: dict[str, None] = {}
+    for origin in told:
+        for part in parts_of(origin) if origin[:4] == "all:" else (origin,):
+            kind = part[: part.find(":")] if ":" in part else part
+            found = _RANKS.get(kind, rank)
+            if found < rank:
+                widest, rank = part, found
+            if kind in DEPENDING and len(several) < PARTS:
+                several[part] = None
+    if rank == _RANKS["fresh"] or len(several) == 1 or not several:
+        return widest
+    return f"all:{'&'.join(several)}"
+
+
+def parts_of(origin: str) -> list[str]:
+    """Return the origins of which one is made."""
+    return origin[4:].split("&") if origin[:4] == "all:" else [origin]
+
+
+def asked(origin: str, name: str) -> str:
+    """Return the origin of an attribute, or of what a call returns, of what has an origin."""
+    if origin[:4] == "all:":
+        return most_open([asked(part, name) for part in parts_of(origin)])
+    if origin.partition(":")[0] in CHAINED:
+        return f"{origin}.{name}"
+    return ""

@@ -1,0 +1,329 @@
+"""The Python front end: reads one file into facts and drops its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Limit, Mark
+from floodline.scan._frontends.python.bindings import Bindings
+from floodline.scan._frontends.python.expressions import at, dotted, kind_of_class, last_name
+from floodline.scan._frontends.python.pairs import pairs_of
+from floodline.scan._frontends.python.scope import NAMING, Scope
+from floodline.scan._frontends.python.signs import closes, size_of_cache, unclosed
+from floodline.scan._frontends.python.statements import (
+    absent,
+    annotation,
+    called,
+    collect_locals,
+    event_arm,
+    is_endless,
+    leaves,
+    only_logs,
+    outsiders,
+    returns_inner,
+    runs_once,
+    serves,
+    tests_membership,
+)
+
+MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
+MAKING = {ast.Call, ast.Attribute, ast.JoinedStr}  # what a new value may be made by
+TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp}  # tests that may say why a branch is taken
+NONE: frozenset[str] = frozenset()
+
+
+def read(source: str | bytes, path: str, module: str) -> FileFacts:
+    """Read the facts of one file; a syntax error is raised as such."""
+    tree = ast.parse(source, filename=path)
+    reader = _Reader()
+    reader.block(tree.body, NONE)
+    reader.finish()
+    lines = source.count("\n" if isinstance(source, str) else b"\n")  # type: ignore[arg-type]  # same kind
+    return FileFacts(
+        path, module, lines,
+        tuple(reader.containers), tuple(reader.changes), tuple(reader.calls),
+        tuple(reader.limits), tuple(reader.pairs), tuple(reader.functions),
+        tuple(reader.classes), tuple(reader.aliases), tuple(reader.marks),
+        tuple(reader.imports.items()), tuple(reader.counters), tuple(reader.slices),
+        tuple(reader.escapes), tuple(reader.globals.items()),
+    )  # fmt: skip
+
+
+class _Reader(Bindings):
+    """Walks statements in order; the rest is in `Bindings` and `Calls`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limits: list[Limit] = []
+        self.classes: list[Class] = []
+        self.functions: list[Function] = []
+        self.imports: dict[str, str] = {}
+        self._tried = 0
+
+    def finish(self) -> None:
+        self.pairs = pairs_of(self.changes, self.risks)
+
+    def block(self, body: list[ast.stmt], marks: frozenset[str]) -> None:
+        for number, statement in enumerate(body):
+            handler = _STATEMENTS.get(type(statement))
+            if handler is not None:
+                handler(self, statement, marks)
+            else:
+                for value in ast.iter_child_nodes(statement):
+                    if isinstance(value, ast.expr):
+                        self.expression(value, marks)
+            if type(statement) is ast.If and leaves(statement):
+                if tests_membership(statement):
+                    marks = marks | {"absent"}
+                    self._refuse(statement)
+                elif self.sized(statement.test) is not None:
+                    marks = marks | {"limit"}
+                elif runs_once(statement, body[number + 1 :]):
+                    marks = marks | {"once"}
+
+    def _refuse(self, node: ast.If) -> None:
+        """`if key not in known: raise`: what comes after has no other keys than these."""
+        for key, table in outsiders(node.test):
+            found = self.scope.reference(table)
+            name = found[0] if found else ""
+            origin = self.scope.origin(key)
+            self.marks.append(Mark("refused", name, at(node.test), self.scope.name, origin))
+
+    # definitions
+
+    def import_(self, node: ast.Import, _: frozenset[str]) -> None:
+        for name in node.names:
+            self.imports[name.asname or name.name.partition(".")[0]] = (
+                name.name if name.asname else name.name.partition(".")[0]
+            )
+
+    def import_from(self, node: ast.ImportFrom, _: frozenset[str]) -> None:
+        prefix = "." * node.level + (node.module or "")
+        for name in node.names:
+            self.imports[name.asname or name.name] = f"{prefix}:{name.name}"
+
+    def class_(self, node: ast.ClassDef, marks: frozenset[str]) -> None:
+        outer, kept = self.scope, self.attributes
+        for decorator in node.decorator_list:
+            self.expression(decorator, marks)
+        self.scope = Scope(f"{node.name}:", node.name, None)
+        self.attributes = {}
+        bases = tuple(dotted(b) or last_name(b) for b in node.bases)
+        self.block(node.body, NONE)
+        for base in bases:
+            kind = kind_of_class(base.rpartition(".")[2])
+            if kind:
+                fills = "" if kind != "lookup" else "?"
+                self.containers.append(Container("s:", kind, at(node), node.name + ":", fills))
+        self.classes.append(
+            Class(node.name, bases, node.lineno, tuple(self.attributes.items()),
+                  tuple(last_name(called(d)) for d in node.decorator_list))
+        )  # fmt: skip
+        self.scope, self.attributes = outer, kept
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, marks: frozenset[str]) -> None:
+        outer = self.scope
+        in_class = outer.name.endswith(":")
+        owner = outer.owner
+        if not outer.name:
+            name = node.name
+        elif in_class:
+            name = f"{outer.owner}.{node.name}"
+        else:
+            name = f"{outer.name}.<locals>.{node.name}"
+            outer.origins[node.name] = "unknown"
+            outer.refs.pop(node.name, None)
+        for decorator in node.decorator_list:
+            self.decorator(name, decorator, marks)
+        scope = Scope(name, owner, outer if not in_class and outer.name else None)
+        parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        for index, parameter in enumerate(parameters):
+            scope.parameters[parameter.arg] = index
+            if parameter.annotation is not None:
+                scope.annotations[parameter.arg] = annotation(parameter.annotation)
+        for extra in (node.args.vararg, node.args.kwarg):
+            if extra:
+                scope.origins[extra.arg] = f"attr:{extra.arg}"
+        names = tuple(scope.parameters)
+        said = tuple([scope.annotations.get(name, "") for name in names])
+        self.functions.append(
+            Function(
+                name, owner, node.lineno, self.shared(names, names), self.shared(said, said),
+                tuple(dotted(called(d)) for d in node.decorator_list),
+                returns_inner(node),
+                type(node) is ast.AsyncFunctionDef,
+                annotation(node.returns) if node.returns is not None else "",
+            )
+        )  # fmt: skip
+        collect_locals(node, scope)
+        self.scope = scope
+        tried, self._tried = self._tried, 0
+        self.block(node.body, NONE)
+        self._tried = tried
+        if scope.clients:
+            self.marks += unclosed(node, scope)
+        self.scope = outer
+
+    def decorator(
+        self,
+        name: str,
+        decorator: ast.expr,
+        marks: frozenset[str],
+    ) -> None:
+        self.expression(decorator, marks, kept="decorator")
+        if not isinstance(decorator, ast.Call) and (callee := self.callee(decorator)):
+            # to decorate is to call: once for a function of the module, each time for an inner one
+            outer = self.scope.name
+            repeats = "once" if "once" in marks else ""
+            self.calls.append(
+                Call(outer, callee, decorator.lineno, repeats, ("unknown",), (), "local")
+            )
+        name_of = last_name(called(decorator))
+        of_instance = "method" in dotted(called(decorator))  # keeps its entries with the instance
+        if of_instance or name_of not in ("lru_cache", "cache", "alru_cache"):
+            return
+        size = "unbounded" if name_of == "cache" else "bounded"
+        if isinstance(decorator, ast.Call):
+            size = size_of_cache(decorator, size)
+        self.marks.append(Mark("cache", name, at(decorator), name, size))
+
+    # control flow
+
+    def if_(self, node: ast.If, marks: frozenset[str]) -> None:
+        self.expression(node.test, marks)
+        added = {"branch"}
+        if not self.scope.name and "__name__" in ast.dump(node.test):
+            added.add("main")
+        if type(node.test) in TELLING:
+            if arm := event_arm(node.test):
+                added.add(arm)
+            if tests_membership(node):
+                added.add("absent")
+            added |= absent(node.test)
+            added |= self._compare_sizes(node.test, node.body)
+        inside = marks | added
+        self.block(node.body, inside)
+        if node.orelse:
+            limited = {"branch", "limit"} if "limit" in inside else {"branch"}
+            self.block(node.orelse, marks | limited)
+
+    def _compare_sizes(self, test: ast.expr, body: list[ast.stmt]) -> frozenset[str]:
+        found = self.sized(test)
+        if found is None:
+            return NONE
+        acts = not only_logs(body)
+        if found[0][:2] != "l:":
+            self.limits.append(Limit(*found, at(test), self.scope.name, acts))
+        return frozenset({"limit"}) if acts else NONE
+
+    def while_(self, node: ast.While, marks: frozenset[str]) -> None:
+        self.expression(node.test, marks)
+        inside = marks | {"while"} | self._compare_sizes(node.test, node.body)
+        if not self._tried and is_endless(node):
+            inside |= {f"forever:{node.lineno}"}
+        if serves(node):
+            inside |= {"serves"}
+        self.block(node.body, inside)
+        self.block(node.orelse, marks)
+
+    def for_(self, node: ast.For | ast.AsyncFor, marks: frozenset[str]) -> None:
+        self.expression(node.iter, marks)
+        if type(node) is ast.AsyncFor:
+            self.risks.append((self.scope.name, node.lineno, "await"))
+        made = self.loop_target(node.target, node.iter)
+        repeats = {"while", "serves"} if type(node) is ast.AsyncFor else {"for"}
+        if made:
+            repeats.add(f"over:{made}")
+        self.block(node.body, marks | repeats)
+        self.block(node.orelse, marks)
+
+    def try_(self, node: ast.Try, marks: frozenset[str]) -> None:
+        self._tried += bool(node.handlers)  # an error is a way out of a loop
+        self.block(node.body, marks)
+        self._tried -= bool(node.handlers)
+        for handler in node.handlers:
+            if handler.name:
+                self._forget(handler.name, "attr:error")
+            self.block(handler.body, marks | {"except"})
+        self.block(node.orelse, marks)
+        if node.finalbody:
+            self.block(node.finalbody, marks | {"finally"})
+
+    def with_(self, node: ast.With | ast.AsyncWith, marks: frozenset[str]) -> None:
+        for item in node.items:
+            self.expression(item.context_expr, marks, kept="with")
+            self.marks += closes(self.scope, item)
+            if isinstance(item.optional_vars, ast.Name):
+                self._forget(item.optional_vars.id, self.scope.origin(item.context_expr))
+        if type(node) is ast.AsyncWith:
+            self.risks.append((self.scope.name, node.lineno, "await"))
+        self.block(node.body, marks)
+
+    def match_(self, node: ast.Match, marks: frozenset[str]) -> None:
+        self.expression(node.subject, marks)
+        subject = ast.unparse(node.subject).replace(":", "")
+        for number, case in enumerate(node.cases):
+            pattern = ast.unparse(case.pattern).replace(":", "")
+            self.block(case.body, marks | {"branch", f"arm:{subject}:{number} {pattern}"})
+
+    def raise_(self, node: ast.Raise, marks: frozenset[str]) -> None:
+        if "branch" in marks:
+            self.risks.append((self.scope.name, node.lineno, "raise"))
+        if node.exc is not None:
+            self.expression(node.exc, marks)
+            if isinstance(node.exc, ast.Name) and self.scope.holder_of(node.exc.id) is None:
+                self.marks.append(
+                    Mark("raise", node.exc.id, at(node), self.scope.name, node.exc.id)
+                )
+
+    def return_(self, node: ast.Return, marks: frozenset[str]) -> None:
+        if "branch" in marks:
+            self.risks.append((self.scope.name, node.lineno, "return"))
+        if node.value is None:
+            return
+        self.expression(node.value, marks, kept="returned")
+        if type(node.value) in MAKING and (made := self.scope.origin(node.value))[:6] == "fresh:":
+            self.marks.append(Mark("fresh", self.scope.name, at(node), self.scope.name, made[6:]))
+        if type(node.value) is ast.Name:
+            self.keep_local(node.value.id, "returned")
+            if "<" in self.scope.name and node.value.id in self.scope.parameters:
+                self.marks.append(Mark("gives", "", at(node), self.scope.name, ""))
+        if type(node.value) in NAMING:
+            found = self.scope.reference(node.value)
+            if found and not found[1]:
+                self.escapes.append((found[0], self.scope.name))
+
+    def expression_(self, node: ast.Expr, marks: frozenset[str]) -> None:
+        self.expression(node.value, marks, kept="dropped")
+
+    def nothing(self, node: ast.stmt, marks: frozenset[str]) -> None:
+        """These statements have no facts."""
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {
+    ast.Expr: _Reader.expression_,
+    ast.Import: _Reader.import_,
+    ast.ImportFrom: _Reader.import_from,
+    ast.ClassDef: _Reader.class_,
+    ast.FunctionDef: _Reader.function,
+    ast.AsyncFunctionDef: _Reader.function,
+    ast.Assign: _Reader.assign,
+    ast.AnnAssign: _Reader.annotated,
+    ast.AugAssign: _Reader.augmented,
+    ast.Delete: _Reader.delete,
+    ast.Global: _Reader.global_,
+    ast.Nonlocal: _Reader.nothing,
+    ast.Pass: _Reader.nothing,
+    ast.If: _Reader.if_,
+    ast.While: _Reader.while_,
+    ast.For: _Reader.for_,
+    ast.AsyncFor: _Reader.for_,
+    ast.Try: _Reader.try_,
+    ast.TryStar: _Reader.try_,
+    ast.With: _Reader.with_,
+    ast.AsyncWith: _Reader.with_,
+    ast.Match: _Reader.match_,
+    ast.Raise: _Reader.raise_,
+    ast.Return: _Reader.return_,
+}

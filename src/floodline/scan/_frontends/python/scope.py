@@ -1,0 +1,281 @@
+"""The names of one Python function: what each local refers to, and where its value comes from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from types import NoneType
+from typing import Any
+
+from floodline.scan._frontends.python.expressions import (
+    FRESH,
+    THROUGH,
+    asked,
+    dotted,
+    last_name,
+    most_open,
+    parts_of,
+    written,
+)
+
+INSIDE = {"get", "setdefault", "pop", "values", "items", "__getitem__", "popitem"}
+OF_TYPES = {"__class__", "__name__", "__qualname__", "__module__", "__doc__"}
+TELLING = {"type", "bool", "isinstance", "len", "getpid"}
+NAMING = {ast.Name, ast.Attribute}
+Found = tuple[str, int]
+
+
+class Scope:
+    """One function (or the module, or the body of a class) while it is read."""
+
+    __slots__ = (
+        "annotations", "answers", "clients", "globals", "kinds", "name", "origins", "outer",
+        "owner", "parameters", "refs", "selves", "stored", "types", "waiters",
+    )  # fmt: skip
+
+    def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
+        self.name = name
+        self.owner = owner
+        self.outer = outer
+        self.parameters: dict[str, int] = {}
+        self.annotations: dict[str, str] = {}
+        self.globals: set[str] = set()
+        self.refs: dict[str, Found] = {}
+        self.origins: dict[str, str] = {}
+        self.types: dict[str, str] = {}
+        self.answers: dict[str, str] = {}  # a local, and the function whose answer it is
+        self.stored: dict[str, str] = {}
+        self.clients: dict[str, ast.expr] = {}
+        self.selves: set[str] = set()  # other names of the instance, in `__new__`
+        self.waiters: dict[str, str] = {}  # a local that an answer is waited for, and its container
+        self.kinds: set[str] = set()  # locals that are containers made here
+
+    def holder_of(self, name: str) -> Scope | None:
+        """Return the scope that has this name as a local, `None` for a global."""
+        scope: Scope | None = self
+        while scope is not None and scope.name:
+            if name in scope.globals:
+                return None
+            if name in scope.parameters or name in scope.origins or name in scope.kinds:
+                return scope
+            scope = scope.outer
+        return None
+
+    def reference(self, node: ast.expr) -> Found | None:
+        """Return which container an expression means and how deep inside it, if that is known."""
+        if type(node) is ast.Name:
+            return self.named(node.id, self.holder_of(node.id))
+        find = _REFERENCES.get(type(node))
+        return find(self, node) if find else None
+
+    def named(self, name: str, holder: Scope | None) -> Found:
+        """Return which container a name means that belongs to a scope."""
+        if (name == "self" or name == "cls") and self.owner:
+            return "s:", 0
+        if holder is None:
+            return f"g:{name}", 0
+        return holder.refs.get(name) or (f"l:{holder.name}:{name}", 0)
+
+    def _attribute(self, node: ast.Attribute) -> Found | None:
+        base = self.base(node.value)
+        return (f"s:{node.attr}" if base == "self" else f"o:{base}|{node.attr}", 0)
+
+    def _item(self, node: ast.Subscript) -> Found | None:
+        if type(node.slice) is ast.Slice:
+            return None  # a copy
+        below = self.reference(node.value)
+        return (below[0], below[1] + 1) if below else None
+
+    def _answer(self, node: ast.Call) -> Found | None:
+        function = node.func
+        if type(function) is not ast.Attribute or function.attr not in INSIDE:
+            return None
+        below = self.reference(function.value)
+        return (below[0], below[1] + 1) if below else None
+
+    def _walrus(self, node: ast.NamedExpr) -> Found | None:
+        return self.reference(node.value)
+
+    def base(self, node: ast.expr) -> str:
+        """Return whose attribute is meant: `self`, `self.a`, `g:NAME`, `T:Class` or `?`."""
+        if self.selves and written(node) in self.selves:
+            return "self"
+        find = _BASES.get(type(node))
+        return find(self, node) if find else "?"
+
+    def _base_of_name(self, node: ast.Name) -> str:
+        name = node.id
+        if (name == "self" or name == "cls") and self.owner:
+            return "self"
+        holder = self.holder_of(name)
+        if holder is None:
+            return f"g:{name}"
+        known = holder.types.get(name) or holder.annotations.get(name)
+        if known:
+            return f"T:{known}"
+        if name in holder.answers:
+            return f"C:{holder.answers[name]}"
+        ref = holder.refs.get(name)
+        if ref is None or ref[1]:
+            return "?"
+        where, _, rest = ref[0].partition(":")
+        return f"self.{rest}" if where == "s" else f"a:{rest}" if where == "o" else "?"
+
+    def _base_of_attribute(self, node: ast.Attribute) -> str:
+        if node.attr == "__class__" and self.base(node.value) == "self":
+            return "self"
+        text = dotted(node)
+        head, _, rest = text.partition(".")
+        if (head == "self" or head == "cls") and self.owner and "." not in rest:
+            return f"self.{node.attr}"
+        if text and self.holder_of(head) is None:
+            return f"g:{text}"
+        inner = self.base(node.value)
+        return "?" if inner == "?" else f"a:{inner}|{node.attr}"
+
+    def _base_of_call(self, node: ast.Call) -> str:
+        name = last_name(node.func)
+        if name == "type" and len(node.args) == 1:
+            return self.base(node.args[0])
+        return f"C:{dotted(node.func) or name}"
+
+    def origin(self, node: ast.expr | None) -> str:
+        """Return where the value of an expression comes from."""
+        find = _ORIGINS.get(type(node))
+        return find(self, node) if find else "unknown"
+
+    def _constant(self, _: object) -> str:
+        return "const"
+
+    def _origin_of_name(self, node: ast.Name) -> str:
+        return self.origin_of(node.id, self.holder_of(node.id))
+
+    def origin_of(self, name: str, holder: Scope | None) -> str:
+        """Return where the value of a name comes from that belongs to a scope."""
+        if name == "self":
+            return "fresh:self"
+        if name == "cls":
+            return "type"
+        if holder is None:
+            return f"global:{name}"
+        known = holder.origins.get(name)
+        if known is None:
+            number = holder.parameters.get(name)
+            known = "unknown" if number is None else f"param:{number}"
+        return known if holder is self else within(known, holder.name)
+
+    def _origin_of_attribute(self, node: ast.Attribute) -> str:
+        if node.attr in OF_TYPES:
+            return "type"
+        inner = ""
+        if type(node.value) is ast.Name:
+            base = node.value.id
+            if (base == "self" or base == "cls") and self.owner:
+                return f"self:{node.attr}"
+            holder = self.holder_of(base)
+            if holder is None:
+                return f"enum:{base}.{node.attr}"
+            inner = self.origin_of(base, holder)
+        else:
+            inner = self.origin(node.value)
+        if inner.startswith(("type", "fresh")):
+            return inner
+        return asked(inner, node.attr) or f"attr:{node.attr}"
+
+    def _origin_of_call(self, node: ast.Call) -> str:
+        name = last_name(node.func)
+        if name in TELLING:
+            return "type"
+        if name == "next" and not (node.args and type(node.args[0]) in NAMING):
+            return "unknown"
+        if name in FRESH:
+            return f"fresh:{name}()"
+        if name in THROUGH:
+            parts = [self.origin(item) for item in node.args]
+            if type(node.func) is ast.Attribute:
+                parts.append(self.origin(node.func.value))
+            return most_open(parts)
+        inner = self._asked_by(node.func) if type(node.func) is ast.Attribute else ""
+        if inner and name in INSIDE:
+            return inner
+        given = self._given_to(node)
+        if not inner and (name == "cls" or name.lstrip("_")[:1].isupper()):
+            return asked(given, f"{name}()") or f"call:{name}"
+        own = inner or f"call:{name}"
+        if given == "const":
+            return own
+        through = asked(given, f"{name}(*)")
+        return most_open([own, through]) if through else own
+
+    def _asked_by(self, function: ast.Attribute) -> str:
+        """Return the origin of what a method answers, if it is known whom it asks."""
+        if type(function.value) is ast.Name and self.base(function.value) == "self":
+            return ""
+        return asked(self.origin(function.value), f"{function.attr}()")
+
+    def _given_to(self, node: ast.Call) -> str:
+        """Return the origin of what a call is given."""
+        parts = [self.origin(part) for part in node.args if type(part) is not ast.Constant]
+        if node.keywords:
+            parts += [self.origin(keyword.value) for keyword in node.keywords]
+        return most_open(parts) if parts else "const"
+
+    def _origin_of_item(self, node: ast.Subscript) -> str:
+        below = self.origin(node.value)
+        return "attr:item" if below == "unknown" else below
+
+    def _origin_inside(self, node: ast.Await | ast.Starred) -> str:
+        return self.origin(node.value)
+
+    def _origin_of_values(self, node: ast.JoinedStr | ast.BoolOp) -> str:
+        return most_open([self.origin(part) for part in node.values])
+
+    def _origin_of_elements(self, node: ast.Tuple | ast.List | ast.Set) -> str:
+        return most_open([self.origin(part) for part in node.elts])
+
+    def _origin_of_both(self, node: ast.BinOp) -> str:
+        return most_open([self.origin(node.left), self.origin(node.right)])
+
+    def _origin_of_either(self, node: ast.IfExp) -> str:
+        return most_open([self.origin(node.body), self.origin(node.orelse)])
+
+
+def within(origin: str, function: str) -> str:
+    """Return an origin of an outer function as an inner one sees it."""
+    if "param:" not in origin:
+        return origin
+    parts = [f"in:{function}|{p}" if p[:6] == "param:" else p for p in parts_of(origin)]
+    return most_open(parts)
+
+
+_REFERENCES: dict[type, Callable[[Scope, Any], Found | None]] = {
+    ast.Attribute: Scope._attribute,
+    ast.Subscript: Scope._item,
+    ast.Call: Scope._answer,
+    ast.NamedExpr: Scope._walrus,
+}
+_BASES: dict[type, Callable[[Scope, Any], str]] = {
+    ast.Name: Scope._base_of_name,
+    ast.Attribute: Scope._base_of_attribute,
+    ast.Call: Scope._base_of_call,
+}
+_ORIGINS: dict[type, Callable[[Scope, Any], str]] = {
+    NoneType: Scope._constant,
+    ast.Constant: Scope._constant,
+    ast.Compare: Scope._constant,
+    ast.Name: Scope._origin_of_name,
+    ast.Attribute: Scope._origin_of_attribute,
+    ast.Call: Scope._origin_of_call,
+    ast.Subscript: Scope._origin_of_item,
+    ast.Await: Scope._origin_inside,
+    ast.Starred: Scope._origin_inside,
+    ast.NamedExpr: Scope._origin_inside,
+    ast.FormattedValue: Scope._origin_inside,
+    ast.JoinedStr: Scope._origin_of_values,
+    ast.BoolOp: Scope._origin_of_values,
+    ast.Tuple: Scope._origin_of_elements,
+    ast.List: Scope._origin_of_elements,
+    ast.Set: Scope._origin_of_elements,
+    ast.BinOp: Scope._origin_of_both,
+    ast.IfExp: Scope._origin_of_either,
+}

@@ -1,0 +1,238 @@
+"""Signs of rules that need more than growth: clocks, final states, handles, labels, clients."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from floodline.scan._facts.model import Mark
+from floodline.scan._frontends.python.expressions import CHAINED, at, dotted, last_name, written
+from floodline.scan._frontends.python.scope import Found, Scope
+
+CLOCKS = {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "now", "utcnow"}
+ORDERS = {ast.Lt, ast.LtE, ast.Gt, ast.GtE}
+CLOSES = {
+    "close", "aclose", "shutdown", "dispose", "terminate", "disconnect", "release", "stop", "quit",
+    "kill", "detach", "wait", "communicate", "cleanup", "wait_closed",
+}  # fmt: skip
+HANDLES = {
+    "open", "fdopen", "Popen", "socket", "create_connection", "TemporaryFile",
+    "NamedTemporaryFile", "SpooledTemporaryFile", "ZipFile", "mmap",
+}  # fmt: skip
+NO_OBJECTS = ("os.", "self.", "cls.")  # a number, or whatever a method of one's own returns
+# the usual words for a limit that is given to a container where it is made
+LIMITS = {
+    "max_items", "maxsize", "max_size", "max_entries", "max_bytes", "capacity", "max_sessions",
+    "ttl", "idle", "max_age", "maxlen",
+}  # fmt: skip
+FEW = 4  # results that a cache may keep without being a leak
+QUEUES = {"Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue"}
+# a client is known by the end of its name and by what it is asked to do
+CLIENTS = (
+    (("client", "session"),
+     {"get", "post", "put", "patch", "delete", "head", "options", "request", "send", "stream"}),
+    (("executor", "pool"),
+     {"submit", "map", "apply", "apply_async", "imap", "imap_unordered", "starmap", "acquire"}),
+    (("engine",), {"connect", "begin", "execute", "raw_connection"}),
+    (("connection",), {"request", "cursor", "execute", "getresponse", "commit"}),
+)  # fmt: skip
+CLIENT_ENDS = tuple(end for ends, _ in CLIENTS for end in ends)
+METERS = {
+    "add", "record", "inc", "increment", "incr", "observe", "gauge", "histogram", "timing", "count",
+    "distribution",
+}  # fmt: skip
+PLACES = {ast.Name, ast.Attribute, ast.Subscript}
+LABELS = {"attributes", "tags", "labels"}
+BLOCKS = {"wait", "result", "get"}
+TIMERS = {"Timer", "call_later", "call_at"}
+# a listener is added by one word and removed by its opposite
+OPPOSITES = {
+    "on": ("off", "remove_listener"), "subscribe": ("unsubscribe",), "connect": ("disconnect",),
+    "register": ("unregister", "deregister"), "attach": ("detach",),
+    "observe": ("unobserve",), "watch": ("unwatch",), "listen": ("unlisten",),
+    "hook": ("unhook",),
+}  # fmt: skip
+ADDS = re.compile(r"^add_(\w*(?:listener|handler|callback|hook|observer)\w*)$")
+ONE_SHOT = {"add_done_callback", "add_signal_handler"}
+
+
+def inside(scope: Scope, node: ast.expr) -> Found | None:
+    """Return the container in whose value an expression looks, if it looks into one."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    found = scope.reference(node)
+    return found if found and found[1] and found[0][:2] != "l:" else None
+
+
+def ages(scope: Scope, node: ast.Compare) -> tuple[Mark, ...]:
+    """A comparison with the clock; its name is the container whose value is asked for its age."""
+    if type(node.ops[0]) not in ORDERS:
+        return ()
+    sides = (node.left, node.comparators[0])
+    if not any(_tells_time(scope.origin(side)) for side in sides):
+        return ()
+    for side in sides:
+        for part in ast.walk(side):
+            if isinstance(part, ast.Attribute | ast.Subscript | ast.Name):
+                found = inside(scope, part)
+                if found:
+                    return (Mark("ttl", found[0], at(node), scope.name, ""),)
+    return (Mark("ttl", "", at(node), scope.name, ""),)
+
+
+def _tells_time(origin: str) -> bool:
+    kind, _, detail = origin.partition(":")
+    name = detail.rpartition(".")[2].removesuffix("()")
+    asks = kind == "call" or (kind in CHAINED and detail.endswith("()"))
+    return (kind == "fresh" and name in CLOCKS) or (asks and name.endswith("clock"))
+
+
+def flips(scope: Scope, target: ast.expr, value: ast.expr) -> Mark | None:
+    """A value inside a container gets another state: `jobs[i].state = "done"`."""
+    final = type(value) is ast.Constant and type(value.value) in (str, bool)
+    member = type(value) is ast.Attribute and dotted(value)[:1].isupper()
+    if not (final or member):
+        return None
+    slot = type(target) is ast.Subscript and type(target.slice) is ast.Constant
+    if not (slot or type(target) is ast.Attribute):
+        return None
+    found = inside(scope, target.value)  # type: ignore[attr-defined]  # both have a value
+    return Mark("flip", found[0], at(target), scope.name, written(value)) if found else None
+
+
+def keeps(scope: Scope, ref: str, target: ast.expr, value: ast.Call) -> Iterator[Mark]:
+    """An open handle, or a queue without a limit, is put where it stays."""
+    name = last_name(value.func)
+    if name in HANDLES and ref[:2] != "l:" and not dotted(value.func).startswith(NO_OBJECTS):
+        kind = "item" if isinstance(target, ast.Subscript) else "slot"
+        yield Mark("handle", ref, at(target), scope.name, kind)
+    elif name in QUEUES:
+        if ref[:2] != "l:" and not _sized(value):
+            yield Mark("queue", ref, at(target), scope.name, name)
+    elif name[:1].isupper() and (limits := [k.arg for k in value.keywords if k.arg in LIMITS]):
+        yield Mark("capped", ref, at(target), scope.name, " ".join(map(str, limits)))
+
+
+def closes(scope: Scope, node: ast.Attribute | ast.withitem) -> Iterator[Mark]:
+    """What is closed, or entered by `with`, is no handle that stays open."""
+    held = node.value if isinstance(node, ast.Attribute) else node.context_expr
+    if type(held) in PLACES:
+        found = scope.reference(held)
+        if found and found[0][:2] != "l:":
+            yield Mark("close", found[0], at(held), scope.name, "")
+
+
+def _sized(node: ast.Call) -> bool:
+    sizes = [*node.args, *(k.value for k in node.keywords if k.arg in (None, "maxsize"))]
+    return any(not (isinstance(size, ast.Constant) and not size.value) for size in sizes)
+
+
+def size_of_cache(node: ast.Call, size: str) -> str:
+    """Return what a decorator says of the size of its cache: unbounded, bounded or few."""
+    for given in (*node.args, *(k.value for k in node.keywords if k.arg == "maxsize")):
+        if isinstance(given, ast.Constant) and given.value is None:
+            return "unbounded"
+        if isinstance(given, ast.Constant) and type(given.value) is int and given.value <= FEW:
+            return "few"
+    return size
+
+
+def awaits(scope: Scope, node: ast.Await) -> Iterator[Mark]:
+    """An answer is waited for that was put into a container before."""
+    limits = isinstance(node.value, ast.Call) and (
+        last_name(node.value.func) in ("wait_for", "wait")
+        or any(k.arg == "timeout" for k in node.value.keywords)
+    )
+    for part in ast.walk(node.value):
+        if isinstance(part, ast.Name) and part.id in scope.waiters:
+            how = "timeout" if limits else ""
+            yield Mark("waits", scope.waiters[part.id], at(node), scope.name, how)
+
+
+def blocks(scope: Scope, node: ast.Call, function: ast.Attribute) -> Iterator[Mark]:
+    """The same for threads: `event.wait(5)`, `future.result(timeout=5)`."""
+    if isinstance(function.value, ast.Name) and function.value.id in scope.waiters:
+        how = "timeout" if node.args or node.keywords else ""
+        yield Mark("waits", scope.waiters[function.value.id], at(node), scope.name, how)
+
+
+def refers(value: ast.expr, key: str) -> bool:
+    """Whether a value is made of its key: `map[x] = Wrapper(x)`, `map[x] = x.method`."""
+    if isinstance(value, ast.Attribute):
+        return isinstance(value.value, ast.Name) and value.value.id == key
+    if not isinstance(value, ast.Call):
+        return False
+    given = [*value.args, *(keyword.value for keyword in value.keywords)]
+    return any(isinstance(item, ast.Name) and item.id == key for item in given)
+
+
+def finalizers(scope: Scope, node: ast.Call) -> Iterator[Mark]:
+    """A finalizer for something that was there before the call."""
+    found = scope.reference(node.args[0])
+    if found and not found[1] and found[0][:2] in ("s:", "g:"):
+        yield Mark("finalize", found[0], at(node), scope.name, dotted(node.func))
+
+
+def labels(scope: Scope, node: ast.Call, name: str) -> Iterator[Mark]:
+    """Values that become labels of a metric: each new one makes a series that stays."""
+    given: list[ast.expr] = []
+    if name == "labels":
+        given = [*node.args, *(k.value for k in node.keywords if k.arg)]
+    elif name in METERS:
+        maps = [k.value for k in node.keywords if k.arg in LABELS] + node.args[1:2]
+        given = [value for item in maps if isinstance(item, ast.Dict) for value in item.values]
+    for value in given:
+        if isinstance(value, ast.Starred):
+            continue
+        origin = scope.origin(value)
+        if origin not in ("const", "unknown", "type"):
+            yield Mark("label", ast.unparse(value), at(value), scope.name, origin)
+
+
+def opposites_of(name: str) -> tuple[str, ...]:
+    """Return the words that undo the adding of a listener, `()` if the name adds none."""
+    added = ADDS.match(name) if name[:4] == "add_" else None
+    if added and name not in ONE_SHOT:
+        return (f"remove_{added[1]}", f"discard_{added[1]}", f"delete_{added[1]}")
+    return OPPOSITES.get(name, ())
+
+
+def client(node: ast.expr) -> str:
+    """Return the dotted name of what makes a client, an engine, an executor; `""` if it is none."""
+    if isinstance(node, ast.Await):
+        node = node.value
+    name = last_name(node.func) if isinstance(node, ast.Call) else ""
+    made = name[:1].isupper() or name.startswith("create_")
+    if made and name.lower().endswith(CLIENT_ENDS):
+        return dotted(node.func)  # type: ignore[attr-defined]  # a name was found
+    return ""
+
+
+def inline_client(scope: Scope, function: ast.Attribute) -> Iterator[Mark]:
+    """`Client().get(url)`: used once, kept by nobody, closed by nobody."""
+    maker = client(function.value)
+    if maker and _works(maker, {function.attr}):
+        yield Mark("client", maker, at(function.value), scope.name, "")
+
+
+def unclosed(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> Iterator[Mark]:
+    """Of the clients that a function makes for itself, those that it uses and never closes."""
+    used: dict[str, set[str]] = {name: set() for name in scope.clients}
+    asked, kept = set(), set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
+            asked.add(id(part.value))
+            if part.value.id in used:
+                used[part.value.id].add(part.attr)
+        elif isinstance(part, ast.Name) and type(part.ctx) is ast.Load and id(part) not in asked:
+            kept.add(part.id)
+    for name, value in scope.clients.items():
+        maker = client(value)
+        if name not in kept and not used[name] & CLOSES and _works(maker, used[name]):
+            yield Mark("client", maker, at(value), scope.name, name)
+
+
+def _works(maker: str, used: set[str]) -> bool:
+    name = maker.lower()
+    return any(name.endswith(ends) and used & work for ends, work in CLIENTS)

@@ -1,0 +1,304 @@
+"""Questions about the shape of Python statements that need no names resolved."""
+
+from __future__ import annotations
+
+import ast
+
+from floodline.scan._frontends.python.expressions import last_name, written
+from floodline.scan._frontends.python.scope import NAMING, Scope
+
+QUIET = {
+    "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "write",
+    "inc", "len", "str", "repr", "format", "warn_explicit", "getLogger",
+}  # fmt: skip
+# what sockets, queues, selectors and clocks of the standard library wait by
+RECEIVES = {"recv", "recvfrom", "recv_into", "accept", "select", "sleep", "wait"}
+COUNTING = {ast.Compare, ast.BoolOp, ast.NamedExpr}
+FUNCTIONS = {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda}
+RUNNING = {"map", "filter", "sorted", "reduce", "any", "all", "sum", "min", "max", "list", "tuple"}
+# what is asked for every node looks at the type itself: `isinstance` takes ten times as long
+LEAVING = {ast.Return, ast.Raise, ast.Continue, ast.Break}
+MEMBERS = {ast.In, ast.NotIn}
+DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+BINDING = {ast.AnnAssign, ast.For, ast.AsyncFor}
+PLAIN = {ast.Expr, ast.Return, ast.If, ast.Raise, ast.AugAssign, ast.Pass, ast.Assert}
+WITH = (ast.With, ast.AsyncWith)
+TRIES = (ast.Try, ast.TryStar)
+DECLARING = (ast.Global, ast.Nonlocal)
+
+
+def tests_membership(node: ast.If) -> bool:
+    """Whether the test asks if something is in something."""
+    for part in _parts(node.test):
+        if type(part) is ast.Compare and type(part.ops[0]) in MEMBERS:
+            return True
+    return False
+
+
+def outsiders(test: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Return the keys that a test looks for in vain, each with where it looks."""
+    return [
+        (part.left, part.comparators[0])
+        for part in (
+            test.values if type(test) is ast.BoolOp and type(test.op) is ast.Or else [test]
+        )
+        if type(part) is ast.Compare and type(part.ops[0]) is ast.NotIn
+    ]
+
+
+def absent(test: ast.expr) -> frozenset[str]:
+    """Return a mark if the test asks whether something was made already.
+
+    `x is None` and `not hasattr(...)` are taken for any `x`, `not x` for that `x` alone.
+    """
+    for part in _parts(test):
+        if type(part) is ast.Compare:
+            if type(part.ops[0]) is ast.Is:
+                return frozenset({"none"})
+            if type(part.ops[0]) is ast.Eq and _is_empty(part):
+                return frozenset({f"none:{written(part.left.args[0])}"})  # type: ignore[attr-defined]  # a call of len
+        elif type(part) is ast.UnaryOp and type(part.op) is ast.Not:
+            if type(part.operand) in NAMING:
+                return frozenset({f"none:{written(part.operand)}"})
+            return frozenset({"none"})
+    return frozenset()
+
+
+def _is_empty(test: ast.Compare) -> bool:
+    left, right = test.left, test.comparators[0]
+    counts = isinstance(left, ast.Call) and last_name(left.func) == "len" and len(left.args) == 1
+    return counts and isinstance(right, ast.Constant) and right.value == 0
+
+
+def _parts(test: ast.expr) -> list[ast.expr]:
+    return test.values if type(test) is ast.BoolOp else [test]
+
+
+def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
+    """Whether `if done: return` or `if x is not None: return` stands before what sets it."""
+    test = node.test
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
+        test = test.left
+    if type(test) not in NAMING or type(node.body[-1]) is not ast.Return:
+        return False
+    flag = written(test)
+    return any(
+        isinstance(statement, ast.Assign)
+        and not (isinstance(statement.value, ast.Constant) and not statement.value.value)
+        and any(written(target) == flag for target in statement.targets)
+        for statement in rest
+    )
+
+
+def event_arm(test: ast.expr) -> str:
+    """Return a mark for `x == "constant"`: branches of the same x exclude each other."""
+    for part in _parts(test):
+        if type(part) is ast.Compare and type(part.ops[0]) is ast.Eq:
+            right = part.comparators[0]
+            if type(right) is ast.Constant or type(right) is ast.Attribute:
+                sides = (written(part.left), written(right))
+                return "arm:" + ":".join(side.replace(":", "") for side in sides)
+    return ""
+
+
+def is_endless(node: ast.While) -> bool:
+    """Whether `while True` has no way out but an error; a generator waits to be asked."""
+    if not (isinstance(node.test, ast.Constant) and node.test.value):
+        return False
+    stack: list[ast.AST] = list(node.body)
+    while stack:
+        here = stack.pop()
+        if isinstance(here, ast.Return | ast.Break | ast.Yield | ast.YieldFrom):
+            return False
+        if not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            loop = isinstance(here, ast.For | ast.AsyncFor | ast.While)
+            stack.extend(_without_break(here) if loop else ast.iter_child_nodes(here))
+    return True
+
+
+def serves(node: ast.While) -> bool:
+    """Whether a loop waits in each turn for what comes next, as long as nobody stops it.
+
+    One that counts, or returns what it waited for, tries again or searches.
+    """
+    waiting = False
+    stack: list[ast.AST] = list(node.body)
+    if type(node.test) in COUNTING or _ends_itself(node.body[-1]):
+        return False
+    while stack:
+        here = stack.pop()
+        kind = type(here)
+        if kind is ast.Return and here.value is not None:  # type: ignore[attr-defined]  # kind says so
+            return False
+        if kind is ast.Await or (kind is ast.Call and _receives(here)):  # type: ignore[arg-type]  # same
+            waiting = True
+        if kind not in FUNCTIONS:
+            stack.extend(ast.iter_child_nodes(here))
+    return waiting
+
+
+def _ends_itself(last: ast.stmt) -> bool:
+    return type(last) in LEAVING or (type(last) is ast.Try and type(last.body[-1]) is ast.Break)
+
+
+def _receives(node: ast.Call) -> bool:
+    name = node.func.attr if type(node.func) is ast.Attribute else ""
+    return name in RECEIVES or (name == "get" and not node.args)
+
+
+def _without_break(loop: ast.AST) -> list[ast.AST]:
+    """Return what can leave the loop around a loop: a `break` of its own cannot."""
+    leaving = ast.Return | ast.Yield | ast.YieldFrom
+    return [node for node in ast.walk(loop) if isinstance(node, leaving)]
+
+
+def leaves(node: ast.If) -> bool:
+    """Whether the branch ends the function, the loop or the turn."""
+    return type(node.body[-1]) in LEAVING
+
+
+def only_logs(body: list[ast.stmt]) -> bool:
+    """Whether nothing in a branch can keep a container small: it logs, counts or does nothing."""
+    for statement in body:
+        if isinstance(statement, ast.Pass):
+            continue
+        if not isinstance(statement, ast.Expr | ast.AugAssign | ast.Assign):
+            return False
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and last_name(node.func) not in QUIET:
+                return False
+            if isinstance(node, ast.Await):
+                return False
+        if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Constant):
+            return False
+    return True
+
+
+def called(decorator: ast.expr) -> ast.expr:
+    """Return the decorator without its arguments."""
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
+
+
+def annotation(node: ast.expr) -> str:
+    """Return the class that an annotation names; unions and `Optional` give the first class."""
+    if type(node) is ast.Name:
+        return node.id
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        said = node.value.partition("|")[0].strip("'\" ").removeprefix("Optional[")
+        return said.partition("[")[0].strip("]'\" ")
+    if isinstance(node, ast.BinOp):
+        return annotation(node.left)
+    if isinstance(node, ast.Subscript):
+        outer = last_name(node.value)
+        if outer in ("Optional", "Annotated", "Final", "ClassVar") and not isinstance(
+            node.slice, ast.Tuple
+        ):
+            return annotation(node.slice)
+        return outer
+    return written(node) if isinstance(node, ast.Attribute) else ""
+
+
+def returns_inner(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function made inside this one is returned by it."""
+    given = [s.value for s in node.body if type(s) is ast.Return and s.value is not None]
+    if not given:
+        return False
+    if any(type(value) is ast.Lambda for value in given):
+        return True
+    inner = {s.name for s in node.body if isinstance(s, DEFINED)}
+    return bool(inner) and any(_handed_back(value) & inner for value in given)
+
+
+def _handed_back(value: ast.expr) -> set[str]:
+    """Return the names that a returned expression gives away, also wrapped: `wraps(f)(inner)`."""
+    used_here = set()
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call):
+            used_here |= {id(node.func), *map(id, node.args[1:])}
+            used_here |= {id(keyword.value) for keyword in node.keywords}
+            if last_name(node.func) in RUNNING:
+                used_here |= set(map(id, node.args))
+    return {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and id(n) not in used_here}
+
+
+def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
+    """Note the names that a function binds, so that the rest are those of the module."""
+    stack: list[ast.stmt] = list(node.body)
+    declared: set[str] = set()
+    while stack:
+        statement = stack.pop()
+        kind = type(statement)
+        if type(statement) is ast.Assign:
+            for target in statement.targets:
+                _bound(target, scope)
+            continue
+        for field in _BLOCKS.get(kind, ()):
+            stack += getattr(statement, field)
+        if kind in PLAIN:
+            continue
+        if kind in BINDING:
+            _bound(statement.target, scope)  # type: ignore[attr-defined]  # kind says so
+        elif isinstance(statement, WITH):
+            for item in statement.items:
+                if item.optional_vars is not None:
+                    _bound(item.optional_vars, scope)
+        elif isinstance(statement, TRIES):
+            for handler in statement.handlers:
+                stack += handler.body
+        elif isinstance(statement, DECLARING):
+            declared.update(statement.names)
+    for name in declared:
+        scope.origins.pop(name, None)
+
+
+_BLOCKS: dict[type[ast.stmt], tuple[str, ...]] = {
+    ast.If: ("body", "orelse"),
+    ast.For: ("body", "orelse"),
+    ast.AsyncFor: ("body", "orelse"),
+    ast.While: ("body", "orelse"),
+    ast.With: ("body",),
+    ast.AsyncWith: ("body",),
+    ast.Try: ("body", "orelse", "finalbody"),
+    ast.TryStar: ("body", "orelse", "finalbody"),
+}
+
+
+def _bound(target: ast.expr, scope: Scope) -> None:
+    if type(target) is ast.Name:
+        if target.id not in scope.parameters:
+            scope.origins.setdefault(target.id, "unknown")
+    elif type(target) is ast.Tuple or type(target) is ast.List:
+        for part in target.elts:
+            _bound(part, scope)
+    elif type(target) is ast.Starred:
+        _bound(target.value, scope)
+
+
+def adds_to_itself(scope: Scope, ref: str, value: ast.expr) -> bool:
+    """Whether `x = x + [...]` or `x = [*x, y]` or `x = {**x, k: v}`."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.BitOr):
+        return _is(scope, ref, value.left) or _is(scope, ref, value.right)
+    if isinstance(value, ast.List | ast.Set | ast.Tuple):
+        return any(isinstance(e, ast.Starred) and _is(scope, ref, e.value) for e in value.elts)
+    if isinstance(value, ast.Dict):
+        pairs = zip(value.keys, value.values, strict=True)
+        return any(key is None and _is(scope, ref, held) for key, held in pairs)
+    return False
+
+
+def keeps_a_part(scope: Scope, ref: str, value: ast.expr) -> bool:
+    """Whether `[x for x in m[k] if ...]` or `m[k][-9:]` is what is left of a value inside."""
+    if isinstance(value, ast.ListComp | ast.SetComp | ast.DictComp):
+        first = value.generators[0]
+        found = scope.reference(first.iter) if first.ifs else None
+    elif isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+        found = scope.reference(value.value)
+    else:
+        return False
+    return found is not None and found[0] == ref and found[1] > 0
+
+
+def _is(scope: Scope, ref: str, node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and node.args and last_name(node.func) in ("list", "dict", "set"):
+        node = node.args[0]
+    return scope.reference(node) == (ref, 0)

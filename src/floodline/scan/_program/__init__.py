@@ -1,0 +1,1 @@
+"""All facts linked: names, calls and containers of the whole program."""

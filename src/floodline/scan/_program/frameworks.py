@@ -1,0 +1,141 @@
+"""Objects of frameworks: apps that call functions for each event, and what they tell of it."""
+
+from __future__ import annotations
+
+import re
+
+from floodline.scan._program.program import Program
+
+PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "dict", "list", "set", "type", "str", "int"}
+
+
+_HEADS = re.compile(r"(?:^o:g:|enum:)(\w+)[.|]")
+
+
+class Outer:
+    """Answers for the names of a program; `packages` are those that its apps come from."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.packages: set[str] = set()
+        self._attributes: dict[str, set[str]] = {}
+
+    def is_app(self, key: str, decorator: str) -> bool:
+        """Whether a decorator is a method of an object from outside: an app, a router, a bot.
+
+        Modules, functions and classes have decorators that change a function; objects of a class
+        of the program are registers of its own, which nobody may ever ask, unless the class has
+        the method from a framework.
+        """
+        head, _, rest = decorator.partition(".")
+        names = self._program.names
+        module = key.partition(":")[0]
+        found = names.resolve(module, head)
+        beside = f"{module}:{names.functions[key].owner}.{head}"  # a property, and its setter
+        if not rest or found.endswith(":") or found in names.classes:
+            return False
+        if found in names.functions or beside in names.functions:
+            return False
+        source, _, name = found.partition(":")
+        made = names.globals.get(source, {}).get(name, "")
+        kind = names.type_of(source, made) if made else ""
+        if kind:
+            return self._inherits(kind, rest.rpartition(".")[2])
+        if made[:2] not in ("", "C:"):
+            self._note(source, made)
+            return True
+        return source == module or names.functions[key].waits
+
+    def _inherits(self, kind: str, method: str) -> bool:
+        """Whether a class of the program has a method from a class outside."""
+        names = self._program.names
+        if names.method(kind, method):
+            return False
+        outer = self._bases(kind)
+        for module, base in outer:
+            self._note(module, base)
+        return bool(outer)
+
+    def _bases(self, kind: str) -> list[tuple[str, str]]:
+        """Return the classes outside that stand above a class, with the modules that name them."""
+        names = self._program.names
+        return [
+            (above.partition(":")[0], base)
+            for above in names.order(kind)
+            for base in names.classes[above].bases
+            if base.rpartition(".")[2] not in PLAIN_BASES
+            and names.is_outside(above.partition(":")[0], base)
+        ]
+
+    def is_servant(self, key: str, name: str) -> bool:
+        """Whether a method stands in a framework's class whose instance is handed to somebody.
+
+        What the program calls itself is none, nor is what has another decorator.
+        """
+        program = self._program
+        kind = f"{key.partition(':')[0]}:{program.names.functions[key].owner}"
+        if kind not in program.names.classes or name.startswith("_"):
+            return False
+        if program.names.functions[key].decorators or program.callers.get(key):
+            return False
+        handed = any(making.kept == "argument" for making in program.makings.get(kind, ()))
+        return handed and bool(self._bases(kind))
+
+    def fills(self, key: str, attribute: str) -> bool:
+        """Whether an attribute is there that no class of the program makes."""
+        names = self._program.names
+        kind = f"{key.partition(':')[0]}:{names.functions[key].owner}"
+        if kind not in names.classes or not self._bases(kind):
+            return False
+        if names.method(kind, "__init__") or names.method(kind, attribute):
+            return False
+        homes = {above.partition(":")[0] for above in names.order(kind)}
+        return not any(attribute in self._set_in(home) for home in homes)
+
+    def _set_in(self, module: str) -> set[str]:
+        """Return the attributes that a module gives to some instance."""
+        known = self._attributes.get(module)
+        if known is None:
+            file = self._program.names.modules[module]
+            refs = {c.ref for c in file.changes} | {c.ref for c in file.containers}
+            known = {ref[2:] for ref in refs if ref[:2] == "s:"}
+            known |= {name for item in file.classes for name, _ in item.attributes}
+            self._attributes[module] = known
+        return known
+
+    def _note(self, module: str, text: str) -> None:
+        home = self._program.names.resolve(module, text.partition(".")[0]).partition(":")[0]
+        if home not in self._program.names.modules:
+            self.packages.add(home.partition(".")[0])
+
+    def is_context(self, module: str, name: str) -> bool:
+        """Whether a name is an object that the package of an app keeps for the event: `request`.
+
+        A function or a class of it would be called, and has no attributes that are read.
+        """
+        source, colon, found = (
+            self._program.names.imports.get(module, {}).get(name, "").partition(":")
+        )
+        return bool(colon) and found.islower() and source.partition(".")[0] in self.packages
+
+    def readers(self) -> set[str]:
+        """Return the functions that ask such an object for something."""
+        found: set[str] = set()
+        for file in self._program.files if self.packages else ():
+            told = {name for name, _ in file.imports if self.is_context(file.module, name)}
+            if not told:
+                continue
+            asked = [(c.function, c.callee) for c in file.calls if c.callee[:4] == "o:g:"]
+            asked += [(c.function, c.ref) for c in file.changes if c.ref[:4] == "o:g:"]
+            said = [(c.function, (*c.arguments, *c.keywords)) for c in file.calls]
+            said += [(c.function, (c.key, c.value)) for c in file.changes]
+            asked += [(f, text) for f, texts in said for text in texts if "enum:" in text]
+            for function, text in asked:
+                if _heads(text) & told:
+                    found.add(f"{file.module}:{function}")
+        return found
+
+
+def _heads(text: str) -> set[str]:
+    """Return the names of the module whose attributes a reference or an origin asks for."""
+    return set(_HEADS.findall(text))

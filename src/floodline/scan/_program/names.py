@@ -1,0 +1,229 @@
+"""Finds what a name of one file means in the whole program: modules, classes, functions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from floodline.scan._facts.model import Class, FileFacts, Function
+
+HOPS = 6
+INSIDE = ".<locals>."
+KEPT = {"returned", "item"}  # where an instance goes that a function makes for its callers
+
+
+class Names:
+    """Tables over all files; a key is `module:qualified.name`."""
+
+    def __init__(self, files: list[FileFacts]) -> None:
+        self.files = files
+        self.modules = {file.module: file for file in files}
+        self.imports = {file.module: dict(file.imports) for file in files}
+        self.globals = {file.module: dict(file.globals) for file in files}
+        self.classes: dict[str, Class] = {}
+        self.functions: dict[str, Function] = {}
+        self.by_simple_name: dict[str, list[str]] = defaultdict(list)
+        self.methods: dict[str, list[str]] = defaultdict(list)
+        self.inner: dict[str, set[str]] = defaultdict(set)  # functions of functions, by module
+        self._here = ""
+        self._resolved: dict[str, str] = {}
+        for file in files:
+            for item in file.classes:
+                key = f"{file.module}:{item.name}"
+                self.classes[key] = item
+                self.by_simple_name[item.name].append(key)
+            for function in file.functions:
+                key = f"{file.module}:{function.name}"
+                self.functions[key] = function
+                if INSIDE in function.name:
+                    self.inner[file.module].add(function.name.rpartition(INSIDE)[2])
+                elif function.owner and "<" not in function.name:
+                    self.methods[function.name.rpartition(".")[2]].append(key)
+        self._attributes = {key: dict(item.attributes) for key, item in self.classes.items()}
+        self._orders: dict[str, list[str]] = {}
+        self._overrides: dict[tuple[str, str], list[str]] = {}
+        self._answers: dict[tuple[str, str, str], str] = {}
+        self._makings: dict[str, dict[str, set[str]]] = {}
+        self.children: dict[str, list[str]] = defaultdict(list)
+        for key in self.classes:
+            for parent in self.order(key)[1:]:
+                self.children[parent].append(key)
+
+    def resolve(self, module: str, name: str) -> str:
+        """Follow imports from a name of a module to `module:name`; a module gives `module:`."""
+        if module != self._here:  # one module is asked about again and again, then the next one
+            self._here, self._resolved = module, {}
+        known = self._resolved.get(name)
+        if known is None:
+            known = self._resolved[name] = self._follow(module, name)
+        return known
+
+    def _follow(self, module: str, name: str) -> str:
+        for _ in range(HOPS):
+            target = self.imports.get(module, {}).get(name)
+            if target is None:
+                return f"{module}:{name}"
+            if ":" not in target:
+                return f"{target}:"
+            source, _, name = target.partition(":")
+            module = self._absolute(module, source)
+            if f"{module}.{name}" in self.modules and not self._has(module, name):
+                return f"{module}.{name}:"
+        return f"{module}:{name}"
+
+    def _has(self, module: str, name: str) -> bool:
+        key = f"{module}:{name}"
+        return key in self.classes or key in self.functions or name in self.globals.get(module, {})
+
+    def _absolute(self, module: str, source: str) -> str:
+        if not source.startswith("."):
+            return source
+        dots = len(source) - len(source.lstrip("."))
+        file = self.modules.get(module)
+        parts = module.split(".")
+        is_package = file is not None and file.path.endswith("__init__.py")
+        parts = parts[: len(parts) - dots + (1 if is_package else 0)]
+        rest = source.lstrip(".")
+        return ".".join([*parts, rest] if rest else parts)
+
+    def class_of(self, module: str, text: str) -> str:
+        """Return the key of the class that a dotted text names, `""` for one outside."""
+        head, _, rest = text.partition(".")
+        key = self.resolve(module, head)
+        if rest:
+            inner, _, name = rest.rpartition(".")
+            owner = key.rstrip(":").replace(":", ".")
+            key = self.resolve(f"{owner}.{inner}" if inner else owner, name)
+        if key in self.classes:
+            return key
+        alike = self.by_simple_name.get(text.rpartition(".")[2], ())
+        return alike[0] if len(alike) == 1 else ""
+
+    def is_outside(self, module: str, text: str) -> bool:
+        """Whether a dotted text names something that no scanned module defines."""
+        found = self.resolve(module, text.partition(".")[0])
+        return found.partition(":")[0] not in self.modules
+
+    def order(self, key: str) -> list[str]:
+        """Return a class and all its known bases, nearest first."""
+        if key in self._orders:
+            return self._orders[key]
+        self._orders[key] = [key]
+        module = key.partition(":")[0]
+        found = [key]
+        for base in self.classes[key].bases:
+            parent = self.class_of(module, base)
+            if parent:
+                found += [item for item in self.order(parent) if item not in found]
+        self._orders[key] = found
+        return found
+
+    def attribute_class(self, key: str, attribute: str) -> str:
+        """Return the class of what an attribute holds, as far as the program says it."""
+        for holder in self.order(key):
+            text = self._attributes[holder].get(attribute)
+            if text:
+                home, _, owner = holder.partition(":")
+                return self.type_of(home, text, owner)
+        return ""
+
+    def method(self, key: str, name: str) -> str:
+        """Return the function that a method name means on a class."""
+        for holder in self.order(key):
+            module, _, owner = holder.partition(":")
+            if f"{module}:{owner}.{name}" in self.functions:
+                return f"{module}:{owner}.{name}"
+        return ""
+
+    def overrides(self, key: str, name: str) -> list[str]:
+        """Return the methods of this name in classes below a class."""
+        known = self._overrides.get((key, name))
+        if known is None:
+            below = [f"{child}.{name}" for child in self.children.get(key, ())]
+            known = self._overrides[key, name] = [one for one in below if one in self.functions]
+        return known
+
+    def base_class(self, module: str, owner: str, base: str) -> str:
+        """Return the class of the object that a base text of a reference means."""
+        if base == "self":
+            return f"{module}:{owner}" if owner else ""
+        if base.startswith("self."):
+            own = f"{module}:{owner}"
+            return self.attribute_class(own, base[5:]) if own in self.classes else ""
+        if base.startswith("T:"):
+            return self.class_of(module, base[2:])
+        if base.startswith("C:"):
+            return self.answer_of(module, owner, base[2:])
+        if base.startswith("a:"):
+            inner, _, attribute = base[2:].rpartition("|")
+            found = self.base_class(module, owner, inner)
+            return self.attribute_class(found, attribute) if found else ""
+        if base.startswith("g:"):
+            return self._class_of_global(module, base[2:])
+        return ""
+
+    def _class_of_global(self, module: str, text: str) -> str:
+        head, _, rest = text.partition(".")
+        key = self.resolve(module, head)
+        if rest:
+            if not key.endswith(":"):
+                return self._along(self._class_of_global(module, head), rest)
+            key = f"{key}{rest}" if "." not in rest else key
+        if key in self.classes:
+            return key
+        owner, _, name = key.partition(":")
+        made = self.globals.get(owner, {}).get(name)
+        return self.type_of(owner, made) if made else ""
+
+    def _along(self, key: str, attributes: str) -> str:
+        for attribute in attributes.split("."):
+            key = self.attribute_class(key, attribute) if key else ""
+        return key
+
+    def type_of(self, module: str, text: str, owner: str = "") -> str:
+        """Return the class that a text names, or that the function it names returns."""
+        if text[:2] != "C:":
+            return self.class_of(module, text)
+        return self.answer_of(module, owner, text[2:])
+
+    def answer_of(self, module: str, owner: str, text: str) -> str:
+        """Return the class of what a function returns, as far as its signature says it.
+
+        `app = app.wrapped()` asks for itself: that is answered by nothing.
+        """
+        asked = (module, owner, text)
+        if asked not in self._answers:
+            self._answers[asked] = ""
+            self._answers[asked] = self._answer(module, owner, text)
+        return self._answers[asked]
+
+    def _answer(self, module: str, owner: str, text: str) -> str:
+        head, _, rest = text.rpartition(".")
+        if not head:
+            key = self.resolve(module, text)
+        elif head in ("self", "cls"):
+            own = f"{module}:{owner}"
+            key = self.method(own, rest) if own in self.classes else ""
+        else:
+            found = self.base_class(module, owner, f"g:{head}")
+            source = self.resolve(module, head)
+            key = self.method(found, rest) if found else f"{source}{rest}"
+        function = self.functions.get(key)
+        if function is None:
+            return key if key in self.classes else ""
+        if not function.returns:
+            return self._made_in(key)
+        return self.class_of(key.partition(":")[0], function.returns)
+
+    def _made_in(self, key: str) -> str:
+        """Return the one class of which a function makes instances that it does not hand on."""
+        module, _, function = key.partition(":")
+        if module not in self._makings:
+            found: dict[str, set[str]] = defaultdict(set)
+            for call in self.modules[module].calls:
+                kept = call.kept in KEPT or call.kept[:2] in ("s:", "g:", "i:", "c:")
+                if kept and call.callee[:2] == "n:" and call.callee[2:].lstrip("_")[:1].isupper():
+                    found[call.function].add(call.callee[2:])
+            self._makings[module] = found
+        made = [self.class_of(module, name) for name in self._makings[module].get(function, ())]
+        known = {kind for kind in made if kind}
+        return known.pop() if len(known) == 1 else ""

@@ -1,0 +1,143 @@
+"""Finds the functions that a call may reach."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import NamedTuple
+
+from floodline.scan._program.names import INSIDE, Names
+
+COMMON = {
+    "get", "pop", "append", "add", "update", "clear", "remove", "close", "items", "keys", "values",
+    "run", "start", "stop", "send", "write", "read", "join", "set", "put", "copy", "format",
+}  # fmt: skip
+CANDIDATES = 3
+NOBODY: frozenset[str] = frozenset()
+
+
+class Target(NamedTuple):
+    """What a call reaches: functions with the shift of their parameters, and the class it makes."""
+
+    functions: tuple[tuple[str, int], ...]
+    makes: str
+    guessed: bool = False  # several methods have that name, and one of them is meant
+    kin: bool = False  # all of them stand below one class that has it
+
+
+NOTHING = Target((), "")
+
+
+class Targets:
+    """Remembers the answers of the module that is read: its calls resemble each other."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._module = ""
+        self._known: dict[tuple[str, str], Target] = {}
+        self._owners: dict[str, str] = {}
+        self._kin: dict[str, bool] = {}
+        self._inner: Set[str] = NOBODY
+
+    def find(self, module: str, function: str, callee: str) -> Target:
+        """Return what a call in a function of a module may reach.
+
+        A plain name means the same in all functions that define none inside, the rest means the
+        same in all methods of a class.
+        """
+        if module != self._module:
+            self._enter(module)
+        if callee[:2] != "n:":
+            key = (self.owner(module, function), callee)
+        else:
+            own = callee == "n:cls" or callee[2:] in self._inner
+            key = (function if own else "", callee)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._find(module, function, callee)
+        return known
+
+    def _enter(self, module: str) -> None:
+        self._module = module
+        self._known = {}
+        self._owners = {}
+        self._inner = self._names.inner.get(module, NOBODY)
+
+    def _find(self, module: str, function: str, callee: str) -> Target:
+        kind, _, rest = callee.partition(":")
+        if kind == "n":
+            return self._named(module, function, rest)
+        owner = self.owner(module, function)
+        if kind in ("s", "u"):
+            return self._on_class(f"{module}:{owner}", rest, above=kind == "u")
+        base, _, name = rest.rpartition("|")
+        found = self._names.base_class(module, owner, base)
+        if found:
+            return self._on_class(found, name)
+        if base.startswith("g:"):
+            source = self._names.resolve(module, base[2:])
+            if source.endswith(":"):
+                return self._symbol(self._names.resolve(source[:-1], name))
+            return NOTHING
+        alike = self._names.methods.get(name, ())
+        if len(alike) > 1 and name not in COMMON and self._are_kin(alike, name):
+            return Target(tuple((key, 1) for key in alike), "", guessed=True, kin=True)
+        usable = len(alike) <= CANDIDATES and name not in COMMON and not name.startswith("__")
+        return Target(tuple((key, 1) for key in alike), "", len(alike) > 1) if usable else NOTHING
+
+    def _are_kin(self, methods: list[str], name: str) -> bool:
+        """Whether all methods of a name stand below one class that has it: any of them is meant."""
+        known = self._kin.get(name)
+        if known is None:
+            known = self._kin[name] = self._have_one_above(methods, name)
+        return known
+
+    def _have_one_above(self, methods: list[str], name: str) -> bool:
+        first = methods[0].rpartition(".")[0]
+        above = self._names.order(first) if first in self._names.classes else []
+        top = next((kind for kind in reversed(above) if f"{kind}.{name}" in methods), "")
+        family = {top, *self._names.children.get(top, ())}
+        return bool(top) and all(method.rpartition(".")[0] in family for method in methods)
+
+    def owner(self, module: str, function: str) -> str:
+        """Return the class whose method a function is."""
+        if module != self._module:
+            self._enter(module)
+        known = self._owners.get(function)
+        if known is None:
+            found = self._names.functions.get(f"{module}:{function}")
+            known = found.owner if found else ""
+            if found is None and function.endswith(":"):
+                known = function.rstrip(":")
+            self._owners[function] = known
+        return known
+
+    def _named(self, module: str, function: str, name: str) -> Target:
+        scope = function
+        while scope:
+            key = f"{module}:{scope}{INSIDE}{name}"
+            if key in self._names.functions:
+                return Target(((key, 0),), "")
+            scope = scope.rpartition(INSIDE)[0]
+        if name == "cls" and (owner := self.owner(module, function)):
+            return self._made(f"{module}:{owner}")
+        return self._symbol(self._names.resolve(module, name))
+
+    def _symbol(self, key: str) -> Target:
+        if key in self._names.classes:
+            return self._made(key)
+        return Target(((key, 0),), "") if key in self._names.functions else NOTHING
+
+    def _made(self, key: str) -> Target:
+        found = self._names.method(key, "__init__") if key in self._names.classes else ""
+        return Target(((found, 1),) if found else (), key)
+
+    def _on_class(self, key: str, name: str, *, above: bool = False) -> Target:
+        if key not in self._names.classes:
+            return NOTHING
+        if above:
+            parents = self._names.order(key)[1:]
+            found = next((m for p in parents if (m := self._names.method(p, name))), "")
+            return Target(((found, 1),), "") if found else NOTHING
+        own = self._names.method(key, name)
+        reached = dict.fromkeys([own, *self._names.overrides(key, name)])
+        return Target(tuple((item, 1) for item in reached if item), "")

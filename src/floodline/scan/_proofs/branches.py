@@ -1,0 +1,107 @@
+"""Branches of a choice between events: what one event adds, another one may never remove."""
+
+from __future__ import annotations
+
+import re
+
+from floodline.scan._facts.model import Change
+from floodline.scan._frontends.python.nodes import standing
+from floodline.scan._program.program import Edge, Program
+from floodline.scan._proofs.reach import Reach
+
+# what is compared when a program asks which event has come
+KINDS = re.compile(r"(type|kind|event|action|topic|method|command|cmd|name|op)\W*$")
+EVENTS = re.compile(r"^(on_?[A-Za-z]\w*|do_[A-Z]+|handle_\w+|\w+_event|\w+Event)$")
+FORGETS = re.compile(r"(delet|remov|clear|reset|forget|logout|unsubscrib|purge)", re.IGNORECASE)
+ENDS = re.compile(rf"{FORGETS.pattern}|clos|disconnect|expir", re.IGNORECASE)
+
+
+def arms_of(change: Change) -> str:
+    """Return the arms in which a change stands, as a call has them."""
+    return standing(change.marks)[1]
+
+
+def exclude(one: str, other: str) -> bool:
+    """Whether two places stand in different arms of one choice."""
+    theirs = dict(_parts(other))
+    return any(theirs.get(choice, arm) != arm for choice, arm in _parts(one))
+
+
+def _parts(arms: str) -> list[tuple[str, str]]:
+    return [(arm.rpartition(":")[0], arm) for arm in arms.split("\n") if arm]
+
+
+def is_forgetting(function: str) -> bool:
+    """Whether a function is called by a framework when somebody asks for something to go."""
+    name = function.rpartition(":")[2].rpartition(".")[2]
+    return bool(EVENTS.match(name) and FORGETS.search(name))
+
+
+class Arms:
+    """Follows calls upwards with the arms in which they stand."""
+
+    def __init__(self, program: Program, reach: Reach) -> None:
+        self._program = program
+        self._reach = reach
+        self._choosing = {edge.caller for edge in program.edges if edge.call.arm}
+
+    def shared(self, change: Change, function: str, grown: Change, growing: str) -> frozenset[str]:
+        """Return the functions that lead to both changes, and not by different arms of a choice."""
+        removes, grows = self._reach.ancestors(function), self._reach.ancestors(growing)
+        common = removes & grows
+        choosing = common & self._choosing
+        parted = {
+            item
+            for item in (choosing | {function} if function in common else choosing)
+            if _apart(self._ways(item, function, change, removes),
+                      self._ways(item, growing, grown, grows))
+        }  # fmt: skip
+        return common & self._above(function, parted) if parted else common
+
+    def _ways(self, item: str, function: str, change: Change, above: frozenset[str]) -> list[str]:
+        edges = self._program.edges_of.get(item, ())
+        found = [edge.call.arm for edge in edges if edge.callee in above]
+        return [*found, arms_of(change)] if item == function else found
+
+    def _above(self, function: str, parted: set[str]) -> set[str]:
+        """Return who leads to a function without passing what parts."""
+        found: set[str] = set()
+        queue = [function] if function not in parted else []
+        while queue:
+            here = queue.pop()
+            found.add(here)
+            callers = {edge.caller for edge in self._program.callers.get(here, ())}
+            queue += callers - found - parted
+        return found
+
+    def needs_event(self, change: Change, function: str) -> bool:
+        """Whether every way to a change asks first whether one certain event has come."""
+        if _asks(arms_of(change)):
+            return True
+        seen, queue = {function}, [function]
+        while queue:
+            edges = self._program.callers.get(queue.pop(), ())
+            if not edges:
+                return False
+            for edge in edges:
+                if not _is_asked(edge) and edge.caller not in seen:
+                    seen.add(edge.caller)
+                    queue.append(edge.caller)
+        return True
+
+
+def _apart(removes: list[str], grows: list[str]) -> bool:
+    if not any(removes):
+        return False
+    return all(exclude(one, other) for one in removes for other in grows)
+
+
+def _is_asked(edge: Edge) -> bool:
+    return _asks(edge.call.arm)
+
+
+def _asks(arms: str) -> bool:
+    """Whether one of the arms is that of an event by which something goes."""
+    return any(
+        KINDS.search(choice) and ENDS.search(arm[len(choice) :]) for choice, arm in _parts(arms)
+    )

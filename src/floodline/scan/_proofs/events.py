@@ -1,0 +1,156 @@
+"""Which functions are seen to run again and again: for each event, or in a loop that waits."""
+
+from __future__ import annotations
+
+from floodline.scan._facts.model import Change
+from floodline.scan._program.frameworks import Outer
+from floodline.scan._program.program import Program
+from floodline.scan._proofs.reach import REPEATS, Reach
+
+DEEP = 5  # calls below a handler; further down much is done once and kept
+# classes of the standard library, and what it calls on them for each request, packet or record
+CALLED = {
+    "BaseHTTPRequestHandler": "do_",
+    "SimpleHTTPRequestHandler": "do_",
+    "BaseRequestHandler": "handle",
+    "StreamRequestHandler": "handle",
+    "DatagramRequestHandler": "handle",
+    "Protocol": "data_received",
+    "BufferedProtocol": "buffer_updated",
+    "DatagramProtocol": "datagram_received",
+    "SubprocessProtocol": "pipe_data_received",
+    "Handler": "emit",
+    "StreamHandler": "emit",
+}
+
+
+class Events:
+    """Answers for every function of a program; `handlers` have the event in their parameters.
+
+    `open` are those that somebody outside calls, if the program shows no event at all.
+    """
+
+    def __init__(self, program: Program, reach: Reach) -> None:
+        self._program = program
+        self._reach = reach
+        self._outer = Outer(program)
+        self._runs: dict[str, str] = {}
+        self.servants: set[str] = set()  # what is there for others may never run: all but its own
+        self._silent: dict[str, str] = {}  # what an app calls without telling anything
+        for key in program.names.functions:
+            if told := self._handled(key):
+                self._runs[key] = told
+        for key in self._outer.readers() & self._silent.keys():
+            self._runs[key] = self._silent[key]
+        self.shown = bool(self._runs) or self._loops()
+        self.open = frozenset(() if self.shown else filter(self._is_open, program.names.functions))
+        self.handlers = frozenset(self._runs)
+        self._spread()
+
+    def why(self, function: str) -> str:
+        """Say why a function runs again and again, `""` if that is not seen."""
+        return self._runs.get(function, "")
+
+    def is_near(self, function: str, change: Change) -> bool:
+        """Whether a change stands in a handler itself, or in a loop that waits."""
+        return function in self.handlers or in_a_loop(change)
+
+    def makes(self, maker: str) -> bool:
+        """Whether a handler itself makes what a constructor makes."""
+        return any(edge.caller in self.handlers for edge in self._program.callers.get(maker, ()))
+
+    def _loops(self) -> bool:
+        """Whether a loop is seen that waits or has no end."""
+        files = self._program.names.files
+        return any(edge.repeats == "forever" for edge in self._program.edges) or any(
+            in_a_loop(change) for file in files for change in file.changes
+        )
+
+    def _is_open(self, key: str) -> bool:
+        """Whether a function is for whoever uses this part of a program, as nobody in it calls it.
+
+        A program that shows where its events come in says more: then this is not asked.
+        """
+        function = self._program.names.functions[key]
+        name = function.name.rpartition(".")[2]
+        own = bool(function.owner) and "<" not in function.name
+        if name.startswith("_") or len(function.parameters) == own:
+            return False
+        if self._program.callers.get(key) or self._reach.is_definition(key):
+            return False
+        return self._reach.often(key) == REPEATS
+
+    def _spread(self) -> None:
+        below: dict[str, list[str]] = {}
+        for edge in self._program.edges:
+            unsure = edge.guessed and not edge.kin
+            if edge.repeats == "once" or unsure or self._reach.is_definition(edge.callee):
+                continue
+            below.setdefault(edge.caller, []).append(edge.callee)
+            if edge.repeats in ("forever", "serves"):
+                name = edge.caller.rpartition(":")[2].rpartition(".")[2]
+                self._runs.setdefault(edge.callee, f"a loop of {name}() waits for more")
+        for edges in (*self._program.handed.values(), *self._program.related.values()):
+            for edge in edges:
+                if edge.repeats != "once" and not self._reach.is_seldom(edge.callee):
+                    below.setdefault(edge.caller, []).append(edge.callee)
+        reached = {key: self._runs[key] for key in self.handlers - self.servants}
+        for _ in range(DEEP):
+            reached = {
+                callee: why
+                for here, why in reached.items()
+                for callee in below.get(here, ())
+                if callee not in self._runs
+            }
+            self._runs.update(reached)
+
+    def _handled(self, key: str) -> str:
+        """Say who hands events to a function, `""` if nobody is seen to."""
+        function = self._program.names.functions[key]
+        own = bool(function.owner) and "<" not in function.name
+        name = function.name.rpartition(".")[2]
+        if name.startswith("__"):
+            return ""
+        if own and self._overrides(key, name):
+            return f"{name}() is called for each event"
+        if own and len(function.parameters) > 1 and self._outer.is_servant(key, name):
+            self.servants.add(key)
+            return f"{name}() is there for whoever was given the {function.owner}"
+        by = next((text for text in function.decorators if self._outer.is_app(key, text)), "")
+        if by and len(function.parameters) == own:
+            self._silent[key] = f"@{by} calls {name}() for each event"
+            return ""
+        if by:
+            return f"@{by} calls {name}() for each event"
+        if len(function.parameters) == own:
+            return ""
+        if key in self._program.subscribed and (own or function.waits):
+            return f"{name}() is registered for an event"
+        return ""
+
+    def brings(self, function: str, text: str) -> bool:
+        """Whether a function that runs for an event asks an object for it that a framework has."""
+        head, _, rest = text.partition(".")
+        module = function.partition(":")[0]
+        read = bool(rest) and not rest.partition(".")[0].isupper()
+        return read and bool(self.why(function)) and self._outer.is_context(module, head)
+
+    def tells(self, function: str, attribute: str) -> bool:
+        """Whether a framework that calls a method has put what is asked for into the instance."""
+        return function in self.handlers and self._outer.fills(function, attribute)
+
+    def _overrides(self, key: str, name: str) -> bool:
+        """Whether a class of the standard library calls a method for each event."""
+        names = self._program.names
+        owner = f"{key.partition(':')[0]}:{names.functions[key].owner}"
+        return owner in names.classes and any(
+            name.startswith(CALLED.get(base.rpartition(".")[2], " "))
+            and names.is_outside(kind.partition(":")[0], base)
+            for kind in names.order(owner)
+            for base in names.classes[kind].bases
+        )
+
+
+def in_a_loop(change: Change) -> bool:
+    """Whether a change stands in a loop without an end, or in one that waits in each turn."""
+    return any(mark == "serves" or mark[:8] == "forever:" for mark in change.marks)

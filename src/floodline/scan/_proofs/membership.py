@@ -1,0 +1,59 @@
+"""Keys that were refused, or are there already: what comes before a key is put in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._program.program import Program
+from floodline.scan._proofs.proof import ASSUMED, REFUTED
+
+Asked = list[tuple[int, str, bool]]  # line, table, and whether keys that it lacks are refused
+
+
+class Refusals:
+    """Answers for the changes of a program; what a file asks its tables is looked up once."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._known: dict[str, dict[tuple[str, str], Asked]] = {}
+
+    def of(self, file: FileFacts, change: Change) -> tuple[str, str] | None:
+        """Say what narrows the keys that reach a change, `None` if nothing is seen to.
+
+        An item that is only replaced where the key is there makes nothing grow. A key that
+        another table has to have, or a call that is given it has to know, comes with the event
+        and may still be one of a few.
+        """
+        doubt = None
+        for line, table, refuses in self._asked(file).get((change.function, change.key), ()):
+            if line >= change.at.line:
+                continue
+            if not refuses:
+                if table != change.ref:
+                    doubt = doubt or (ASSUMED, "and has to be in another table first")
+            elif table and self._is_same(file, change, table):
+                return REFUTED, "only keys that are there already"
+            else:
+                doubt = ASSUMED, "others are refused before"
+        if "answer" in change.marks:
+            return doubt or (ASSUMED, "and a call that is given it may refuse it")
+        return doubt
+
+    def _is_same(self, file: FileFacts, change: Change, table: str) -> bool:
+        own = self._program.key(file, change.function, change.ref)
+        return own == self._program.key(file, change.function, table)
+
+    def _asked(self, file: FileFacts) -> dict[tuple[str, str], Asked]:
+        known = self._known.get(file.path)
+        if known is None:
+            known = self._known[file.path] = defaultdict(list)
+            for mark in file.marks:
+                if mark.kind == "refused":
+                    asked = (mark.at.line, mark.name, True)
+                    known[mark.function, mark.detail].append(asked)
+            for change in file.changes:
+                if change.verb == "lookup":
+                    asked = (change.at.line, change.ref, False)
+                    known[change.function, change.key].append(asked)
+        return known

@@ -1,0 +1,259 @@
+"""How often a function runs: again and again, at start-up only, at the end, or nobody knows."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+
+from floodline.scan._program.program import Program
+
+REPEATS, UNKNOWN, STARTS, ENDS = "repeats", "unknown", "starts", "ends"
+LOOPS = ("while", "serves", "forever")
+
+DEFINING = {"__init_subclass__", "__set_name__", "__class_getitem__", "__prepare__"}
+ENDING = {
+    "__exit__", "__aexit__", "__del__", "close", "aclose", "shutdown", "stop", "dispose", "destroy",
+    "teardown", "terminate", "cleanup", "disconnect", "quit", "exit", "finalize", "on_shutdown",
+    "shutdown_event", "tearDown", "reset", "clear_all", "reset_all", "on_exit", "aexit", "join",
+}  # fmt: skip
+ALL_END = re.compile(r"^(shutdown|close|stop|dispose|destroy|terminate)_(all|everything)$")
+# verbs for preparing a program; whoever calls such a function in a loop is seen doing so
+PREPARING = (
+    "configure", "setup", "set_up", "install", "define", "declare", "init", "load", "import_",
+    "build", "create_app", "enable", "setUp",
+)  # fmt: skip
+REGISTERING = (
+    "register", "add_", "set_", "include", "subscribe", "use", "mount", "connect", "bind",
+    "attach", "provide", "override", "with_", "start", "listen",
+)  # fmt: skip
+RUN_BY_ITSELF = {
+    "add_done_callback", "call_later", "call_soon", "call_at", "call_soon_threadsafe", "Thread",
+    "Timer", "create_task", "ensure_future", "finalize", "ref", "submit", "run_in_executor",
+    "start_soon", "to_thread", "spawn", "partial", "callback", "push", "set_timer", "map",
+    "run_forever", "weakref", "proxy", "schedule", "every", "add_job", "Process",
+}  # fmt: skip
+SELDOM = {"register_at_fork", "add_signal_handler", "signal", "on_shutdown", "atexit", "excepthook"}
+SUBSCRIBING = re.compile(
+    r"^(on|once|off|subscribe|connect|listen|register|bind|hook|attach|route|watch|observe|"
+    r"on_\w+|add_\w*(listener|handler|callback|hook|observer|route|event)\w*)$"
+)
+
+
+class Reach:
+    """Answers for every function of a program."""
+
+    def __init__(self, program: Program, *, library: bool = False) -> None:
+        self._program = program
+        self._library = library
+        self._often: dict[str, str] = {}
+        self._ancestors: dict[tuple[str, str], frozenset[str]] = {}
+        # what `@factory(...)` returns runs where a function is defined, and not when it is called
+        self._factories = {e.callee for e in program.edges if e.call.kept == "decorator"}
+        self._spread()
+
+    def often(self, function: str) -> str:
+        """Return how often a function runs; the body of a module runs at start-up."""
+        return self._often.get(function, STARTS if function.endswith(":") else UNKNOWN)
+
+    def _spread(self) -> None:
+        functions = self._program.names.functions
+        queue: deque[str] = deque()
+        for key in functions:
+            if self._is_root(key):
+                self._often[key] = REPEATS
+                queue.append(key)
+        below: dict[str, set[str]] = {}
+        for edge in self._program.edges:
+            if edge.repeats == "once" or edge.guessed:
+                continue
+            below.setdefault(edge.caller, set()).add(edge.callee)
+            known = self._often.get(edge.callee) == REPEATS or self.is_definition(edge.callee)
+            module = edge.caller.partition(":")[0]
+            goes_on = edge.repeats in LOOPS or self.is_stream(module, edge.repeats)
+            if goes_on and not known:
+                self._often[edge.callee] = REPEATS
+                queue.append(edge.callee)
+        while queue:
+            for callee in below.get(queue.popleft(), ()):
+                if self._often.get(callee) != REPEATS and not self.is_definition(callee):
+                    self._often[callee] = REPEATS
+                    queue.append(callee)
+        self._assume(below)
+        self._spread_starts(below)
+
+    def _assume(self, below: dict[str, set[str]]) -> None:
+        """Methods of one name and the same parameters answer one call: each may be meant."""
+        names = self._program.names
+        queue: deque[str] = deque()
+        for edge in self._program.edges:
+            if edge.guessed and self._often.get(edge.caller) == REPEATS:
+                last = edge.callee.rpartition(".")[2]
+                alike = {names.functions[key].parameters for key in names.methods[last]}
+                if len(alike) == 1 and edge.callee not in self._often:
+                    queue.append(edge.callee)
+        while queue:
+            here = queue.popleft()
+            if here not in self._often and not self.is_definition(here):
+                self._often[here] = REPEATS
+                queue.extend(below.get(here, ()))
+
+    def _spread_starts(self, below: dict[str, set[str]]) -> None:
+        """What only start-up reaches is start-up; what nobody reaches stays unknown."""
+        queue = deque(f"{file.module}:" for file in self._program.files)
+        for file in self._program.files:
+            queue.extend(f"{file.module}:{item.name}:" for item in file.classes)
+        for key, function in self._program.names.functions.items():
+            name = function.name.rpartition(".")[2]
+            uncalled = key not in self._often and not self._program.callers.get(key)
+            defines = key.rpartition(".<locals>.")[0] in self._factories
+            if uncalled and (defines or name.startswith(PREPARING)):
+                self._often[key] = STARTS
+                queue.append(key)
+        for key in self._program.by_reference:
+            if self.is_seldom(key) and key not in self._often:
+                self._often[key] = STARTS
+                queue.append(key)
+        while queue:
+            for callee in below.get(queue.popleft(), ()):
+                if callee not in self._often:
+                    self._often[callee] = STARTS
+                    queue.append(callee)
+
+    def is_stream(self, module: str, repeats: str) -> bool:
+        """Whether a loop goes over an object from outside, which may give values for ever."""
+        return repeats[:5] == "over:" and self._program.names.is_outside(module, repeats[5:])
+
+    def is_definition(self, key: str) -> bool:
+        """Whether a function only runs where classes and functions are defined."""
+        function = self._program.names.functions[key]
+        name = function.name.rpartition(".")[2]
+        if name == "__class_getitem__" and self._library:
+            return False  # users of a library may ask for classes that they make at run time
+        return name in DEFINING or (name in ("__new__", "__init__") and self._is_metaclass(key))
+
+    def _is_metaclass(self, key: str) -> bool:
+        module = key.partition(":")[0]
+        owner = self._program.names.functions[key].owner
+        found = self._program.names.classes.get(f"{module}:{owner}")
+        return found is not None and any(b in ("type", "ABCMeta", "EnumMeta") for b in found.bases)
+
+    def _is_root(self, key: str) -> bool:
+        function = self._program.names.functions[key]
+        name = function.name.rpartition(".")[2]
+        if self.is_definition(key):
+            return False
+        if name in ("__init__", "__new__", "__post_init__"):
+            return self._library and not function.owner.startswith("_") and bool(function.owner)
+        if self.is_handler(key):
+            return True
+        passed = self._program.by_reference.get(key)
+        if passed:
+            return not passed <= SELDOM
+        if name.startswith("__") and name.endswith("__"):
+            return name not in ENDING
+        if "<" in function.name:
+            above = key.rpartition(".<locals>.")[0]
+            outer = self._program.names.functions.get(above)
+            return outer is not None and outer.returns_inner and above not in self._factories
+        if name.startswith("_") or name in ENDING:
+            return False
+        callers = [e for e in self._program.callers.get(key, ()) if e.caller != key]
+        if name.startswith((*PREPARING, *REGISTERING)) or function.returns_inner:
+            return False
+        return not callers or self._library
+
+    def is_handler(self, key: str) -> bool:
+        """Whether a decorator hands the function to a framework: `@app.get(...)`, `@bot.event`."""
+        return any(
+            "." in name
+            and name.rpartition(".")[2] not in _PLAIN
+            and name.partition(".")[0] not in _PLAIN_MODULES
+            for name in self._program.names.functions[key].decorators
+        )
+
+    def ancestors(self, function: str, owner: str = "") -> frozenset[str]:
+        """Return all functions from which this one can be reached, itself included.
+
+        With an owner the way ends where that owner itself ends: who closes it, is not asked.
+        """
+        known = self._ancestors.get((function, owner))
+        if known is not None:
+            return known
+        found = {function}
+        queue = [function]
+        while queue:
+            here = queue.pop()
+            if owner and self.ends(here, owner):
+                continue
+            for edge in self._program.callers.get(here, ()):
+                if edge.caller not in found:
+                    found.add(edge.caller)
+                    queue.append(edge.caller)
+        self._ancestors[function, owner] = frozenset(found)
+        return self._ancestors[function, owner]
+
+    def descendants(self, function: str) -> frozenset[str]:
+        """Return all functions that this one can reach."""
+        found = {function}
+        queue = [function]
+        while queue:
+            for edge in self._program.edges_of.get(queue.pop(), ()):
+                if edge.callee not in found:
+                    found.add(edge.callee)
+                    queue.append(edge.callee)
+        return frozenset(found)
+
+    def is_end(self, function: str) -> bool:
+        """Whether a function ends something; with an argument it ends one item, not the whole."""
+        name = function.rpartition(":")[2].rpartition(".")[2]
+        found = self._program.names.functions.get(function)
+        if not (name in ENDING or ALL_END.match(name)) or found is None:
+            return False
+        return name.startswith("__") or len(found.parameters) <= bool(found.owner)
+
+    def ends(self, function: str, owner: str) -> bool:
+        """Whether a function is the end of an owner: its `close`, say."""
+        module, _, name = function.partition(":")
+        kind = name.rpartition(".")[0]
+        if not self.is_end(function):
+            return False
+        names = self._program.names
+        family = (
+            [*names.order(owner), *names.children.get(owner, ())] if owner in names.classes else []
+        )
+        return f"{module}:{kind}" in family
+
+    def is_called(self, function: str) -> bool:
+        """Whether anybody in the program calls a function or passes it on."""
+        edges = self._program.callers.get(function, ())
+        return any(e.caller != function for e in edges) or self.is_passed(function)
+
+    def is_passed(self, function: str) -> bool:
+        """Whether a function is handed on by reference or by a decorator."""
+        return bool(self._program.by_reference.get(function)) or (
+            function in self._program.names.functions and self.is_handler(function)
+        )
+
+    def runs_by_itself(self, function: str) -> bool:
+        """Whether it is handed to something that runs it without waiting for one event."""
+        passed = self._program.by_reference.get(function, set())
+        return any(
+            name in RUN_BY_ITSELF or not (name in SELDOM or SUBSCRIBING.match(name))
+            for name in passed
+        )
+
+    def is_seldom(self, function: str) -> bool:
+        """Whether it is handed only to what runs it at a fork, a signal or the end."""
+        passed = self._program.by_reference.get(function, set())
+        return bool(passed) and passed <= SELDOM
+
+
+_PLAIN = {
+    "setter", "getter", "deleter", "wraps", "lru_cache", "cache", "cached_property",
+    "contextmanager", "asynccontextmanager", "abstractmethod", "overload", "override",
+    "dataclass", "property", "singledispatch", "total_ordering", "register", "command", "group",
+    "option", "argument", "fixture", "parametrize", "deprecated", "final", "coroutine",
+    "define", "frozen", "s", "pass_context", "pass_obj", "validator", "field_validator", "jit",
+    "njit", "memoize",
+}  # fmt: skip
+_PLAIN_MODULES = {"functools", "contextlib", "typing", "abc", "dataclasses", "pytest", "click", "t"}

@@ -1,0 +1,289 @@
+"""Proof 4: will anything that removes ever run?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._program.program import Held, Program
+from floodline.scan._proofs.branches import Arms, arms_of, exclude, is_forgetting
+from floodline.scan._proofs.growth import MAKERS
+from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
+from floodline.scan._proofs.reach import ENDING, LOOPS, STARTS, Reach
+
+RUNS, PUBLIC, LAZY, EVENT, END = "runs", "public", "lazy", "event", "end"
+NEVER, NONE = "never", "none"
+COUNTERPARTS = {
+    "__exit__": ("__enter__", "__init__"),
+    "__aexit__": ("__aenter__", "__init__"),
+    "stop": ("start",),
+    "close": ("open", "__init__", "connect"),
+    "aclose": ("open", "__init__", "connect"),
+    "disconnect": ("connect",),
+    "__del__": ("__init__", "__new__"),
+}
+CAME = {"disconnect": "connect", "close": "connect", "leave": "join", "logout": "login"}
+GONE = re.compile("disconnect|(?<=on_)close|leave|logout")
+ENTERING = ("register", "subscribe", "attach", "listen", "hook")
+LEAVING = ("un", "remove", "detach", "off", "deregister")
+RANK = [RUNS, PUBLIC, LAZY, EVENT, END, NEVER]
+SWEEPS = ("runs by itself", "runs in a loop")
+ONE = {"pop", "del", "__delitem__"}
+NOT_OF_A_MAP = {"remove", "discard", "popleft"}
+
+
+class Way(NamedTuple):
+    """One place that removes, and when it runs."""
+
+    when: str
+    told: str
+    at: str
+    line: int
+    how: str  # event, finally, ttl, cap, call, sweep, shutdown, never
+
+
+class Removal(NamedTuple):
+    """The best way out that a container has."""
+
+    when: str
+    proof: Proof
+    ways: tuple[Way, ...]
+
+
+class Removals:
+    """Judges everything that shrinks a container."""
+
+    def __init__(self, program: Program, reach: Reach, *, library: bool) -> None:
+        self._program = program
+        self._reach = reach
+        self._library = library
+        self._arms = Arms(program, reach)
+
+    def judge(self, held: Held, depth: int, growing: list[tuple[FileFacts, Change]]) -> Removal:
+        """Say which way out runs, if any."""
+        functions = [f"{file.module}:{change.function}" for file, change in growing]
+        owner = held.key.rpartition(".")[0] if held.made[0].ref[:2] == "s:" else ""
+        ways = [
+            _when_asked(file, change)
+            if _is_lazy(held, file, change)
+            else self._way(file, change, functions, growing, owner)
+            for file, change in held.changes
+            if self._removes(held, file, change, depth) or _begins_anew(change, growing)
+        ]
+        ways += self._limits(held, depth, functions)
+        ways.sort(key=lambda way: RANK.index(way.when))
+        if not ways:
+            return self._none(held)
+        best = ways[0]
+        state = REFUTED if best.when in (RUNS, PUBLIC) else PROVED
+        if best.when in (EVENT, NEVER):
+            state = ASSUMED  # the event may come for each entry; a call may be hidden
+        if best.when == LAZY or (best.when == END and held.escapes):
+            state = UNKNOWN
+        return Removal(best.when, Proof(best.told, state, best.at), tuple(ways))
+
+    def elsewhere(self, held: Held, depth: int, function: str) -> str:
+        """Say when what another function removes is removed, apart from what this one does."""
+        growing = [(f, c) for f, c in held.changes if c.verb == "grow" and c.function == function]
+        functions = [f"{file.module}:{change.function}" for file, change in growing]
+        owner = held.key.rpartition(".")[0] if held.made[0].ref[:2] == "s:" else ""
+        found = [
+            self._way(file, change, functions, growing, owner).when
+            for file, change in held.changes
+            if self._removes(held, file, change, depth) and change.function != function
+        ]  # fmt: skip
+        return min(found, key=RANK.index, default=NONE)
+
+    def _none(self, held: Held) -> Removal:
+        at = place(held.file.path, held.made[0].at.line)
+        if held.escapes:
+            told = "nothing here removes from it, but it is handed to code that is not known"
+            return Removal(NONE, Proof(told, UNKNOWN, at), ())
+        return Removal(NONE, Proof("nothing removes from it", PROVED, at), ())
+
+    def _removes(self, held: Held, file: FileFacts, change: Change, depth: int) -> bool:
+        if change.verb not in ("shrink", "replace") or change.depth > depth:
+            return False
+        maps = {made.kind for made in held.made} <= {"map", "lookup"}
+        if maps and change.op in NOT_OF_A_MAP and not change.depth:
+            return False  # a method of another object under the same name
+        if change.verb == "replace":
+            made = {m.function for m in held.made}
+            return made != {change.function} or self._begins_again(file, change)
+        return True
+
+    def _begins_again(self, file: FileFacts, change: Change) -> bool:
+        """Whether what makes the container for a new instance is called later on, too."""
+        callers = self._program.callers.get(f"{file.module}:{change.function}", ())
+        makes = {self._last(edge.caller) in MAKERS for edge in callers}
+        return makes == {True, False}
+
+    def _limits(self, held: Held, depth: int, functions: list[str]) -> list[Way]:
+        if not held.limits:
+            return []
+        near = frozenset().union(*(self._reach.ancestors(function) for function in functions))
+        return [
+            Way(RUNS, "its size is limited", place(file.path, limit.at.line), limit.at.line, "cap")
+            for file, limit in held.limits
+            if limit.acts and limit.depth <= depth and f"{file.module}:{limit.function}" in near
+        ]
+
+    def _way(
+        self,
+        file: FileFacts,
+        change: Change,
+        growing: list[str],
+        grown: list[tuple[FileFacts, Change]],
+        owner: str,
+    ) -> Way:
+        function = f"{file.module}:{change.function}"
+        name = change.function.rpartition(".")[2] or "the module"
+        when, told = self._when(function, name, change, growing, grown, owner)
+        how = self._how(function, change, when, told)
+        return Way(when, told, place(file.path, change.at.line), change.at.line, how)
+
+    def _how(self, function: str, change: Change, when: str, told: str) -> str:
+        """Say by what means something is removed."""
+        if "finally" in change.marks:
+            return "finally"
+        if "limit" in change.marks:
+            return "cap"
+        near = {function, *(edge.caller for edge in self._program.callers.get(function, ()))}
+        if near & self._program.clocks:
+            return "ttl"
+        if when == RUNS:
+            return "sweep" if told.endswith(SWEEPS) else "call"
+        return {PUBLIC: "call", EVENT: "event", END: "shutdown"}.get(when, "never")
+
+    def _when(
+        self,
+        function: str,
+        name: str,
+        change: Change,
+        growing: list[str],
+        grown: list[tuple[FileFacts, Change]],
+        owner: str,
+    ) -> tuple[str, str]:
+        if function in growing:
+            same = [c for f, c in grown if f"{f.module}:{c.function}" == function]
+            if all(exclude(arms_of(change), arms_of(c)) for c in same):
+                return EVENT, f"removed by another event of {name}() only"
+            return RUNS, f"removed where it grows, in {name}()"
+        if self._own(function, change, grown):
+            return RUNS, f"{name}() takes out what its instance put in"
+        above = self._reach.ancestors(function, owner)
+        if any(self._reach.runs_by_itself(item) and not self._ends(item) for item in above):
+            return RUNS, f"{name}() {SWEEPS[0]}"
+        if self._loops(item for item in above if not (owner and self._reach.ends(item, owner))):
+            return RUNS, f"{name}() {SWEEPS[1]}"
+        if self._shares(change, function, grown):
+            return RUNS, f"{name}() is called where it grows"
+        if not self._opens(function, growing) and self._arms.needs_event(change, function):
+            return EVENT, f"{name}() runs only when one event comes"
+        return self._seldom(function, name, above, growing, owner)
+
+    def _loops(self, above: Iterable[str]) -> bool:
+        callers = self._program.callers
+        return any(edge.repeats in LOOPS for item in above for edge in callers.get(item, ()))
+
+    def _shares(self, change: Change, function: str, grown: list[tuple[FileFacts, Change]]) -> bool:
+        for file, growth in grown:
+            growing = f"{file.module}:{growth.function}"
+            for item in self._arms.shared(change, function, growth, growing):
+                if item.endswith(":") or self._reach.often(item) == STARTS:
+                    continue
+                if self._last(item) not in MAKERS and self._last(item) not in ENDING:
+                    return True
+        return False
+
+    def _seldom(
+        self, function: str, name: str, above: frozenset[str], growing: list[str], owner: str
+    ) -> tuple[str, str]:
+        if self._opens(function, growing):
+            return RUNS, f"{name}() undoes what its counterpart did"
+        tops = [item for item in above if self._is_top(item, owner)]
+        if tops and all(self._ends(item) for item in tops):
+            return END, f"{name}() runs only when something ends"
+        if tops and all(self._ends(item) or is_forgetting(item) for item in tops):
+            return EVENT, f"{name}() runs only when somebody asks for it"
+        if any(self._reach.is_passed(item) for item in above):
+            if self._reach.is_seldom(function):
+                return END, f"{name}() runs only at the end of the process"
+            return EVENT, f"{name}() runs only when its event comes"
+        makers = all(self._last(item) in MAKERS or item == function for item in above)
+        if makers and len(above) > 1:
+            return NEVER, f"{name}() is called only while an instance is made"
+        if not self._reach.is_called(function):
+            return self._uncalled(function, name, growing)
+        if any(self._reach.often(item) != STARTS for item in tops):
+            return PUBLIC, f"{name}() is reached from a public function"
+        return NEVER, f"{name}() is called at start-up only"
+
+    def _own(self, function: str, change: Change, grown: list[tuple[FileFacts, Change]]) -> bool:
+        """Whether an instance, when it ends, removes from its class what it put in itself."""
+        home = function.rpartition(".")[0]
+        return self._reach.is_end(function) and all(
+            c.key_text == change.key_text
+            and c.key_text.startswith("self")
+            and f"{f.module}:{c.function}".rpartition(".")[0] == home
+            for f, c in grown
+        )
+
+    def _opens(self, function: str, growing: list[str]) -> bool:
+        """Whether it grows where something begins and shrinks where the same thing ends."""
+        last = COUNTERPARTS.get(self._last(function), ())
+        home = function.rpartition(".")[0]
+        if (gone := GONE.search(self._last(function))) is not None:
+            came = self._last(function).replace(gone[0], CAME[gone[0]])
+            return all(self._last(item) in (came, "open", "on_open") for item in growing)
+        return all(g.rpartition(".")[0] == home and self._last(g) in last for g in growing)
+
+    def _is_top(self, item: str, owner: str) -> bool:
+        return not self._program.callers.get(item) or bool(owner and self._reach.ends(item, owner))
+
+    def _uncalled(self, function: str, name: str, growing: list[str]) -> tuple[str, str]:
+        found = self._program.names.functions.get(function)
+        maker = self._program.names.functions.get(function.rpartition(".<locals>.")[0])
+        if maker and maker.returns_inner:
+            return PUBLIC, f"{name}() is handed to the caller"
+        public = found is not None and not self._last(function).startswith("_")
+        enters = all(self._last(item).startswith(ENTERING) for item in growing)
+        if public and enters and self._last(function).startswith(LEAVING):
+            return PUBLIC, f"{name}() is there for whoever registered"
+        dunder = self._last(function).startswith("__")
+        used = any(self._reach.is_called(item) for item in growing)
+        if dunder or (public and (self._library or not used)):
+            return PUBLIC, f"{name}() is there for callers"
+        return NEVER, f"nobody calls {name}()"
+
+    def _ends(self, function: str) -> bool:
+        return self._reach.is_end(function)
+
+    def _last(self, function: str) -> str:
+        return function.rpartition(":")[2].rpartition(".")[2]
+
+
+def _is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
+    """Whether an entry leaves only where its age was asked for, by whoever wanted that entry."""
+    if change.op not in ONE or not change.key_text or change.marks & {"for", "while"}:
+        return False
+    return "branch" in change.marks and any(
+        mark.kind == "ttl" and mark.function == change.function and mark.at.line <= change.at.line
+        for where, mark in held.signs
+        if where is file
+    )
+
+
+def _when_asked(file: FileFacts, change: Change) -> Way:
+    told = "removed only if somebody asks for it again after it has expired"
+    return Way(LAZY, told, place(file.path, change.at.line), change.at.line, "ttl")
+
+
+def _begins_anew(change: Change, growing: list[tuple[FileFacts, Change]]) -> bool:
+    """Whether it is made anew in the function that grows it, each time before it grows."""
+    return change.verb == "replace" and any(
+        c.function == change.function and c.at.line > change.at.line and not change.marks - c.marks
+        for _, c in growing
+    )

@@ -1,0 +1,87 @@
+"""The report for people: a code frame with carets, and the four proofs with their lines.
+
+Every piece has a style; a terminal shows it in colour, a pipe gets the text alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from floodline.scan._findings.finding import Finding
+from floodline.scan._findings.report import Report
+from floodline.scan._rules.catalogue import RULES
+
+Piece = tuple[str, str]  # style, text
+STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan"}
+SIGNS = {"proved": "yes", "assumed": "(yes)", "unknown": "?", "refuted": "no"}
+
+
+def pieces(report: Report, *, statistics: bool = False) -> Iterator[Piece]:
+    """Yield the text of a report, finding by finding."""
+    fresh = [finding for finding in report.findings if finding.status == "new"]
+    for finding in fresh:
+        yield from _finding(finding)
+    for problem in report.problems:
+        yield "yellow", f"{problem.path}:{problem.line}: {problem.says}\n"
+    for skipped in report.skipped:
+        yield "yellow", f"{skipped.path}: skipped, {skipped.why}\n"
+    if statistics:
+        yield from _statistics(fresh)
+    yield from _summary(report, fresh)
+
+
+def _finding(finding: Finding) -> Iterator[Piece]:
+    yield "bold", f"{finding.path}:{finding.line}:{finding.column}: "
+    yield STYLES[finding.confidence], f"{finding.rule} {finding.confidence}"
+    yield "", f" {finding.message} [{finding.name}]\n"
+    yield from _frame(finding)
+    for proof in finding.proofs:
+        yield "dim", f"    {SIGNS[proof.state]:>5}  "
+        yield "", f"{proof.claim}"
+        yield "dim", f"  {proof.at}\n" if proof.at else "\n"
+    yield "green", f"    use    {RULES[finding.rule].advice}\n\n"
+
+
+def _frame(finding: Finding) -> Iterator[Piece]:
+    text = line_of(finding.path, finding.line)
+    if not text:
+        return
+    number = str(finding.line)
+    end = finding.end_column if finding.end_line == finding.line else len(text) + 1
+    shown = text.replace("\t", " ")
+    yield "dim", f"  {number} | "
+    yield "", f"{shown}\n"
+    yield "dim", f"  {' ' * len(number)} | "
+    carets = "^" * max(1, min(end, len(text) + 1) - finding.column)
+    yield "red", f"{' ' * (finding.column - 1)}{carets}\n"
+
+
+def line_of(path: str, number: int) -> str:
+    """Return one line of a file, `""` if it is not there any more."""
+    try:
+        with Path(path).open(encoding="utf-8", errors="replace") as file:
+            for count, line in enumerate(file, 1):
+                if count == number:
+                    return line.rstrip("\n")
+    except OSError:
+        pass
+    return ""
+
+
+def _statistics(findings: list[Finding]) -> Iterator[Piece]:
+    counts = Counter((finding.rule, finding.confidence) for finding in findings)
+    for (rule, confidence), count in sorted(counts.items()):
+        yield "", f"{count:6}  {rule} {RULES[rule].name} ({confidence})\n"
+
+
+def _summary(report: Report, fresh: list[Finding]) -> Iterator[Piece]:
+    statuses = Counter(finding.status for finding in report.findings)
+    told = f"{len(fresh)} finding{'s' * (len(fresh) != 1)} in {report.files} files"
+    for status in ("suppressed", "baseline"):
+        if statuses[status]:
+            told += f", {statuses[status]} {'in the baseline' if status == 'baseline' else status}"
+    if report.skipped:
+        told += f", {len(report.skipped)} files skipped"
+    yield "bold", told + "\n"

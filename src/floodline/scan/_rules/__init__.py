@@ -1,0 +1,1 @@
+"""The rules, by family: each turns proofs into findings."""

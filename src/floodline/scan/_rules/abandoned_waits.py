@@ -1,0 +1,81 @@
+"""Somebody waits for an answer under a key, gives up, and the key stays: FLD109 across functions.
+
+The entry is removed where the answer comes. If it never comes, because the wait timed out, was
+cancelled or failed, nobody removes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floodline.scan._facts.model import Change, FileFacts, Mark
+from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
+from floodline.scan._program.program import Held, Program
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._proofs.removal import RUNS, Removal
+from floodline.scan._rules.judge import Judge, confidence_of
+
+BY_KEY = {"pop", "del", "__delitem__", "remove", "discard"}
+ENOUGH = {"cap", "ttl", "finally"}
+
+
+def waiters(program: Program, judge: Judge) -> Iterator[Finding]:
+    """Yield the maps in which an answer that never comes leaves its key."""
+    for held in program.held.values():
+        for file, mark in held.signs:
+            if mark.kind == "waits" and (found := _abandoned(program, judge, held, file, mark)):
+                yield found
+                break
+
+
+def _abandoned(
+    program: Program, judge: Judge, held: Held, file: FileFacts, mark: Mark
+) -> Finding | None:
+    here = f"{file.module}:{mark.function}"
+    added = [
+        (f, c)
+        for f, c in held.changes
+        if f is file and c.verb == "grow" and c.function == mark.function
+        and not c.depth and c.at.line < mark.at.line
+    ]  # fmt: skip
+    removed = [(f, c) for f, c in held.changes if c.verb in ("shrink", "replace") and not c.depth]
+    if not added or not removed or _is_cleaned(program, judge, here, removed):
+        return None
+    removal = judge.removals.judge(held, 0, added)
+    if any(way.when == RUNS and way.how in ENOUGH for way in removal.ways):
+        return None
+    change = added[-1][1]
+    sure = PROVED if mark.detail == "timeout" else UNKNOWN
+    way = "times out" if mark.detail == "timeout" else "is cancelled or fails"
+    told = f"nothing removes it if the wait {way}; only an answer does"
+    proofs = (
+        judge.holders.proof(held),
+        judge.paths.path(held, file, change),
+        judge.paths.passing(file, change),
+        Proof(told, sure, place(file.path, mark.at.line)),
+    )
+    confidence = confidence_of(proofs, Removal(RUNS, proofs[3], ()))
+    if confidence not in (HIGH, MEDIUM):
+        return None
+    return make(
+        program, held, "FLD109", file, change.at, confidence, proofs,
+        [(file.path, change.at.line)], removal.ways, risk_line=mark.at.line,
+    )  # fmt: skip
+
+
+def _is_cleaned(
+    program: Program, judge: Judge, here: str, removed: list[tuple[FileFacts, Change]]
+) -> bool:
+    """Whether the waiting function, or who calls it, cleans up, or somebody empties the map."""
+    removers = {f"{file.module}:{change.function}" for file, change in removed}
+    near = {here, *(edge.caller for edge in program.callers.get(here, ()))}
+    called = {edge.callee for item in near for edge in program.edges_of.get(item, ())}
+    handed = {
+        item for item in removers if "add_done_callback" in program.by_reference.get(item, ())
+    }
+    if removers & (near | called) or handed:
+        return True
+    return any(
+        change.op not in BY_KEY and not judge.reach.is_end(f"{file.module}:{change.function}")
+        for file, change in removed
+    )

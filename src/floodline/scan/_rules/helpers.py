@@ -1,0 +1,136 @@
+"""FLD109 through helpers: add a key, do what can fail, `self._forget(key)`, and no `finally`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
+from floodline.scan._frontends.python.calls import HARMLESS
+from floodline.scan._frontends.python.statements import QUIET
+from floodline.scan._program.program import Edge, Held, Program
+from floodline.scan._proofs.proof import UNKNOWN, Proof, place
+from floodline.scan._proofs.removal import RUNS, Removal
+from floodline.scan._rules.abandoned_waits import BY_KEY
+from floodline.scan._rules.judge import Judge, confidence_of
+
+SAFE = {"finally", "except"}
+CHOICE = {"branch", "absent", "none", "for", "while", "limit", "once"}
+
+
+class Step(NamedTuple):
+    """One line of a function that adds a key or removes it, itself or through a helper."""
+
+    line: int
+    key: str  # the origin of the key
+    direct: bool
+    change: Change
+    file: FileFacts
+
+
+def through_helpers(program: Program, judge: Judge) -> Iterator[Finding]:
+    """Yield the maps whose entry is left behind between two steps of which one is a helper."""
+    for held in program.held.values():
+        adds = [(f, c) for f, c in held.changes if c.verb == "grow" and c.key_text and not c.depth]
+        drops = [(f, c) for f, c in held.changes if c.verb in ("shrink", "replace")]
+        if not adds or not drops or any(limit.acts for _, limit in held.limits):
+            continue
+        if all(c.op in BY_KEY and c.key_text and not c.marks & SAFE for _, c in drops):
+            found = _left_behind(program, judge, held, adds, drops)
+            if found:
+                yield found
+
+
+def _left_behind(
+    program: Program,
+    judge: Judge,
+    held: Held,
+    adds: list[tuple[FileFacts, Change]],
+    drops: list[tuple[FileFacts, Change]],
+) -> Finding | None:
+    for function in _functions(program, adds) & _functions(program, drops):
+        first = _steps(program, function, adds)
+        last = _steps(program, function, drops)
+        if not first or not last or not _alone(program, judge, function, drops):
+            continue
+        added, removed = first[0], last[0]
+        if added.key != removed.key or (added.direct and removed.direct):
+            continue
+        risk = _risk(program, function, added.line, removed.line)
+        if risk:
+            found = _finding(program, judge, held, added, removed, function, risk)
+            if found:
+                return found
+    return None
+
+
+def _functions(program: Program, changes: list[tuple[FileFacts, Change]]) -> set[str]:
+    own = {f"{file.module}:{change.function}" for file, change in changes}
+    return own | {edge.caller for item in own for edge in program.callers.get(item, ())}
+
+
+def _steps(program: Program, function: str, changes: list[tuple[FileFacts, Change]]) -> list[Step]:
+    """Return the steps of a function in their order; `[]` if one stands where it may not run."""
+    found = []
+    for file, change in changes:
+        own = f"{file.module}:{change.function}"
+        if change.marks & CHOICE:
+            return []
+        if own == function:
+            found.append(Step(change.at.line, change.key, True, change, file))
+        for edge in program.callers.get(own, ()):
+            if edge.caller == function and own != function:
+                if edge.call.guard or edge.repeats or edge.guessed:
+                    return []
+                found.append(Step(edge.call.line, _given(edge), False, change, file))
+    return sorted(found, key=lambda step: step.line)
+
+
+def _given(edge: Edge) -> str:
+    return edge.call.arguments[0].rpartition("=")[2] if edge.call.arguments else ""
+
+
+def _alone(
+    program: Program, judge: Judge, function: str, drops: list[tuple[FileFacts, Change]]
+) -> bool:
+    """Whether only this function removes, apart from what happens at the end."""
+    for file, change in drops:
+        own = f"{file.module}:{change.function}"
+        callers = {edge.caller for edge in program.callers.get(own, ())}
+        others = {item for item in callers - {function} if not judge.reach.is_end(item)}
+        if others or judge.reach.is_passed(own) or (own != function and not callers):
+            return False
+    return True
+
+
+def _risk(program: Program, function: str, first: int, last: int) -> int:
+    """Return the first line between two lines that calls something which may fail."""
+    module, _, name = function.partition(":")
+    lines = [
+        call.line
+        for call in program.names.modules[module].calls
+        if call.function == name and first < call.line < last
+        and call.callee.rpartition("|")[2].rpartition(":")[2] not in QUIET | HARMLESS
+    ]  # fmt: skip
+    return min(lines, default=0)
+
+
+def _finding(
+    program: Program, judge: Judge, held: Held, added: Step, removed: Step, function: str, risk: int
+) -> Finding | None:
+    path = program.names.modules[function.partition(":")[0]].path
+    told = f"the removal in line {removed.line} is skipped if the call fails"
+    proofs = (
+        judge.holders.proof(held),
+        judge.paths.path(held, added.file, added.change),
+        judge.paths.passing(added.file, added.change),
+        Proof(told, UNKNOWN, place(path, risk)),
+    )
+    if confidence_of(proofs, Removal(RUNS, proofs[3], ())) not in (HIGH, MEDIUM):
+        return None
+    return make(
+        program, held, "FLD109", added.file, added.change.at, MEDIUM, proofs,
+        [(added.file.path, added.change.at.line)], (), risk_line=risk,
+        shrinks=[(removed.file.path, removed.change.at.line)],
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Files in, facts out: finding files, reading them, remembering what they say."""

@@ -1,0 +1,1 @@
+"""The two ways to run the flows: blocking threads and asyncio."""

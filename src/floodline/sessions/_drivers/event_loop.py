@@ -1,0 +1,387 @@
+"""Flows on an event loop: tasks that nobody can cancel, timers that keep nothing alive.
+
+What must not be interrupted (a save, an open, a finalizer) runs as a task of its own. A caller that
+is cancelled leaves at once, and the end of the task does for it what it would have done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+import weakref
+from asyncio import _get_running_loop
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from floodline import telemetry
+from floodline.errors import WrongLoop
+from floodline.sessions._flows.core import (
+    Await,
+    Core,
+    Flow,
+    Pause,
+    Request,
+    SeeOut,
+    StoreCall,
+    UserCall,
+    who,
+)
+from floodline.sessions._flows.leases import renew
+from floodline.sessions._flows.leaving import release
+from floodline.sessions._flows.opening import let_go
+from floodline.sessions._flows.runner import run, run_async
+from floodline.sessions._flows.upkeep import retry_unsaved, shed, upkeep
+from floodline.sessions._table.entry import WAIT, Hold
+from floodline.sessions._table.policy import NEVER
+from floodline.telemetry import Reason
+
+T = TypeVar("T")
+Perform = Callable[[Request], Awaitable[Any]]
+
+
+@dataclass(slots=True, frozen=True)
+class Work:
+    """What a task does, and what must be done if it was cancelled before its first step."""
+
+    flow: Flow[Any]
+    instead: Flow[Any]
+
+    def was_not_begun(self) -> bool:
+        """Tell whether nothing of the flow has run."""
+        return inspect.getgeneratorstate(self.flow) == inspect.GEN_CREATED
+
+
+class LoopDriver:
+    """Performs the requests of flows by awaiting; without a loop, by blocking."""
+
+    def __init__(self, core: Core, store: Any) -> None:
+        self._core = core
+        self._store = store
+        self._awaited = getattr(store, "aio", None)
+        if self._awaited is None and inspect.iscoroutinefunction(getattr(store, "acquire", None)):
+            self._awaited = store
+        self.start_empty()
+
+    def start_empty(self) -> None:
+        """Begin without loop, tasks and timers, at construction and in a forked child."""
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.closes_store = False
+        self._tasks: dict[asyncio.Task[Any], Work | None] = {}
+        self._tick_timer: asyncio.TimerHandle | None = None
+        self._renew_timer: asyncio.TimerHandle | None = None
+
+    def move_to(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Belong to another loop from now on, if nothing of the old one is under way."""
+        table, old = self._core.table, self.loop
+        if old is not None and old is not loop:
+            if old.is_closed():
+                self.end_orphans()
+            free = (*table.idle, *table.unsaved, *table.undeleted) if old.is_closed() else ()
+            if len(table.entries) > len(free):
+                raise WrongLoop(
+                    f"{self._core.policy.name!r} has {len(table.entries)} sessions on another "
+                    "event loop; shut it down there first, or make one for each loop"
+                )
+        self.start_empty()
+        self.loop = loop
+        if table.entries:
+            self.want_tick(0.0 if table.refused() else None)
+
+    def here(self) -> asyncio.AbstractEventLoop:
+        """Return the running loop, to which we belong from now on."""
+        loop = asyncio.get_running_loop()
+        if self.loop is not loop:
+            self.move_to(loop)
+        return loop
+
+    def end_orphans(self) -> None:
+        """Finish by blocking what a loop has left behind that runs no more."""
+        orphans, self._tasks = self._tasks, {}
+        for task, work in orphans.items():
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # as gather() does
+            try:
+                task.get_coro().close()
+                if work is not None and work.was_not_begun():
+                    self.run(work.instead)
+            except Exception as error:
+                self._core.hook_failed("event loop", "*", error)
+
+    # ---- running flows
+
+    async def flow(self, flow: Flow[T], perform: Perform | None = None) -> T:
+        """Run a flow in the caller's task: a cancel reaches it."""
+        return await run_async(flow, perform or self._perform, self._perform_blocking)
+
+    async def finish(self, flow: Flow[T], *, after: asyncio.Task[Any] | None = None) -> T:
+        """Run a flow to its end, even if the caller is cancelled meanwhile."""
+        return await self.wait_for(self.start(flow, after=after))
+
+    def start(
+        self,
+        flow: Flow[T],
+        *,
+        after: asyncio.Task[Any] | None = None,
+        perform: Perform | None = None,
+        instead: Flow[Any] | None = None,
+    ) -> asyncio.Task[T]:
+        """Run a flow as a task for a caller that will `wait_for` it."""
+        loop = self.here()
+        task = loop.create_task(self._chain(flow, after, perform))
+        self._note(task, Work(flow, instead or flow))
+        return task
+
+    async def wait_for(self, *tasks: asyncio.Task[T]) -> T:
+        """Wait for tasks of ours; a caller that is cancelled leaves them alone."""
+        helpers, me = self._core.table.waiting.helpers, who()
+        helpers[me] = [weakref.ref(task) for task in tasks]
+        try:
+            for task in tasks:
+                result = await asyncio.shield(task)
+            return result
+        finally:
+            del helpers[me]
+
+    async def join(self, flow: Flow[T]) -> T:
+        """Run a flow, and wait for the leavers that it sends on their way."""
+        leavers: list[asyncio.Task[Any]] = []
+
+        async def perform(request: Request) -> Any:
+            if isinstance(request, SeeOut) and not request.wait:
+                return leavers.append(self._spawn(request.flow))
+            return await self._perform(request)
+
+        result = await self.wait_for(self.start(flow, perform=perform))
+        if leavers:
+            await self.wait_for(*leavers)
+        return result
+
+    async def enter(self, hold: Hold, flow: Flow[None]) -> None:
+        """Run an opening flow; a caller that is cancelled leaves, and the hold is let go."""
+        task = self.start(flow, instead=let_go(self._core, hold))
+        try:
+            await self.wait_for(task)
+        except (asyncio.CancelledError, GeneratorExit):
+            hold.error = asyncio.CancelledError()  # in case it still waits for its turn
+            hold.who = None
+            hold.wake()
+            if task.done():
+                self._let_go(hold, task)
+            else:
+                task.add_done_callback(partial(self._let_go, hold))
+            raise
+
+    def _let_go(self, hold: Hold, done: asyncio.Task[Any]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            self.spawn_or_run(release(self._core, hold, stamp=False))
+
+    def spawn_or_run(self, flow: Flow[Any]) -> None:
+        """Run a flow for which nobody waits: as a task, or by blocking if there is no loop."""
+        if self.loop is None or not self.loop.is_running():
+            self.run(flow)
+        elif self.loop is _get_running_loop():
+            self._spawn(flow)
+        else:  # the garbage collector has struck in another thread
+            self.loop.call_soon_threadsafe(self.spawn_or_run, flow)
+
+    def run(self, flow: Flow[T]) -> T:
+        """Run a flow by blocking; coroutines that it meets cannot run, and are counted."""
+        return run(flow, self._perform_blocking)
+
+    def _spawn(self, flow: Flow[T]) -> asyncio.Task[T]:
+        task = self.here().create_task(self.flow(flow))
+        self._note(task, Work(flow, flow))
+        return task
+
+    async def _chain(
+        self, flow: Flow[T], before: asyncio.Task[Any] | None, perform: Perform | None
+    ) -> T:
+        if before is not None and not before.done():
+            await asyncio.wait([before])
+        return await self.flow(flow, perform)
+
+    def _note(self, task: asyncio.Task[Any], work: Work | None = None) -> None:
+        self._tasks[task] = work
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        work = self._tasks.pop(task, None)
+        if not task.cancelled():
+            task.exception()  # whoever waits for it gets it; if nobody does, it was reported
+        elif work is not None and work.was_not_begun():
+            self.spawn_or_run(work.instead)
+        if self.closes_store and not self._tasks and not self._core.table.entries:
+            self.closes_store = False
+            self._note(self.here().create_task(self.call_store("close")))
+
+    # ---- performing
+
+    async def _perform(self, request: Request) -> Any:
+        match request:
+            case StoreCall(method, args, kwargs):
+                answer = await self.call_store(method, *args, **kwargs)
+                if method == "acquire":
+                    self._want_renewal()
+                return answer
+            case UserCall(function, args):
+                answer = function(*args)
+                return await answer if inspect.isawaitable(answer) else answer
+            case Await(hold, deadline):
+                return await self._wait(hold, deadline)
+            case Pause(seconds):
+                return await asyncio.sleep(seconds)
+            case SeeOut(flow, wait):
+                task = self._spawn(flow)
+                return await self.wait_for(task) if wait else None
+
+    async def call_store(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Call the store's coroutine, or its blocking method in a thread."""
+        if self._awaited is not None:
+            return await getattr(self._awaited, method)(*args, **kwargs)
+        return await asyncio.to_thread(getattr(self._store, method), *args, **kwargs)
+
+    async def _wait(self, hold: Any, deadline: float) -> bool:
+        loop, core = self.here(), self._core
+        future = core.locked(_arm, hold, loop)
+        if future is None:
+            return True
+        timer = None
+        if deadline != NEVER:
+            timer = loop.call_later(max(0.0, deadline - core.clock()), _give_up, future)
+        try:
+            woken: bool = await future
+        finally:
+            if timer is not None:
+                timer.cancel()
+        return woken
+
+    def _perform_blocking(self, request: Request) -> Any:
+        match request:
+            case StoreCall(method, args, kwargs):
+                if self._store is not self._awaited:
+                    return getattr(self._store, method)(*args, **kwargs)
+                if _get_running_loop() is not None:
+                    raise WrongLoop(f"{method!r} of an async store cannot be awaited here")
+                return asyncio.run(getattr(self._store, method)(*args, **kwargs))
+            case UserCall(function, args):
+                answer = function(*args)
+                if not inspect.isawaitable(answer):
+                    return answer
+                self._core.counters.finalizers_not_run += 1
+                if inspect.iscoroutine(answer):
+                    answer.close()
+                return None
+            case Pause(seconds):
+                time.sleep(seconds)
+                return None
+            case SeeOut(flow, _) if self.loop is not None and self.loop is _get_running_loop():
+                self._spawn(flow)
+                return None
+            case SeeOut(flow, _):
+                return self.run(flow)
+            case Await(_, _):
+                return False
+
+    # ---- shutting down and ticking
+
+    async def empty(self, patience: float) -> int:
+        """See everything out that nobody holds, for so long; the answer is what is left."""
+        loop, core = self.here(), self._core
+        until, pause = loop.time() + patience, 0.001
+        while True:
+            core.retry_at = 0.0
+            await self.finish(shed(core, NEVER, Reason.shutdown))
+            await self.finish(retry_unsaved(core))
+            left = until - loop.time()
+            if not (core.table.entries or self._tasks) or left <= 0:
+                break
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, 0.05)
+        if not core.table.entries:
+            self._stop_timers()
+        return len(core.table.entries)
+
+    def _stop_timers(self) -> None:
+        for timer in (self._tick_timer, self._renew_timer):
+            if timer is not None:
+                timer.cancel()
+        self._tick_timer = self._renew_timer = None
+
+    def want_tick(self, delay: float | None = None) -> None:
+        """Have the upkeep done some time; sooner if `delay` says so."""
+        policy = self._core.policy
+        every, timer = min(policy.sweep_every, policy.soonest), self._tick_timer
+        if policy.sweep_every == NEVER or (timer is not None and delay is None):
+            return
+        if delay is not None:
+            every = min(every, delay)
+        if timer is not None:
+            if timer.when() <= self.here().time() + every:
+                return
+            timer.cancel()
+        self._tick_timer = self._later(every, LoopDriver._tick)
+
+    def tick_soon(self) -> None:
+        """Have the upkeep done now; may be called by the garbage collector, in any thread."""
+        if self.loop is not None and self.loop.is_running():
+            self.loop.call_soon_threadsafe(_call_weakly, weakref.ref(self), LoopDriver._tick)
+
+    def _tick(self) -> None:
+        if self._tick_timer is not None:
+            self._tick_timer.cancel()  # somebody asked for a tick before its time
+            self._tick_timer = None
+        self._note(self.here().create_task(self._upkeep()))
+
+    async def _upkeep(self) -> None:
+        core = self._core
+        core.guard.run_late()
+        try:
+            await self.flow(upkeep(core))
+        except Exception as error:
+            telemetry.emit("tick_error", core.policy.name, error=telemetry.describe(error))
+        table = core.table
+        if self._tick_timer is None and (table.entries or core.departed):
+            soon = min(table.next_check, core.retry_at if table.refused() else NEVER) - core.clock()
+            delay = min(core.policy.sweep_every, max(soon, 0.02))
+            if core.policy.sweep_every != NEVER:
+                self._tick_timer = self._later(delay, LoopDriver._tick)
+
+    def _want_renewal(self) -> None:
+        if self._renew_timer is None:
+            self._renew_timer = self._later(self._core.policy.lease / 3, LoopDriver._renew)
+
+    def _renew(self) -> None:
+        self._renew_timer = None
+        if self._core.table.leased:
+            self._note(self.here().create_task(self._renew_all()))
+            self._want_renewal()
+
+    async def _renew_all(self) -> None:
+        try:
+            await self.flow(renew(self._core))
+        except Exception as error:
+            self._core.hook_failed("store.renew", "*", error)
+
+    def _later(self, delay: float, method: Callable[[LoopDriver], None]) -> asyncio.TimerHandle:
+        return self.here().call_later(delay, _call_weakly, weakref.ref(self), method)
+
+
+def _call_weakly(ref: weakref.ref[LoopDriver], method: Callable[[LoopDriver], None]) -> None:
+    driver = ref()
+    if driver is not None:
+        method(driver)
+
+
+def _arm(hold: Any, loop: asyncio.AbstractEventLoop) -> asyncio.Future[bool] | None:
+    """Prepare to wait, unless the hold was served already."""
+    if hold.outcome != WAIT or hold.error is not None:
+        return None
+    hold._future = loop.create_future()
+    return hold._future  # type: ignore[no-any-return]  # each driver has its own kind of hold
+
+
+def _give_up(future: asyncio.Future[bool]) -> None:
+    if not future.done():
+        future.set_result(False)

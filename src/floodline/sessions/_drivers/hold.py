@@ -1,0 +1,104 @@
+"""What a hold lets its holder do; the two drivers add how it is entered and left."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import Any, Generic
+
+from floodline.errors import SessionClosed, SessionConflict, SessionError
+from floodline.sessions._drivers.base import S, SessionsBase
+from floodline.sessions._flows.core import Core, Flow, interrupted, who
+from floodline.sessions._flows.saving import save
+from floodline.sessions._table.entry import HELD, Entry, Hold
+from floodline.telemetry import Reason
+
+
+class UseBase(Hold, Generic[S]):
+    """The state of a held session, and what shall become of it."""
+
+    __slots__ = ()
+
+    @property
+    def state(self) -> S:
+        """The state while it is held; assign to replace it."""
+        state: S = self._held().state
+        return state
+
+    @state.setter
+    def state(self, new: S) -> None:
+        self._held_alone("replace").state = new
+
+    def discard(self) -> None:
+        """Do not save at the end: the object leaves, and the next use loads the last saved one."""
+        self._held_alone("discard")
+        self.discarded = True
+
+    def _held(self) -> Entry:
+        if self.entry is None or self.outcome != HELD:
+            raise SessionError(f"session {self.id!r} is not held by this use; enter it first")
+        return self.entry
+
+    def _held_alone(self, what: str) -> Entry:
+        entry = self._held()
+        if self.shared:
+            raise SessionError(
+                f"a shared use cannot {what} session {self.id!r}; use it without shared=True"
+            )
+        return entry
+
+    def _ask(self, core: Core) -> int:
+        """Ask the table for the session; for the caller's caller, whose frame is kept."""
+        if self.entry is not None:
+            raise SessionError(f"this use of session {self.id!r} is under way; call use() again")
+        guard, now = core.guard, core.clock()
+        self.who = who()
+        self.frame = sys._getframe(2)
+        try:
+            with guard.lock:
+                if guard.busy:
+                    raise interrupted()
+                guard.busy = True
+                try:
+                    step = core.table.enter(self, now)
+                finally:
+                    guard.busy = False
+        except BaseException:
+            self.frame = None
+            guard.run_late_if_outside()
+            raise
+        if guard.late:
+            guard.run_late()
+        return step
+
+    def _let_go(self, sessions: SessionsBase[S], error: BaseException | None) -> None:
+        """Release a hold of which nothing needs to be saved or weighed."""
+        core = sessions._core
+        guard, table, now = core.guard, core.table, core.clock()
+        with guard.lock:
+            if guard.busy:  # a collected generator or coroutine lets go of its hold
+                guard.late.append(partial(sessions._exit_late, self, error))
+                return
+            guard.busy = True
+            try:
+                leaver = table.release(self, now)
+            finally:
+                guard.busy = False
+        if guard.late:
+            guard.run_late()
+        if leaver is not None or now >= table.next_check:
+            sessions._tidy(leaver)
+
+
+def checkpoint(core: Core, hold: UseBase[Any]) -> Flow[None]:
+    """Save a held session now; without a store there is nothing to do."""
+    entry = hold._held_alone("save")
+    if not core.policy.stored:
+        return
+    if entry.leave is Reason.closed:
+        raise SessionClosed(f"session {hold.id!r} was closed; a hold from before cannot write")
+    try:
+        yield from save(core, entry, release=False)
+    except SessionConflict:
+        hold.discarded = True
+        raise

@@ -1,0 +1,346 @@
+"""Sessions for threads: the driver that blocks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from _thread import get_ident
+from asyncio import _get_running_loop
+from functools import partial
+from types import TracebackType
+from typing import Any, TypeVar
+
+from floodline import telemetry
+from floodline._clock import renewer, sweeper
+from floodline._units import Duration, parse_duration
+from floodline.errors import WouldBlockLoop
+from floodline.sessions._drivers.base import S, SessionsBase, checked_id
+from floodline.sessions._drivers.hold import UseBase, checkpoint
+from floodline.sessions._flows.core import (
+    Await,
+    Flow,
+    Pause,
+    Request,
+    SeeOut,
+    StoreCall,
+    UserCall,
+)
+from floodline.sessions._flows.leases import renew
+from floodline.sessions._flows.leaving import exit_hold, see_out
+from floodline.sessions._flows.opening import enter
+from floodline.sessions._flows.runner import run
+from floodline.sessions._flows.upkeep import close, retry_unsaved, shed, sweep, upkeep
+from floodline.sessions._table.entry import HELD, WAIT, Entry
+from floodline.sessions._table.policy import NEVER
+from floodline.telemetry import Reason
+
+T = TypeVar("T")
+SLICE = 8  # how many sessions one call sees out on the side
+
+
+class Use(UseBase[S]):
+    """A hold on a session: `with sessions.use(id) as state:`."""
+
+    __slots__ = ("_parker", "_sessions", "_wait")
+
+    def __init__(
+        self, sessions: Sessions[S], id: str, shared: bool, create: bool, wait: float | None
+    ) -> None:
+        super().__init__(id, shared, create)
+        self._sessions = sessions
+        self._wait = wait
+        self._parker: threading.Lock | None = None
+
+    def __enter__(self) -> S:
+        sessions = self._sessions
+        step = self._ask(sessions._core)
+        if step != HELD or sessions._core.policy.stored:
+            try:
+                sessions._enter(self, step, self._wait)
+            except BaseException:
+                self.frame = None
+                raise
+        state: S = self.entry.state  # type: ignore[union-attr]  # it is held now
+        return state
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        sessions = self._sessions
+        if sessions._exits_slowly or self.discarded:
+            sessions._exit(self, error)
+        else:
+            self._let_go(sessions, error)
+
+    def save(self) -> None:
+        """Save now, in the middle of a long body; without a store there is nothing to do."""
+        self._sessions._run(checkpoint(self._sessions._core, self))
+
+    def wake(self) -> None:
+        """Let the waiting thread go on."""
+        if self._parker is not None and self._parker.locked():
+            self._parker.release()
+
+
+class Sessions(SessionsBase[S]):
+    """Sessions that cannot outgrow their bounds, are never touched in use, and lose nothing."""
+
+    _closers = ("close",)
+
+    # ---- using
+
+    def use(
+        self,
+        id: str,
+        *,
+        shared: bool = False,
+        create: bool = True,
+        wait: Duration | None = None,
+    ) -> Use[S]:
+        """Return a hold to be entered with `with`: opens the session, once for all who ask.
+
+        Exclusive unless `shared`. With `create=False` an unknown id is a `SessionNotFound`. `wait`
+        is the patience with a full table and with another holder.
+        """
+        if type(id) is not str or not id or not id.isascii():
+            checked_id(id)
+        if wait is not None:
+            wait = parse_duration(wait, "wait", zero=True)
+        return Use(self, id, shared, create, wait)
+
+    def complete(self, id: str) -> None:
+        """No more work is expected: park after `linger`, unless a new use comes first."""
+        self._park(id, Reason.completed)
+
+    def park(self, id: str) -> None:
+        """Take a session out of memory, now or when its holder is done; the store keeps it."""
+        self._park(id, Reason.parked)
+
+    def close(self, id: str) -> bool:
+        """End a session for good, now or when its holder is done; tells whether there was one.
+
+        The finalizer runs and the stored row is deleted. Closing what is closed does nothing.
+        """
+        checked_id(id)
+        if self._put_off(partial(self._close_late, id)):
+            return True
+        return self._run(close(self._core, id))
+
+    def sweep(self) -> int:
+        """See out everything that is due now; returns how many sessions left.
+
+        What the store refused is tried again, however short the time since the last try.
+        """
+        self._core.retry_at = 0.0
+        return self._run(upkeep(self._core))
+
+    def shed(self, limit: int) -> int:
+        """Park at most `limit` unused sessions, longest unused first, for lack of memory."""
+        return self._run(shed(self._core, limit, Reason.pressure))
+
+    def shutdown(self, *, grace: Duration = "10 s") -> int:
+        """Park everything and refuse new uses; returns how many were still held after `grace`.
+
+        Those leave when their holders are done. A store that was given as a URL is closed.
+        """
+        core, until = self._core, time.monotonic() + parse_duration(grace, "grace", zero=True)
+        core.table.closing = True
+        pause = 0.001
+        while True:
+            core.retry_at = 0.0
+            self._run(shed(core, NEVER, Reason.shutdown))
+            self._run(retry_unsaved(core))
+            left = until - time.monotonic()
+            if not core.table.entries or left <= 0:
+                break
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, 0.05)
+        self._close_own_store()
+        self._say_shut_down(len(core.table.entries))
+        for ticker, tick in ((sweeper, self._tick), (renewer, self._renew_tick)):
+            ticker.want(tick, 0.0, start=False)  # their threads end when nobody needs them
+        return len(core.table.entries)
+
+    def __enter__(self) -> Sessions[S]:
+        return self
+
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
+        self.shutdown()
+        self._tell_unsaved(error)
+
+    # ---- driving
+
+    def _enter(self, hold: Use[S], step: int, wait: float | None) -> None:
+        self._run(enter(self._core, hold, step, wait))
+        self._want_tick()
+
+    def _exit(self, hold: Use[S], error: BaseException | None) -> None:
+        if self._put_off(partial(self._exit_late, hold, error)):
+            return
+        problem = self._run(exit_hold(self._core, hold, error))
+        if problem is None:
+            self._tidy(None)
+            return
+        if error is None:
+            raise problem
+        error.add_note(f"floodline: {telemetry.describe(problem)}")
+
+    def _exit_late(self, hold: Use[S], error: BaseException | None) -> None:
+        """End a hold on behalf of somebody who cannot be told how that went."""
+        try:
+            self._exit(hold, error)
+        except Exception as problem:
+            telemetry.emit("save_failed", self.name, id=hold.id, error=telemetry.describe(problem))
+
+    def _close_late(self, id: str) -> None:
+        """Close on behalf of a finalizer or signal handler, which has gone on long ago."""
+        try:
+            self.close(id)
+        except Exception as problem:
+            self._core.hook_failed("close", id, problem)
+
+    def _put_off(self, operation: Any) -> bool:
+        """Leave an operation for later if this thread interrupted us, or works for the store."""
+        core = self._core
+        if core.guard.is_guest():
+            core.guard.late.append(operation)
+        elif self._in_store():
+            core.after_store.append(operation)
+        else:
+            return False
+        self._soon()
+        return True
+
+    def _in_store(self) -> bool:
+        asks = self._is_writer_thread
+        return asks is not None and bool(asks())
+
+    def _run_put_off(self) -> None:
+        """Do what could not be done inside the store; each is a whole operation."""
+        waiting = self._core.after_store
+        while waiting and not self._in_store():
+            try:
+                operation = waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            operation()
+
+    def _park(self, id: str, reason: Reason) -> None:
+        checked_id(id)
+        if self._put_off(partial(self._park, id, reason)):
+            return
+        core = self._core
+        self._tidy(core.locked(core.table.park, id, reason, core.clock()))
+        if core.table.lingering:
+            self._want_tick(core.policy.linger)
+
+    def _tidy(self, leaver: Entry | None) -> None:
+        """See out one entry, and a few of those that are due."""
+        core, table, me = self._core, self._core.table, get_ident()
+        if leaver is not None:
+            self._run(see_out(core, leaver))
+        if me in core.tidying:  # a finalizer uses sessions: the loop down this stack goes on
+            return
+        core.tidying.add(me)
+        try:
+            if core.clock() >= table.next_check:
+                self._run(sweep(core, SLICE))
+            if table.refused() and core.clock() >= core.retry_at:
+                self._run(retry_unsaved(core))
+        finally:
+            core.tidying.discard(me)
+        if table.closing and not table.entries:
+            self._close_own_store()
+
+    def _at_exit(self) -> None:
+        self.shutdown(grace=self._exit_grace)
+
+    def _close_own_store(self) -> None:
+        if self._owns_store and not self._core.table.entries:
+            self._store.close()
+
+    def _run(self, flow: Flow[T]) -> T:
+        return run(flow, self._perform)
+
+    def _perform(self, request: Request) -> Any:
+        if type(request) is StoreCall:
+            answer = getattr(self._store, request.method)(*request.args, **request.kwargs)
+            if not self._renewing and request.method == "acquire":
+                self._renewing = True
+                renewer.want(self._renew_tick, self._core.policy.lease / 3)
+            if self._core.after_store:
+                self._run_put_off()
+            return answer
+        match request:
+            case UserCall(function, args):
+                return function(*args)
+            case SeeOut(flow, _):
+                return self._run(flow)
+            case Await(hold, deadline):
+                return self._wait(hold, deadline)
+            case Pause(seconds):
+                self._refuse_loop(f"another owner holds the session; waiting {seconds:.3g} s")
+                time.sleep(seconds)
+        return None
+
+    def _wait(self, hold: Any, deadline: float) -> bool:
+        core = self._core
+        if not core.locked(_arm, hold):
+            return True
+        self._refuse_loop(f"session {hold.id!r} is busy, or there is no room for it; waiting")
+        patience = min(deadline - core.clock(), threading.TIMEOUT_MAX)
+        return bool(hold._parker.acquire(timeout=max(0.0, patience)))
+
+    def _refuse_loop(self, what: str) -> None:
+        if _get_running_loop() is not None:
+            raise WouldBlockLoop(
+                f"{what} would block the event loop that runs on this thread; "
+                "use AsyncSessions there, or a thread"
+            )
+
+    # ---- ticking
+
+    def _want_tick(self, delay: float | None = None) -> None:
+        every = self._core.policy.sweep_every
+        if every != NEVER and (delay is not None or not self._ticking):
+            self._ticking = True
+            sweeper.want(self._tick, min(every, self._core.policy.soonest, delay or NEVER))
+
+    def _soon(self) -> None:
+        sweeper.want(self._tick, 0.0, start=False)
+
+    def _tick(self) -> float | None:
+        self._core.guard.run_late()
+        self._run_put_off()
+        self._run(upkeep(self._core))
+        self._ticking = False
+        table, policy = self._core.table, self._core.policy
+        if not table.entries and not self._core.departed:
+            return None
+        self._ticking = True
+        now = self._core.clock()
+        soon = min(table.next_check, self._core.retry_at if table.refused() else NEVER) - now
+        return min(policy.sweep_every, max(soon, 0.02))
+
+    def _renew_tick(self) -> float | None:
+        try:
+            self._run(renew(self._core))
+        except Exception as error:
+            self._core.hook_failed("store.renew", "*", error)
+        self._renewing = False
+        if not self._core.table.entries:  # not `leased`: somebody may be about to get a lease
+            return None
+        self._renewing = True
+        return self._core.policy.lease / 3
+
+
+def _arm(hold: Any) -> bool:
+    """Prepare to sleep, unless the hold was served already."""
+    if hold.outcome != WAIT or hold.error is not None:
+        return False
+    hold._parker = threading.Lock()
+    hold._parker.acquire()
+    return True

@@ -1,0 +1,1 @@
+"""What the table asks for, step by step: opening, saving, leaving, upkeep."""

@@ -1,0 +1,243 @@
+"""What `Sessions` and `AsyncSessions` share: the table, its lock, the hooks and the counters.
+
+The ways of a session (opening, saving, leaving) are written once, as generators that yield what
+they want done and are sent the result: a driver does it by blocking, another by awaiting.
+"""
+
+from __future__ import annotations
+
+import itertools
+from _thread import get_ident
+from asyncio import _get_running_loop, current_task
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, TypeVar
+from weakref import ref
+
+from floodline import telemetry
+from floodline._clock import Clock
+from floodline._interruptible_lock import Guard
+from floodline.errors import ReentrantUse
+from floodline.sessions._flows.departed import Departed
+from floodline.sessions._flows.store_counts import Stored
+from floodline.sessions._scope import SessionScope
+from floodline.sessions._table.entry import GONE, Entry, Hold
+from floodline.sessions._table.policy import Policy
+from floodline.sessions._table.table import Table
+from floodline.stores import Codec
+from floodline.telemetry import Reason
+
+T = TypeVar("T")
+_inherited: list[object] = []  # floodline: bounded[what one fork inherits]
+
+# The requests are not frozen: one is made for each step of each use, and that costs three times
+# as much.
+
+
+@dataclass(slots=True)
+class StoreCall:
+    """Call a method of the store."""
+
+    method: str
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class UserCall:
+    """Call what the user gave us; await the result if it can be awaited."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+
+
+@dataclass(slots=True)
+class Await:
+    """Wait until the hold is woken or the deadline has passed; the answer tells which."""
+
+    hold: Hold
+    deadline: float
+
+
+@dataclass(slots=True)
+class Pause:
+    """Let some time pass before asking the store again."""
+
+    seconds: float
+
+
+@dataclass(slots=True)
+class SeeOut:
+    """Run a leaving flow: at once, or as a task of its own, for which only `wait` waits.
+
+    The answer is the problem that it had, as far as that is known already.
+    """
+
+    flow: Flow[BaseException | None] | Flow[None]
+    wait: bool = False
+
+
+Request = StoreCall | UserCall | Await | Pause | SeeOut
+Flow = Generator[Request, Any, T]
+
+
+@dataclass(slots=True)
+class Hooks:
+    """What the user gave us to call."""
+
+    factory: Callable[..., Any]
+    wants_id: bool
+    on_open: Callable[[str, Any], Any] | None
+    on_leave: Callable[[str, Any, Any], Any] | None
+    close_state: bool
+    weigh: Callable[[Any], int] | None
+
+
+@dataclass(slots=True)
+class Counters:
+    """Everything that only counts up."""
+
+    opened: int = 0
+    created: int = 0
+    loaded: int = 0
+    saved: int = 0
+    unchanged: int = 0
+    save_errors: int = 0
+    conflicts: int = 0
+    quarantined: int = 0
+    leases_lost: int = 0
+    stuck: int = 0
+    hook_errors: int = 0
+    finalizers_not_run: int = 0
+    purged: int = 0
+
+
+class Core:
+    """The parts that the flows work on; a driver owns one."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        hooks: Hooks,
+        codec: Codec,
+        clock: Clock,
+        owner: Callable[[], str],
+        scope: SessionScope | None,
+        closers: tuple[str, ...],
+    ) -> None:
+        self.policy, self.hooks, self.codec, self.clock = policy, hooks, codec, clock
+        self.make_owner, self.scope, self.closers = owner, scope, closers
+        self.counters = Counters()
+        self.start_empty()
+
+    def start_empty(self) -> None:
+        """Begin with nothing live, at construction and in a forked child."""
+        self.table = Table(self.policy)
+        self.guard = Guard()
+        self.departed = Departed(self.policy.name)
+        self.stored = Stored()
+        self.owner = self.make_owner() if self.policy.stored else ""
+        self._write_prefix = blake2b(self.owner.encode(), digest_size=8).hexdigest()
+        self._writes = itertools.count(1)
+        self.retry_at = 0.0
+        self.retry_delay = 0.0
+        self.tidying: set[int] = set()  # threads that see out what is due
+        self.after_store: deque[Callable[[], object]] = deque()  # put off by finalizers
+
+    def locked(self, function: Callable[..., T], *args: Any) -> T:
+        """Call a method of the table as one critical section."""
+        guard = self.guard
+        try:
+            with guard.lock:
+                if guard.busy:
+                    raise interrupted()
+                guard.busy = True
+                try:
+                    return function(*args)
+                finally:
+                    guard.busy = False
+        finally:
+            guard.run_late_if_outside()
+
+    def look(self, function: Callable[..., T], *args: Any) -> T:
+        """As `locked`, for what changes nothing: a finalizer or signal handler may look too."""
+        return function(*args) if self.guard.is_guest() else self.locked(function, *args)
+
+    def new_write_id(self) -> str:
+        """Return a name for one write that no other owner uses."""
+        return f"{self._write_prefix}-{next(self._writes)}"
+
+    def hook_failed(self, hook: str, id: str, error: BaseException) -> None:
+        """Count and report an error of user code that must not stop us."""
+        self.counters.hook_errors += 1
+        telemetry.emit(
+            "hook_error", self.policy.name, hook=hook, id=id, error=telemetry.describe(error)
+        )
+
+    def make_state(self, id: str) -> UserCall:
+        """Return the call that makes a new state."""
+        return UserCall(self.hooks.factory, (id,) if self.hooks.wants_id else ())
+
+    def lease_taken(self, entry: Entry, fence: int) -> None:
+        """Note a lease, so that it is renewed."""
+        entry.fence = fence
+        self.table.leased[entry.id] = entry
+
+    def lease_ended(self, entry: Entry) -> None:
+        """Forget a lease."""
+        entry.fence = 0
+        if self.table.leased.get(entry.id) is entry:
+            del self.table.leased[entry.id]
+
+    def opened(self, hold: Hold, now: float) -> None:
+        """The session is live."""
+        entry = hold.entry
+        assert entry is not None
+        self.table.opened(hold, now)
+        self.stored.moved(entry, into_memory=True)
+
+    def left(self, entry: Entry, reason: Reason, row_gone: bool) -> bool:
+        """The session has left memory; False if its row must be deleted first."""
+        done = self.table.left(entry, reason, row_gone)
+        if done and not row_gone:
+            self.stored.moved(entry, into_memory=False)
+        return done
+
+    def detach(self, hold: Hold, reason: Reason) -> Entry | None:
+        """The state of a held session has left memory; see `Table.detach`."""
+        if hold.entry is not None:
+            self.stored.moved(hold.entry, into_memory=False)
+        return self.table.detach(hold, reason)
+
+    def disown(self) -> None:
+        """Start anew in a forked child: holds from before end without a trace.
+
+        What was inherited is kept, for freeing it would run the `__del__` of the parent's states.
+        """
+        table = self.table
+        held = [hold.entry for hold in table.shared if hold.entry is not None]
+        for entry in (*table.entries.values(), *held):
+            entry.phase = GONE
+            entry.leave = entry.holder = None
+        _inherited.append((table, self.guard))
+        self.start_empty()
+
+
+def who() -> object:
+    """Return who runs now: the task, or the number of the thread.
+
+    The task only weakly, so that one which nobody else knows is collected, and lets go.
+    """
+    loop = _get_running_loop()
+    task = None if loop is None else current_task(loop)
+    return get_ident() if task is None else ref(task)
+
+
+def interrupted() -> ReentrantUse:
+    """Return the error for a call that cannot be put off."""
+    return ReentrantUse(
+        "sessions were used by a finalizer or signal handler that interrupted floodline's own "
+        "work; hand the work to a thread or task instead"
+    )

@@ -1,0 +1,88 @@
+"""Leases: taking one, giving it back, renewing those in use, and finding out about lost answers."""
+
+from __future__ import annotations
+
+from floodline import telemetry
+from floodline.errors import SessionBusy
+from floodline.sessions._flows.core import Core, Flow, Pause, StoreCall
+from floodline.sessions._table.entry import Entry, Hold
+from floodline.stores import Grant
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.25
+
+
+def acquire(
+    core: Core, entry: Entry, *, known: int | None, until: float, hold: Hold | None = None
+) -> Flow[Grant]:
+    """Take the lease of an entry, waiting for an owner elsewhere as for a local one.
+
+    If it is for `hold`, that may be cancelled meanwhile.
+    """
+    pause, policy, now = FIRST_PAUSE, core.policy, core.clock()
+    while True:
+        answer = yield StoreCall(
+            "acquire",
+            (policy.name, entry.id, core.owner),
+            {"lease": policy.lease, "known": known},
+        )
+        if isinstance(answer, Grant):
+            core.locked(core.lease_taken, entry, answer.fence)
+            return answer
+        left = until - max(now, core.clock())
+        if left <= 0:
+            raise SessionBusy(
+                f"session {entry.id!r} is held by another owner ({answer.owner}); its lease lasts "
+                f"{answer.seconds:.3g} s more unless renewed; retry later, or wait longer "
+                "(busy_wait=)"
+            )
+        pause = min(pause, left)
+        yield Pause(pause)
+        if hold is not None and hold.error is not None:
+            raise hold.error
+        now += pause  # an injected clock may stand still
+        pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def is_leased(entry: Entry) -> bool:
+    """Tell whether a lease is surely held: a write of which nothing was heard may have ended it."""
+    return bool(entry.fence) and entry.write_id is None
+
+
+def give_lease_back(core: Core, entry: Entry) -> Flow[None]:
+    """Release a lease without writing; where the store cannot do so now, it runs out by itself."""
+    fence = entry.fence
+    if fence:
+        core.locked(core.lease_ended, entry)
+        try:
+            yield StoreCall("release", (core.policy.name, entry.id, fence))
+        except Exception as error:
+            core.hook_failed("store.release", entry.id, error)
+
+
+def own_write(core: Core, entry: Entry) -> Flow[int | None]:
+    """Ask the store whether the write of which we heard nothing was done; note its version."""
+    if entry.write_id is None:
+        return None
+    version: int | None = yield StoreCall("written", (core.policy.name, entry.id, entry.write_id))
+    entry.write_id = None
+    if version is not None:
+        entry.version, entry.digest = version, b""
+    return version
+
+
+def renew(core: Core) -> Flow[int]:
+    """Prolong all leases in use; the answer is their number. A lost one can no longer write."""
+    leased = list(core.table.leased.values())
+    fences = {entry.id: entry.fence for entry in leased if entry.fence}
+    if not fences:
+        return 0
+    lost = yield StoreCall(
+        "renew", (core.policy.name, core.owner, fences), {"lease": core.policy.lease}
+    )
+    for lost_id in lost:
+        entry = core.table.leased.get(lost_id)
+        if entry is not None and entry.fence == fences[lost_id]:
+            core.counters.leases_lost += 1
+            core.locked(core.lease_ended, entry)
+            telemetry.emit("lease_lost", core.policy.name, id=lost_id)
+    return len(fences)

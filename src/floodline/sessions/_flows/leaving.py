@@ -1,0 +1,224 @@
+"""The one way out: save, finalizer, scope, close of the state, gone."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from typing import Any
+
+from floodline import telemetry
+from floodline.errors import SessionConflict
+from floodline.sessions._flows.core import Core, Flow, SeeOut, StoreCall, UserCall, who
+from floodline.sessions._flows.leases import acquire, give_lease_back
+from floodline.sessions._flows.saving import save
+from floodline.sessions._table.entry import BURIED, GONE, Entry, Hold
+from floodline.sessions._table.unsaved import delete_failed, park_failed
+from floodline.telemetry import Reason
+
+
+def leave(core: Core, entry: Entry) -> Flow[BaseException | None]:
+    """See an entry out that the table has begun to park.
+
+    The answer is the problem that kept it in memory or befell it, which has been reported already.
+    """
+    reason = entry.leave
+    assert reason is not None
+    entry.runner = who()
+    entry.used_at = core.clock()
+    problem: BaseException | None = None
+    try:
+        if core.policy.stored:
+            yield from _settle_with_store(core, entry, reason)
+    except SessionConflict as error:
+        problem, reason = error, Reason.discarded
+    except BaseException as error:
+        core.locked(park_failed, core.table, entry, core.clock())
+        telemetry.emit(
+            "save_failed", core.policy.name, id=entry.id, error=telemetry.describe(error)
+        )
+        if not isinstance(error, Exception):
+            raise
+        return error
+    core.locked(core.table.saved, entry)
+    row_gone = reason is Reason.closed or not core.policy.stored
+    try:
+        yield from bury(core, entry, reason)
+    finally:
+        done = core.locked(core.left, entry, reason, row_gone)
+        if not done and (yield from _delete_late(core, entry)):
+            core.locked(core.left, entry, reason, True)
+    return problem
+
+
+def _settle_with_store(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
+    if reason is Reason.closed:
+        yield from delete(core, entry)
+    elif entry.dirty:
+        if not entry.fence:
+            yield from acquire(core, entry, known=entry.version, until=core.clock())
+        yield from save(core, entry, release=True)
+    else:
+        yield from give_lease_back(core, entry)
+
+
+def delete(core: Core, entry: Entry) -> Flow[None]:
+    """Delete the row of an entry, under a lease."""
+    while True:
+        fresh = not entry.fence
+        if fresh:
+            until = core.clock() + core.policy.busy_wait
+            yield from acquire(core, entry, known=entry.version, until=until)
+        fence = entry.fence
+        core.locked(core.lease_ended, entry)
+        try:
+            yield StoreCall("delete", (core.policy.name, entry.id), {"fence": fence})
+            return
+        except SessionConflict:  # the lease had run out; a fresh one must do
+            if fresh:
+                raise
+
+
+def _delete_late(core: Core, entry: Entry) -> Flow[bool]:
+    """The session was closed while it was parked or opened: its row goes too, or is tried later."""
+    done = False
+    try:
+        yield from delete(core, entry)
+        done = True
+    except Exception as error:
+        core.hook_failed("store.delete", entry.id, error)
+    finally:
+        if not done:
+            core.locked(delete_failed, core.table, entry)
+    return done
+
+
+def bury(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
+    """Run the finalizer, clear the scope, close the state; errors are counted, nothing stops."""
+    if entry.state is BURIED:
+        return
+    state, on_leave = entry.state, core.hooks.on_leave
+    try:
+        if on_leave is not None:
+            call = UserCall(on_leave, (entry.id, state, reason))
+            yield from _guarded(core, "on_leave", entry.id, call)
+        yield from close_state(core, entry.id, state)
+    finally:
+        if core.scope is not None and entry.phase != GONE:  # else the id has a new session
+            core.scope.leave(entry.id, reason)
+        entry.state = None
+        entry.owners = None
+        core.departed.watch(state, f"session {entry.id}", core.clock())
+
+
+def close_state(core: Core, id: str, state: Any) -> Flow[None]:
+    """Call the state's own `close()` or `aclose()`, if it has one and the user wants it."""
+    if not core.hooks.close_state:
+        return
+    for name in core.closers:
+        closer = getattr(state, name, None)
+        if callable(closer):
+            yield from _guarded(core, name, id, UserCall(closer))
+            return
+
+
+def _guarded(core: Core, hook: str, id: str, call: UserCall) -> Flow[None]:
+    try:
+        yield call
+    except (Exception, CancelledError) as error:
+        core.hook_failed(hook, id, error)
+
+
+def exit_hold(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseException | None]:
+    """Save what a hold may have changed, then release it; the answer is what went wrong."""
+    problem: BaseException | None = None
+    try:
+        problem = yield from _finish(core, hold, error)
+        _weigh(core, hold)
+    finally:
+        yield from release(core, hold)
+    return problem
+
+
+def release(core: Core, hold: Hold, *, stamp: bool = True) -> Flow[None]:
+    """End a hold, and see out what that sets free to leave."""
+    yield from see_out(core, core.locked(core.table.release, hold, core.clock(), stamp))
+
+
+def see_out(core: Core, entry: Entry | None, *, wait: bool = False) -> Flow[BaseException | None]:
+    """Run the leaving of what the table said must go, if anything."""
+    if entry is None:
+        return None
+    if entry.phase == GONE:  # a stale or discarded state, with its last pin gone
+        assert entry.leave is not None
+        yield SeeOut(bury(core, entry, entry.leave), wait)
+        return None
+    problem: BaseException | None = yield SeeOut(leave(core, entry), wait)
+    return problem
+
+
+def _weigh(core: Core, hold: Hold) -> None:
+    entry, weigh = hold.entry, core.hooks.weigh
+    if entry is None or weigh is None or hold.shared:
+        return
+    try:
+        weight = weigh(entry.state)
+    except Exception as error:
+        core.hook_failed("weigh", hold.id, error)
+    else:
+        core.locked(core.table.weigh, entry, weight)
+
+
+def _finish(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseException | None]:
+    entry = hold.entry
+    if entry is None or hold.shared or entry.holder is not hold:
+        return None
+    if entry.leave is Reason.closed:
+        return None
+    if hold.discarded or (error is not None and core.policy.on_error == "discard"):
+        yield from discard(core, hold)
+        return None
+    if not core.policy.stored:
+        return None
+    if core.policy.durability == "park":
+        entry.dirty = True
+        return None
+    try:
+        yield from save(core, entry, release=True)
+    except SessionConflict as conflict:
+        yield from discard(core, hold)
+        return conflict
+    except Exception as problem:
+        return problem
+    return None
+
+
+def discard(core: Core, hold: Hold) -> Flow[None]:
+    """Let the held object go unsaved; whoever comes next loads the last saved version."""
+    assert hold.entry is not None
+    hold.discarded = False
+    try:
+        yield from give_lease_back(core, hold.entry)
+    finally:
+        old = core.locked(core.detach, hold, Reason.discarded)
+        try:
+            yield from part_with(core, hold.id, old, Reason.discarded)
+        finally:
+            yield from give_open_up(core, hold)
+
+
+def part_with(core: Core, id: str, old: Entry | None, reason: Reason) -> Flow[None]:
+    """See a detached state out; if others still use it, only what belongs to the id goes now."""
+    try:
+        if old is not None:
+            yield from bury(core, old, reason)
+    finally:
+        if core.scope is not None:
+            core.scope.leave(id, reason)
+
+
+def give_open_up(core: Core, hold: Hold, error: BaseException | None = None) -> Flow[None]:
+    """Tell the table that an open came to nothing; what was closed meanwhile is deleted first."""
+    entry, row_gone = hold.entry, not core.policy.stored
+    assert entry is not None
+    done = core.locked(core.table.open_failed, hold, error, row_gone)
+    if not done and (yield from _delete_late(core, entry)):
+        core.locked(core.table.open_failed, hold, error, True)

@@ -1,0 +1,78 @@
+"""Running a flow: each request is performed, and its result or error sent back."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from floodline.sessions._flows.core import Flow, Request
+
+T = TypeVar("T")
+
+
+class _Pump:
+    """One flow under way, between two requests."""
+
+    __slots__ = ("_error", "_flow", "answer", "result")
+
+    def __init__(self, flow: Flow[Any]) -> None:
+        self._flow = flow
+        self._error: BaseException | None = None
+        self.answer: Any = None
+        self.result: Any = None
+
+    def step(self) -> Request | None:
+        """Return what the flow wants next, or None when it has ended."""
+        error, self._error = self._error, None
+        try:
+            if error is None:
+                return self._flow.send(self.answer)
+            return self._flow.throw(error)
+        except StopIteration as stop:
+            self.result = stop.value
+            return None
+        finally:
+            error = None  # its traceback refers to this frame
+
+    def failed(self, error: BaseException) -> None:
+        """Have the error raised inside the flow, at the place of the request."""
+        self._error = error
+        self.answer = None
+
+
+def run(flow: Flow[T], perform: Callable[[Request], Any]) -> T:
+    """Run a flow to its end by blocking."""
+    result: T = _run_on(_Pump(flow), perform)
+    return result
+
+
+def _run_on(pump: _Pump, perform: Callable[[Request], Any]) -> Any:
+    while (request := pump.step()) is not None:
+        try:
+            pump.answer = perform(request)
+        except BaseException as error:
+            pump.failed(error)
+    return pump.result
+
+
+async def run_async(
+    flow: Flow[T],
+    perform: Callable[[Request], Awaitable[Any]],
+    perform_blocking: Callable[[Request], Any],
+) -> T:
+    """Run a flow to its end by awaiting, or by blocking from where its coroutine is destroyed."""
+    pump = _Pump(flow)
+    while (request := pump.step()) is not None:
+        try:
+            pump.answer = await perform(request)
+        except GeneratorExit:
+            pump.failed(CancelledError())  # the same would be deaf to what inner generators want
+            with suppress(CancelledError):
+                _run_on(pump, perform_blocking)
+            raise
+        except BaseException as error:
+            pump.failed(error)
+    result: T = pump.result
+    return result

@@ -1,0 +1,82 @@
+"""Saving: encode, compare, write under fence and version, and find out what became of it."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from floodline.errors import CodecError, SaveFailed, SessionConflict
+from floodline.sessions._flows.core import Core, Flow, StoreCall
+from floodline.sessions._flows.leases import acquire, give_lease_back, own_write
+from floodline.sessions._table.entry import Entry
+from floodline.stores import seal
+
+
+def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
+    """Write the state of a leased entry if it changed, and give the lease back if asked to.
+
+    Raises `SaveFailed`, `SessionConflict` or `CodecError`, and the entry is dirty then.
+    """
+    entry.dirty = True
+    try:
+        payload = core.codec.encode(entry.state)
+        if not entry.checked:
+            core.codec.check(entry.state, payload)
+            entry.checked = True
+        digest = blake2b(payload, digest_size=16).digest()
+        if entry.write_id is not None:
+            # a write of which nothing was heard may have ended the lease
+            yield from acquire(core, entry, known=entry.version, until=core.clock())
+            yield from own_write(core, entry)
+        if digest == entry.digest and entry.version:
+            yield from _keep(core, entry, release)
+        else:
+            yield from _write(core, entry, payload, digest, release)
+    except (SessionConflict, CodecError):
+        entry.failed = True
+        core.counters.save_errors += 1
+        raise
+    except Exception as error:
+        entry.failed = True
+        core.counters.save_errors += 1
+        raise SaveFailed(
+            f"session {entry.id!r} could not be saved ({type(error).__name__}: {error}); it stays "
+            "in memory and is tried again; see the cause, and `unsaved` in stats()"
+        ) from error
+    entry.dirty = entry.failed = False
+
+
+def _keep(core: Core, entry: Entry, release: bool) -> Flow[None]:
+    core.counters.unchanged += 1
+    if release:
+        yield from give_lease_back(core, entry)
+
+
+def _write(core: Core, entry: Entry, payload: bytes, digest: bytes, release: bool) -> Flow[None]:
+    envelope = seal(payload, version=entry.version + 1)
+    entry.write_id = write_id = core.new_write_id()  # until we have heard what became of it
+    try:
+        version = yield StoreCall(
+            "save",
+            (core.policy.name, entry.id, envelope),
+            {
+                "fence": entry.fence,
+                "version": entry.version,
+                "write_id": write_id,
+                "release": release,
+            },
+        )
+    except SessionConflict:
+        entry.write_id = None
+        core.counters.conflicts += 1
+        raise
+    except Exception:
+        if (yield from own_write(core, entry)) is None:
+            raise
+    else:
+        entry.version, entry.write_id = version, None
+    entry.digest = digest
+    core.counters.saved += 1
+    if core.hooks.weigh is None:
+        core.locked(core.table.weigh, entry, len(envelope))
+    if release:
+        core.locked(core.lease_ended, entry)

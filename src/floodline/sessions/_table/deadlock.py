@@ -1,0 +1,45 @@
+"""Who waits for whom: a ring of holders that wait for each other is refused before it closes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from floodline.errors import HoldDeadlock, ReentrantUse
+from floodline.sessions._table.entry import Entry, Hold
+
+
+def refuse_ring(
+    waiting: Mapping[object, Entry],
+    helpers: Mapping[object, Sequence[object]],
+    entry: Entry,
+    hold: Hold,
+) -> None:
+    """Follow the holders from `entry` on; one that is `hold`'s own caller would wait for itself.
+
+    `helpers` says for which tasks a caller waits, such as the one that runs its factory.
+    """
+    seen: Entry | None = entry
+    for step in range(len(waiting) + 1):
+        if seen is None:
+            return
+        hands = _hands(seen, helpers)
+        if hold.who in hands:
+            if step == 0:
+                raise ReentrantUse(
+                    f"session {hold.id!r} is already in the hands of this caller; "
+                    "pass the state on instead of asking for it again"
+                )
+            raise HoldDeadlock(
+                f"waiting for session {hold.id!r} would close a ring of holders that wait "
+                "for each other; take sessions in one fixed order"
+            )
+        seen = next((waiting[one] for one in hands if one in waiting), None)
+
+
+def _hands(entry: Entry, helpers: Mapping[object, Sequence[object]]) -> list[object]:
+    """Return who must go on before the entry is free: who has it, and who works for those."""
+    holder = entry.holder.who if entry.holder is not None else None
+    hands = [one for one in (holder, entry.runner) if one is not None]
+    for one in hands:
+        hands += [task for task in helpers.get(one, ()) if task not in hands]
+    return hands

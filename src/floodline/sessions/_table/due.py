@@ -1,0 +1,75 @@
+"""Who must leave next, and when the next one can be due; both in O(1) but for those that go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floodline.sessions._table.entry import LIVE, OPENING, Entry
+from floodline.sessions._table.policy import NEVER
+from floodline.telemetry import Reason
+
+if TYPE_CHECKING:
+    from floodline.sessions._table.table import Table
+
+
+def next_due(table: Table, now: float) -> tuple[Entry, Reason] | None:
+    """Return the next entry that must leave, and why; one that is held is marked instead."""
+    return (
+        _ownerless(table) or _lingered(table, now) or _aged(table, now) or _idle_or_over(table, now)
+    )
+
+
+def _ownerless(table: Table) -> tuple[Entry, Reason] | None:
+    while table.ownerless:
+        entry = table.ownerless.popleft()
+        if table.is_free(entry) and entry.leave is not Reason.closed:
+            return entry, Reason.owner_gone
+        if entry.phase in (OPENING, LIVE) and entry.leave is None:
+            entry.leave = Reason.owner_gone
+    return None
+
+
+def _lingered(table: Table, now: float) -> tuple[Entry, Reason] | None:
+    for key, due in table.lingering.items():
+        return (table.entries[key], Reason.completed) if due <= now else None
+    return None
+
+
+def _aged(table: Table, now: float) -> tuple[Entry, Reason] | None:
+    while table.by_age:
+        entry = next(iter(table.by_age.values()))
+        if now - entry.opened_at < table.max_age:
+            break
+        if table.is_free(entry) and not entry.failed:
+            return entry, Reason.age
+        del table.by_age[entry.id]
+        entry.leave = entry.leave or Reason.age
+    return None
+
+
+def _idle_or_over(table: Table, now: float) -> tuple[Entry, Reason] | None:
+    for entry in table.idle.values():
+        if now - entry.used_at >= table.max_idle:
+            return entry, Reason.idle
+        if table.seats.over():
+            return entry, Reason.count
+        if table.bytes > table.max_bytes:
+            return entry, Reason.bytes
+        break
+    return None
+
+
+def soonest(table: Table, now: float) -> float:
+    """Say when the next entry can become due, going by the heads of the queues."""
+    if table.ownerless:  # one has died since
+        return -NEVER
+    first = NEVER
+    for due in table.lingering.values():
+        first = due
+        break
+    for entry in table.by_age.values():
+        first = min(first, entry.opened_at + table.max_age)
+        break
+    for entry in table.idle.values():
+        return min(first, entry.used_at + table.max_idle)
+    return min(first, now + table.policy.soonest) if table.entries else first

@@ -1,0 +1,400 @@
+"""The session table: every rule about sessions, and no I/O, no thread, no clock.
+
+    ABSENT → OPENING → LIVE(pins, dirty) → PARKING → ABSENT
+
+The caller tells it the time and owns the lock; it answers what to do next, and wakes the served.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+
+from floodline.errors import SessionClosed
+from floodline.sessions._table.due import next_due, soonest
+from floodline.sessions._table.entry import (
+    GONE,
+    HELD,
+    LEAVE,
+    LIVE,
+    OPEN,
+    PARKING,
+    WAIT,
+    Entry,
+    Hold,
+)
+from floodline.sessions._table.policy import NEVER, Policy
+from floodline.sessions._table.seats import Seats
+from floodline.sessions._table.tombstones import Tombs
+from floodline.sessions._table.waiting import Waiting
+from floodline.telemetry import Reason
+
+
+class Table:
+    """Who is live, who holds, who waits, and who must go next."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.max_idle = policy.idle
+        self.max_age = NEVER if policy.max_age is None else policy.max_age
+        self.max_bytes = policy.max_bytes or NEVER
+        self.entries: dict[str, Entry] = {}
+        self.idle: OrderedDict[str, Entry] = OrderedDict()  # free, longest unused first
+        self.unsaved: dict[str, Entry] = {}  # free, but the store refused the last save
+        self.undeleted: dict[str, Entry] = {}  # closed and gone, but their rows are still there
+        self.by_age: OrderedDict[str, Entry] = OrderedDict()
+        self.lingering: OrderedDict[str, float] = OrderedDict()
+        self.ownerless: deque[Entry] = deque()
+        self.tombs = Tombs()
+        self.seats = Seats(policy)
+        self.waiting = Waiting()
+        self.shared: dict[Hold, None] = {}  # the pins, in the order in which they were taken
+        self.leased: dict[str, Entry] = {}
+        self.live = self.bytes = 0
+        self.left_by: Counter[str] = Counter()
+        self.closing = False
+        self.next_check = NEVER  # nothing is due earlier
+
+    # ---- entering
+
+    def enter(self, hold: Hold, now: float) -> int:
+        """Give the session to `hold`, or say what it must do; it may be queued."""
+        entry = self.entries.get(hold.id)
+        if entry is None:
+            return self._enter_absent(hold, now)
+        if entry.phase == LIVE and entry.leave is not Reason.closed:
+            free = entry.holder is None and not entry.pins
+            if self.closing and (free or not hold.shared):
+                self._refuse_closing(hold)
+            if free:
+                reason = self.expired(entry, now)
+                if reason is not None:
+                    self.begin_leave(entry, reason)
+                    self.waiting.add(entry, hold)
+                    return LEAVE
+                if self.idle.pop(hold.id, None) is None:
+                    self.unsaved.pop(hold.id, None)
+                    self._cancel_wish(entry)
+            if entry.leave is Reason.completed:
+                self._cancel_wish(entry)
+            if hold.shared:
+                entry.pins += 1
+                self.shared[hold] = None
+            elif entry.holder is None:
+                entry.holder = hold
+            else:
+                return self._wait_for(entry, hold)
+            hold.entry = entry
+            hold.since = now
+            hold.outcome = HELD
+            return HELD
+        self.tombs.refuse(hold.id, now)
+        return self._wait_for(entry, hold)
+
+    def expired(self, entry: Entry, now: float) -> Reason | None:
+        """Say why a free entry may not be used any more."""
+        if self.lingering and self.lingering.get(entry.id, NEVER) <= now:
+            return Reason.completed
+        if now - entry.used_at >= self.max_idle:
+            return Reason.idle
+        if now - entry.opened_at >= self.max_age:
+            return Reason.age
+        return None
+
+    def _enter_absent(self, hold: Hold, now: float) -> int:
+        self._refuse_closing(hold)
+        self.tombs.refuse(hold.id, now)
+        hold.error = None  # of an earlier try
+        entry = self.entries[hold.id] = Entry(hold.id)
+        self._promote(entry, hold)
+        return OPEN
+
+    def _promote(self, entry: Entry, hold: Hold) -> None:
+        entry.holder = hold
+        hold.entry = entry
+        hold.outcome = OPEN
+
+    def _wait_for(self, entry: Entry, hold: Hold) -> int:
+        self._refuse_closing(hold)
+        self.waiting.refuse_ring(entry, hold)
+        self.waiting.add(entry, hold)
+        return WAIT
+
+    def _refuse_closing(self, hold: Hold) -> None:
+        if self.closing:
+            raise SessionClosed(
+                f"session {hold.id!r} cannot be used: {self.policy.name!r} is shut down"
+            )
+
+    def _cancel_wish(self, entry: Entry) -> None:
+        entry.leave = None
+        self.lingering.pop(entry.id, None)
+
+    def seat(self, hold: Hold, now: float) -> Entry | None:
+        """Find a seat for an opener; `hold.entry.seated` tells whether it has one.
+
+        The answer is an entry that the caller must see out: its seat changes hands as soon as
+        nothing of it can be lost. Without a seat the opener is queued, and woken to ask again.
+        """
+        if not self.seats.ask(hold, evictable=bool(self.idle)):
+            return None
+        victim = next(iter(self.idle.values()))
+        self.seats.promise(hold, victim)
+        return self.begin_leave(victim, self.expired(victim, now) or Reason.count)
+
+    # ---- opening
+
+    def opened(self, hold: Hold, now: float) -> None:
+        """The opener has put the state into its entry: it holds it, and others may follow."""
+        entry = hold.entry
+        assert entry is not None
+        entry.phase = LIVE
+        entry.runner = entry.holder = None
+        entry.opened_at = entry.used_at = now
+        self.live += 1
+        self.next_check = min(self.next_check, now + self.policy.soonest)
+        self.add_bytes(entry.weight)
+        if self.max_age != NEVER:
+            self.by_age[entry.id] = entry
+        self._grant(entry, hold, now)
+        if entry.leave is not Reason.closed:
+            self.serve(entry, now)
+
+    def open_failed(self, hold: Hold, error: BaseException | None, row_gone: bool = True) -> bool:
+        """The open came to nothing: with an error for all who wait, else the next one tries.
+
+        False if the session was closed meanwhile, and its row must go first.
+        """
+        entry = hold.entry
+        assert entry is not None
+        if entry.leave is Reason.closed and not row_gone:
+            return False
+        hold.entry = None
+        self.seats.leave_room(hold)
+        entry.holder = entry.runner = None
+        if error is not None:
+            self.waiting.refuse_all(entry, error)
+        self._reopen(entry)
+        return True
+
+    def not_found(self, hold: Hold, error: BaseException) -> None:
+        """There is no such session: those who would not create it either are told so."""
+        entry = hold.entry
+        assert entry is not None
+        for waiter in [w for w in entry.waiters or () if not w.create]:
+            self.waiting.refuse(entry, waiter, error)
+        self.open_failed(hold, None)
+
+    def _reopen(self, entry: Entry) -> None:
+        """Forget an entry; the first who waits for it opens the session anew, on its seat."""
+        heir = self.waiting.first(entry)
+        if heir is not None:
+            self._succeed(entry, heir)
+            heir.wake()
+        else:
+            self._forget(entry)
+            self.seats.give_up(entry)
+
+    def _succeed(self, old: Entry, hold: Hold) -> Entry:
+        """Put a new entry in the place of `old`, to be opened by `hold`."""
+        self._forget(old)
+        new = self.entries[old.id] = Entry(old.id)
+        new.seated, old.seated = old.seated, False
+        self.waiting.move(old, new)
+        self._promote(new, hold)
+        return new
+
+    def _forget(self, entry: Entry) -> None:
+        entry.phase = GONE
+        if self.entries.get(entry.id) is entry:
+            del self.entries[entry.id]
+
+    # ---- holding and releasing
+
+    def give_up(self, hold: Hold) -> bool:
+        """Take a waiter that lost patience out of its queue; False if it was served meanwhile."""
+        if hold.outcome != WAIT or hold.error is not None:
+            return False
+        if hold.entry is not None and hold in (hold.entry.waiters or ()):
+            self.waiting.remove(hold.entry, hold)
+        return True
+
+    def release(self, hold: Hold, now: float, stamp: bool = True) -> Entry | None:
+        """End a hold; the answer is an entry that the caller must see out."""
+        entry, hold.entry = hold.entry, None
+        hold.frame = hold.who = None
+        if entry is None:
+            return None
+        if hold.shared:
+            entry.pins -= 1
+            self.shared.pop(hold, None)
+        elif entry.holder is hold:
+            entry.holder = None
+        else:
+            return None  # a fork has emptied the table
+        if entry.phase == GONE:
+            return entry if not entry.pins and entry.leave is not None else None
+        if stamp:
+            entry.used_at = now
+        else:  # it may have been due before this hold
+            self.next_check = min(self.next_check, entry.used_at + self.max_idle)
+        return self._rest(entry, now)
+
+    def _rest(self, entry: Entry, now: float) -> Entry | None:
+        """Hand a live entry to the next who waits; if there is none, let it rest or leave."""
+        if entry.leave is not Reason.closed:
+            self.serve(entry, now)
+        if entry.holder is not None or entry.pins:
+            return None
+        if entry.leave is Reason.completed and self.policy.linger:
+            self._linger(entry, now)
+        elif entry.leave is Reason.closed or (entry.leave is not None and not entry.failed):
+            return self.begin_leave(entry, entry.leave)
+        if self.closing:
+            return self.begin_leave(entry, Reason.shutdown)
+        (self.unsaved if entry.failed else self.idle)[entry.id] = entry
+        self.seats.call_next()
+        if self.seats.over() or self.bytes > self.max_bytes:
+            self.next_check = now
+        return None
+
+    def serve(self, entry: Entry, now: float) -> None:
+        """Give a live entry to those who are next."""
+        for hold in self.waiting.take_next(entry):
+            self._grant(entry, hold, now)
+
+    def _grant(self, entry: Entry, hold: Hold, now: float) -> None:
+        if hold.shared:
+            entry.pins += 1
+            self.shared[hold] = None
+        else:
+            entry.holder = hold
+        hold.entry = entry
+        hold.since = now
+        hold.outcome = HELD
+        hold.wake()
+
+    def weigh(self, entry: Entry, weight: int) -> None:
+        """Note what a live entry weighs now."""
+        if entry.phase == LIVE:
+            self.add_bytes(weight - entry.weight)
+        entry.weight = weight
+
+    def add_bytes(self, change: int) -> None:
+        """Note that live entries weigh so much more; above the bound others must go soon."""
+        self.bytes += change
+        if self.bytes > self.max_bytes:
+            self.next_check = -NEVER
+
+    # ---- leaving
+
+    def park(self, id: str, reason: Reason, now: float) -> Entry | None:
+        """Park now, or mark a held entry; the answer is an entry that the caller must see out."""
+        entry = self.entries.get(id)
+        if entry is None or entry.phase == PARKING or entry.leave is Reason.closed:
+            return None
+        entry.leave = reason
+        if self.is_free(entry) and (reason is not Reason.completed or not self.policy.linger):
+            return self.begin_leave(entry, reason)
+        if self.is_free(entry):
+            self._linger(entry, now)
+        return None
+
+    def close(self, id: str, now: float, claim: Hold | None = None) -> Entry | None:
+        """As `park`, for good: waiters are refused, the tombstone is set.
+
+        If the session is absent, `claim` keeps others from opening it until `open_failed(claim)`.
+        """
+        if self.policy.tombstone is not None:
+            self.tombs.bury(id, now + self.policy.tombstone)
+        entry = self.entries.get(id)
+        if entry is None:
+            if claim is not None:
+                self._promote(self.entries.setdefault(id, Entry(id)), claim)
+            return None
+        self.waiting.refuse_all(entry, SessionClosed(f"session {id!r} was closed while waited for"))
+        if id in self.undeleted:
+            return self.undeleted.pop(id)
+        free = self.is_free(entry)
+        entry.leave = Reason.closed
+        self.lingering.pop(id, None)
+        return self.begin_leave(entry, Reason.closed) if free else None
+
+    def refused(self) -> bool:
+        """Tell whether there is something that the store refused."""
+        return bool(self.unsaved or self.undeleted)
+
+    def abandon(self, entry: Entry) -> None:
+        """The last owner of a session has died; may be called by the garbage collector."""
+        self.ownerless.append(entry)
+        self.next_check = -NEVER
+
+    def next_leaver(self, now: float) -> Entry | None:
+        """Start to see out the next one that is due, if any."""
+        due = next_due(self, now)
+        if due is None:
+            self.next_check = soonest(self, now)
+            return None
+        return self.begin_leave(*due)
+
+    def shed(self, reason: Reason) -> Entry | None:
+        """Start to see out the longest unused, whether due or not."""
+        return self.begin_leave(next(iter(self.idle.values())), reason) if self.idle else None
+
+    def is_free(self, entry: Entry) -> bool:
+        """Tell whether an entry is live and nobody has it."""
+        return entry.phase == LIVE and entry.holder is None and not entry.pins
+
+    def _linger(self, entry: Entry, now: float) -> None:
+        self.lingering[entry.id] = now + self.policy.linger
+        self.lingering.move_to_end(entry.id)
+        self.next_check = min(self.next_check, now + self.policy.linger)
+
+    def begin_leave(self, entry: Entry, reason: Reason) -> Entry:
+        """Start to park a free entry; the answer is to be seen out by the caller."""
+        entry.phase = PARKING
+        entry.leave = reason
+        self.live -= 1
+        self.seats.parking += 1
+        self.bytes -= entry.weight
+        for order in (self.idle, self.unsaved, self.by_age, self.lingering):
+            order.pop(entry.id, None)
+        if not (entry.dirty or entry.fence or (self.policy.stored and reason is Reason.closed)):
+            self.seats.give_up(entry)
+        return entry
+
+    def saved(self, entry: Entry) -> None:
+        """Nothing of a parking entry can be lost any more; others may have its seat."""
+        self.seats.give_up(entry)
+
+    def left(self, entry: Entry, reason: Reason, row_gone: bool) -> bool:
+        """The finalizer has returned: the id is absent, or opened anew by the first who waits.
+
+        False if the session was closed meanwhile, and its row must go first.
+        """
+        if entry.leave is Reason.closed and not row_gone:
+            return False
+        self.seats.parking -= 1
+        self.left_by[reason] += 1
+        self.seats.give_up(entry)
+        self._reopen(entry)
+        self.seats.call_next()
+        return True
+
+    def detach(self, hold: Hold, reason: Reason) -> Entry | None:
+        """Part a held entry from its state, which is stale or discarded; the hold goes on.
+
+        The answer is the old entry, to be seen out by the caller, or None if the last pin on it
+        will do that. The hold is the opener of a new one, which inherits everything else.
+        """
+        old = hold.entry
+        assert old is not None
+        wish, owners = old.leave, old.owners
+        self.live -= 1
+        self.bytes -= old.weight
+        self.by_age.pop(old.id, None)
+        old.leave = reason
+        old.holder = old.owners = None
+        self.left_by[reason] += 1
+        new = self._succeed(old, hold)
+        new.leave, new.owners = wish, owners
+        return None if old.pins else old

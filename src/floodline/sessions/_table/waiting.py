@@ -1,0 +1,77 @@
+"""The queues of those who wait for one session: first come, first served; shared ones together."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from floodline.sessions._table.deadlock import refuse_ring
+from floodline.sessions._table.entry import WAIT, Entry, Hold
+
+
+class Waiting:
+    """Who waits for which entry; each caller waits for one at a time."""
+
+    def __init__(self) -> None:
+        self._entries: dict[object, Entry] = {}
+        self.helpers: dict[object, Sequence[object]] = {}  # the tasks for which a caller waits
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def refuse_ring(self, entry: Entry, hold: Hold) -> None:
+        """Raise if `hold` would wait for itself, directly or through others."""
+        refuse_ring(self._entries, self.helpers, entry, hold)
+
+    def add(self, entry: Entry, hold: Hold) -> None:
+        """Queue a hold."""
+        if entry.waiters is None:
+            entry.waiters = deque()
+        entry.waiters.append(hold)
+        hold.entry = entry
+        hold.error = None  # of an earlier try
+        hold.outcome = WAIT
+        self._entries[hold.who] = entry
+
+    def remove(self, entry: Entry, hold: Hold) -> None:
+        """Take a hold out of the queue."""
+        assert entry.waiters is not None
+        entry.waiters.remove(hold)
+        self._entries.pop(hold.who, None)
+        hold.entry = None
+
+    def first(self, entry: Entry) -> Hold | None:
+        """Take the first one out of the queue."""
+        if not entry.waiters:
+            return None
+        hold = entry.waiters[0]
+        self.remove(entry, hold)
+        return hold
+
+    def refuse(self, entry: Entry, hold: Hold, error: BaseException) -> None:
+        """Wake a waiter with an error."""
+        self.remove(entry, hold)
+        hold.error, hold.error_from = error, error.__traceback__
+        hold.wake()
+
+    def refuse_all(self, entry: Entry, error: BaseException) -> None:
+        """Wake all waiters with an error."""
+        for hold in list(entry.waiters or ()):
+            self.refuse(entry, hold, error)
+
+    def move(self, old: Entry, new: Entry) -> None:
+        """Let all who wait for one entry wait for another."""
+        new.waiters, old.waiters = old.waiters, None
+        for hold in new.waiters or ():
+            hold.entry = new
+            self._entries[hold.who] = new
+
+    def take_next(self, entry: Entry) -> list[Hold]:
+        """Take out all who would share a live entry, and the first who wants it alone."""
+        if not entry.waiters:
+            return []
+        served = [waiter for waiter in entry.waiters if waiter.shared]
+        for waiter in served:
+            self.remove(entry, waiter)
+        first = self.first(entry) if entry.holder is None else None
+        return [*served, first] if first is not None else served

@@ -1,0 +1,284 @@
+"""The store in memory: the semantics of the real one, for tests and for short-lived programs."""
+
+from __future__ import annotations
+
+import bisect
+import os
+import threading
+import time
+import weakref
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from floodline._clock import Clock
+from floodline.errors import SessionConflict, StoreClosed, StoreUnavailable
+from floodline.stores._calls import AwaitedCalls, BlockingCalls, Kept
+from floodline.stores._lease_clock import machine_clock
+from floodline.stores._owner import owner_is_dead
+from floodline.stores._protocol import Grant, Held, Record, StoreStats
+from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS, conflict_message, why_refused
+
+Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Row:
+    version: int
+    envelope: bytes
+    write_id: str
+    used_at: float
+
+
+@dataclass(slots=True)
+class _Lease:
+    owner: str
+    fence: int
+    since: float
+    until: float
+
+
+class _Kept:
+    """A capped list of records: the oldest go first, and are counted."""
+
+    __slots__ = ("bytes", "dropped", "records")
+
+    def __init__(self) -> None:
+        self.records: OrderedDict[Any, Kept] = OrderedDict()
+        self.bytes = self.dropped = 0
+
+    def add(self, key: Any, kept: Kept) -> None:
+        if key in self.records:
+            return
+        self.records[key] = kept
+        self.bytes += len(kept.envelope)
+        while len(self.records) > KEPT_ROWS or self.bytes > KEPT_BYTES:
+            _, oldest = self.records.popitem(last=False)
+            self.bytes -= len(oldest.envelope)
+            self.dropped += 1
+
+    def newest(self, name: str | None, limit: int) -> list[Kept]:
+        found = [kept for kept in reversed(self.records.values()) if name in (None, kept.name)]
+        return found[:limit]
+
+
+class _Table:
+    """The operations, on dicts; whoever calls them holds the lock."""
+
+    def __init__(self, clock: Clock, wall: Clock) -> None:
+        self._clock, self._wall = clock, wall
+        self._rows: dict[Key, _Row] = {}
+        self._counts: Counter[str] = Counter()  # rows by name: sessions ask every few seconds
+        self._row_bytes = 0
+        self._leases: dict[Key, _Lease] = {}
+        self._conflicts, self._quarantine = _Kept(), _Kept()
+        self._fence = self._floor = self._refused = 0
+
+    def acquire(
+        self, name: str, id: str, owner: str, lease: float, known: int | None
+    ) -> Grant | Held:
+        key, now = (name, id), self._clock()
+        self._fence += 1  # also for one who must wait, as in the file
+        present = self._leases.get(key)
+        if present is not None and present.owner != owner and present.since <= now < present.until:
+            alive = not owner_is_dead(present.owner)
+            if alive:
+                return Held(present.owner, present.until - now)
+        self._leases[key] = _Lease(owner, self._fence, now, now + lease)
+        row = self._rows.get(key)
+        if row is None:
+            return Grant(self._fence, 0, None)
+        return Grant(self._fence, row.version, None if row.version == known else row.envelope)
+
+    def renew(self, name: str, owner: str, fences: dict[str, int], lease: float) -> set[str]:
+        lost, now = set(), self._clock()
+        for one, fence in fences.items():
+            present = self._leases.get((name, one))
+            if present is None or present.fence != fence or present.owner != owner:
+                lost.add(one)
+            else:
+                present.since, present.until = now, now + lease
+        return lost
+
+    def release(self, name: str, id: str, fence: int) -> None:
+        if self._end_lease((name, id), fence):
+            row = self._rows.get((name, id))
+            if row is not None:
+                row.used_at = self._wall()
+
+    def save(
+        self,
+        name: str,
+        id: str,
+        envelope: bytes,
+        fence: int,
+        version: int,
+        write_id: str,
+        release: bool,
+    ) -> int:
+        key = (name, id)
+        row, lease = self._rows.get(key), self._leases.get(key)
+        ours = lease is not None and lease.fence == fence
+        if release:
+            self._end_lease(key, fence)
+        if row is not None and row.write_id == write_id:
+            return row.version
+        stored = row.version if row is not None else 0
+        if not ours or stored != version:
+            self._keep_conflict(name, id, envelope, why_refused(ours, version, stored))
+        new = version + 1 if version else self._floor + 1
+        self._rows[key] = _Row(new, bytes(envelope), write_id, self._wall())
+        self._count(name, row is None, len(envelope) - (len(row.envelope) if row else 0))
+        return new
+
+    def written(self, name: str, id: str, write_id: str) -> int | None:
+        row = self._rows.get((name, id))
+        return row.version if row is not None and row.write_id == write_id else None
+
+    def load(self, name: str, id: str) -> Record | None:
+        row = self._rows.get((name, id))
+        return None if row is None else Record(row.version, row.envelope)
+
+    def delete(self, name: str, id: str, fence: int) -> bool:
+        if not self._end_lease((name, id), fence):
+            raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
+        return self._forget((name, id))
+
+    def quarantine(self, name: str, id: str, envelope: bytes, why: str) -> None:
+        kept = Kept(name, id, self._wall(), why, bytes(envelope))
+        self._quarantine.add((name, id, kept.envelope), kept)
+
+    def purge(self, name: str, unused: float, limit: int) -> list[str]:
+        oldest, now = self._wall() - unused, self._clock()
+        found = sorted(
+            (row.used_at, key)
+            for key, row in self._rows.items()
+            if key[0] == name and row.used_at <= oldest and self._unleased(key, now - unused)
+        )
+        gone = [key for _, key in found[:limit]]
+        for key in gone:
+            self._leases.pop(key, None)
+            self._forget(key)
+        return [key[1] for key in gone]
+
+    def ids(self, name: str, after: str, limit: int) -> list[str]:
+        found = sorted(key[1] for key in self._rows if key[0] == name)
+        first = bisect.bisect_right(found, after)
+        return found[first : first + limit]
+
+    def count(self, name: str) -> int:
+        return self._counts[name]
+
+    def stats(self) -> StoreStats:
+        return StoreStats(
+            kind="memory",
+            rows=len(self._rows),
+            row_bytes=self._row_bytes,
+            leases=len(self._leases),
+            conflicts=len(self._conflicts.records),
+            quarantined=len(self._quarantine.records),
+            conflicts_dropped=self._conflicts.dropped,
+            quarantine_dropped=self._quarantine.dropped,
+            file_bytes=None,
+        )
+
+    def conflicts(self, name: str | None, limit: int) -> list[Kept]:
+        return self._conflicts.newest(name, limit)
+
+    def quarantined(self, name: str | None, limit: int) -> list[Kept]:
+        return self._quarantine.newest(name, limit)
+
+    def _end_lease(self, key: Key, fence: int) -> bool:
+        lease = self._leases.get(key)
+        if lease is None or lease.fence != fence:
+            return False
+        del self._leases[key]
+        return True
+
+    def _unleased(self, key: Key, since: float) -> bool:
+        lease = self._leases.get(key)
+        return lease is None or lease.until <= since or lease.since > self._clock()
+
+    def _forget(self, key: Key) -> bool:
+        row = self._rows.pop(key, None)
+        if row is not None:
+            self._floor = max(self._floor, row.version)
+            self._count(key[0], -1, -len(row.envelope))
+        return row is not None
+
+    def _count(self, name: str, rows: int, size: int) -> None:
+        self._counts[name] += rows  # floodline: bounded[one for each kind of session]
+        self._row_bytes += size
+
+    def _keep_conflict(self, name: str, id: str, envelope: bytes, why: str) -> None:
+        self._refused += 1
+        self._conflicts.add(self._refused, Kept(name, id, self._wall(), why, bytes(envelope)))
+        raise SessionConflict(conflict_message(name, id, why))
+
+
+class MemoryStore(BlockingCalls):
+    """A store that ends with the process; `aio` is its coroutine twin.
+
+    `clock` times the leases, `wall` the retention. A forked child starts with an empty one. A call
+    by a finalizer that struck inside another call is refused with `StoreUnavailable`: ask
+    `is_writer_thread` first, and do it later.
+    """
+
+    def __init__(self, *, clock: Clock | None = None, wall: Clock | None = None) -> None:
+        self._clock, self._wall = clock or machine_clock(), wall or time.time
+        self._closed = False
+        self._reset()
+        _stores.add(self)
+
+    @property
+    def aio(self) -> AwaitedCalls:
+        """The coroutine twin; its calls return at once."""
+        return AwaitedCalls(self, self._ask_soon, self._close_soon)
+
+    def is_writer_thread(self) -> bool:
+        """Tell whether this thread is inside a call, so that another one would be refused."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            return self._busy
+        finally:
+            self._lock.release()
+
+    def close(self) -> None:
+        """Refuse all further calls and let go of the rows; idempotent."""
+        self._closed = True
+        self._table = _Table(self._clock, self._wall)
+
+    def _reset(self) -> None:
+        self._table = _Table(self._clock, self._wall)
+        self._lock, self._busy = threading.RLock(), False
+
+    def _ask(self, what: str, /, *args: Any) -> Any:
+        with self._lock:
+            if self._busy:
+                raise StoreUnavailable(f"{what} was called inside another call of this store")
+            if self._closed:
+                raise StoreClosed(f"{what} was called after close(); make a new MemoryStore")
+            self._busy = True
+            try:
+                return getattr(self._table, what)(*args)
+            finally:
+                self._busy = False
+
+    async def _ask_soon(self, what: str, /, *args: Any) -> Any:
+        return self._ask(what, *args)
+
+    async def _close_soon(self) -> None:
+        self.close()
+
+
+_stores: weakref.WeakSet[MemoryStore] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for store in list(_stores):
+        store._reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,1 @@
+"""The store and the archive in a SQLite file."""

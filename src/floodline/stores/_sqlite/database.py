@@ -1,0 +1,191 @@
+"""One file, one connection, one batch at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from floodline._clock import Clock
+from floodline.errors import SessionConflict, StoreError, StoreUnavailable, TooLarge
+from floodline.stores._calls import READS
+from floodline.stores._sqlite.faults import breaks_connection, is_busy, translate
+from floodline.stores._sqlite.operations import Operations
+from floodline.stores._sqlite.schema import connect
+from floodline.stores._sqlite.writer import Call
+
+_VACUUM_PAGES = 256
+_STALE_LEASE = 3600.0
+
+
+_inherited: list[object] = []  # floodline: bounded[what one fork inherits]
+
+
+class _Culprit(Exception):
+    """One operation of a batch broke its transaction."""
+
+
+class Database:
+    """Runs batches of calls; whoever calls it sees to it that there is one caller at a time.
+
+    An operation that is refused by rule does not touch its neighbours. One that breaks the
+    transaction (a full disk, a damaged page) makes the whole batch start again, each call alone,
+    so that only the culprit fails. What cannot be committed fails together, and nothing of it is
+    acknowledged. The connection is opened when needed and dropped when it is of no use any more.
+    """
+
+    def __init__(
+        self, path: str, *, synchronous: str, timeout: float, clock: Clock, wall: Clock
+    ) -> None:
+        self.path = path
+        self._synchronous, self._timeout = synchronous, timeout
+        self._clock, self._wall = clock, wall
+        self._connection: sqlite3.Connection | None = None
+        self._operations: Operations | None = None
+        self._identity: tuple[int, int] | None = None
+        self._fresh = True
+
+    def open(self) -> None:
+        """Connect now, so that what cannot work is said early; a lock will be gone later."""
+        try:
+            self._ready()
+        except sqlite3.Error as error:
+            if not is_busy(error):
+                raise translate(error, self.path) from error
+
+    def shut(self) -> None:
+        """Close the connection; the next batch makes a new one."""
+        connection, self._connection, self._operations = self._connection, None, None
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def disown(self) -> None:
+        """Forget the connection of the parent process, open as it is: closing would harm it."""
+        _inherited.append((self._connection, self._operations))
+        self._connection = self._operations = None
+
+    def run(self, batch: Sequence[Call]) -> None:
+        """Give every call of the batch a result or an error."""
+        try:
+            self._attempt(batch)
+        except _Culprit as culprit:
+            if len(batch) == 1:
+                self._fail(batch, culprit.__cause__ or culprit)
+            else:
+                for call in batch:
+                    self.run((call,))
+        except sqlite3.Error as error:
+            reads = [call for call in batch if call.what in READS] if is_busy(error) else []
+            self._fail(batch, error)
+            if 0 < len(reads) < len(batch):
+                self.run(reads)  # they need no lock
+        except Exception as error:
+            self._fail(batch, error)
+
+    def _attempt(self, batch: Sequence[Call]) -> None:
+        connection, operations = self._ready()
+        kinds = [call.what for call in batch]
+        writes = not READS.issuperset(kinds)
+        try:
+            operations.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+            # the time is taken inside: waiting for the lock must not make leases look future
+            operations.begin(self._clock(), self._wall(), kinds.count("acquire"))
+            if writes and self._fresh:
+                operations.forget_stale_leases(_STALE_LEASE)
+            for call in batch:
+                self._operate(operations, call)
+            operations.end()
+            operations.execute("COMMIT")
+        except BaseException as error:
+            self._roll_back(connection, error)
+            raise
+        self._fresh = self._fresh and not writes
+        if "purge" in kinds or "delete" in kinds:
+            self._give_back(connection, operations)
+
+    def _operate(self, operations: Operations, call: Call) -> None:
+        call.result = call.error = None
+        try:
+            call.result = getattr(operations, call.what)(*call.args)
+        except SessionConflict as refused:
+            call.error = refused
+        except Exception as error:
+            raise _Culprit from error
+
+    def _roll_back(self, connection: sqlite3.Connection, error: BaseException) -> None:
+        cause = error.__cause__ if isinstance(error, _Culprit) else error
+        broken = isinstance(cause, sqlite3.Error) and breaks_connection(cause)
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            broken = True
+        if broken:
+            self.shut()
+
+    def _give_back(self, connection: sqlite3.Connection, operations: Operations) -> None:
+        """Return a slice of the free pages to the disk once they are a quarter of the file."""
+        with contextlib.suppress(sqlite3.Error):  # room is not worth an error
+            free, pages = operations.pages()
+            if free > _VACUUM_PAGES and free * 4 > pages:
+                # `execute` would take one step, which is one page
+                connection.executescript(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
+
+    def _fail(self, batch: Sequence[Call], error: BaseException) -> None:
+        for call in batch:
+            call.result = None
+            call.error = self._said(error)
+
+    def _said(self, error: BaseException) -> BaseException:
+        if isinstance(error, sqlite3.Error):
+            mine: BaseException = translate(error, self.path)
+        elif isinstance(error, OverflowError):
+            mine = TooLarge(f"{self.path!r} takes no value of that size; keep sessions smaller")
+        elif isinstance(error, StoreError):
+            mine = type(error)(*error.args)  # each caller gets one of its own to raise
+        else:
+            return error
+        mine.__cause__ = error
+        return mine
+
+    def _ready(self) -> tuple[sqlite3.Connection, Operations]:
+        if self._connection is not None and (
+            self._identify() != self._identity or self._connection.in_transaction
+        ):
+            self.shut()  # another file has its name, or a Ctrl-C left a transaction open
+        if self._connection is None or self._operations is None:
+            self._connection = self._connect()
+            self._operations = Operations(self._connection, self._file_bytes)
+            self._identity = self._identify()
+            self._fresh = True
+        return self._connection, self._operations
+
+    def _connect(self) -> sqlite3.Connection:
+        # a file that was there once is not made anew: empty sessions would take its place
+        if self._identity is not None and not Path(self.path).exists():
+            raise StoreUnavailable(
+                f"{self.path!r} was deleted while in use; put it back, or make a new store"
+            )
+        return connect(
+            self.path,
+            create=self._identity is None,
+            synchronous=self._synchronous,
+            timeout=self._timeout,
+        )
+
+    def _identify(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self.path)  # noqa: PTH116 - before each batch; a Path costs more
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _file_bytes(self) -> int:
+        total = 0
+        for suffix in ("", "-wal"):
+            with contextlib.suppress(OSError):
+                total += Path(self.path + suffix).stat().st_size
+        return total

@@ -1,0 +1,270 @@
+"""The operations of a store in SQL; each runs inside the transaction of its batch.
+
+No `RETURNING` and no upsert without a target, which SQLite has only since 3.35: some systems that
+have Python 3.11 are older. No numbered parameters, of which Python 3.12.1 warns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from floodline.errors import SessionConflict
+from floodline.stores._calls import Kept
+from floodline.stores._owner import owner_is_dead
+from floodline.stores._protocol import Grant, Held, Record, StoreStats
+from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS, conflict_message, why_refused
+
+_LEASE = """
+INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, id) DO UPDATE SET
+    owner = excluded.owner, fence = excluded.fence, since = excluded.since, until = excluded.until
+WHERE owner IN (excluded.owner, ?) OR NOT (since <= excluded.since AND excluded.since < until)
+"""
+_GRANT = """
+SELECT version, CASE version WHEN ? THEN NULL ELSE CAST(envelope AS BLOB) END
+FROM sessions WHERE name = ? AND id = ?
+"""
+_RENEW = """
+UPDATE leases SET since = ?, until = ? WHERE name = ? AND id = ? AND fence = ? AND owner = ?
+"""
+_UNLEASE = "DELETE FROM leases WHERE name = ? AND id = ? AND fence = ?"
+_LEASED = "SELECT 1 FROM leases WHERE name = ? AND id = ? AND fence = ?"
+_ROW = "SELECT row, version, write_id, size, slot FROM sessions WHERE name = ? AND id = ?"
+_MAKE = "INSERT INTO sessions VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)"
+_WRITE = """
+UPDATE sessions SET version = ?, write_id = ?, used_at = ?, size = ?, envelope = ? WHERE row = ?
+"""
+_USE = "UPDATE sessions SET used_at = ? WHERE name = ? AND id = ? AND slot = ?"
+_USE_IN_SLOT = "UPDATE sessions SET used_at = ?, slot = ? WHERE name = ? AND id = ?"
+_UNUSED = """
+SELECT s.row, s.id, s.version, s.size
+FROM sessions s LEFT JOIN leases l ON l.name = s.name AND l.id = s.id
+WHERE s.name = ? AND s.slot <= ? AND s.used_at <= ?
+    AND (l.until IS NULL OR l.until <= ? OR l.since > ?)
+ORDER BY s.slot LIMIT ?
+"""
+_TOTAL = """
+INSERT INTO totals VALUES (?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET count = count + excluded.count, bytes = bytes + excluded.bytes
+"""
+_SLOT = 600.0
+
+
+class Operations:
+    """Bound to one connection; `begin` is told the times and the size of each batch."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, measure: Callable[[], int], kind: str = "sqlite"
+    ) -> None:
+        self.execute = connection.cursor().execute
+        self._measure, self._kind = measure, kind
+        self._now = self._wall = 0.0
+        self._fence = self._wanted = self._slot = 0
+        self._totals: dict[str, tuple[int, int]] = {}
+
+    def begin(self, now: float, wall: float, acquires: int) -> None:
+        """Forget the last batch; its fences may have been rolled back."""
+        self._now, self._wall, self._slot = now, wall, int(wall / _SLOT)
+        self._fence, self._wanted = 0, acquires
+        self._totals.clear()
+
+    def end(self) -> None:
+        """Write what the batch has gathered; the commit follows."""
+        for name, (count, size) in self._totals.items():
+            self.execute(_TOTAL, (name, count, size))
+        self._totals.clear()
+
+    def forget_stale_leases(self, seconds: float) -> None:
+        """Drop what crashes left: leases that ran out long ago, or before the last boot."""
+        self.execute(
+            "DELETE FROM leases WHERE until <= ? OR since > ?", (self._now - seconds, self._now)
+        )
+
+    def pages(self) -> tuple[int, int]:
+        """Return the free pages and all pages of the file."""
+        (free,) = self.execute("PRAGMA freelist_count").fetchone()
+        (pages,) = self.execute("PRAGMA page_count").fetchone()
+        return free, pages
+
+    def acquire(
+        self, name: str, id: str, owner: str, lease: float, known: int | None
+    ) -> Grant | Held:
+        fence, now, execute = self._next_fence(), self._now, self.execute
+        terms = (name, id, owner, fence, now, now + lease)
+        if execute(_LEASE, (*terms, owner)).rowcount != 1:
+            holder, until = execute(
+                "SELECT owner, until FROM leases WHERE name = ? AND id = ?", (name, id)
+            ).fetchone()
+            if not owner_is_dead(holder):
+                return Held(holder, until - now)
+            execute(_LEASE, (*terms, holder))
+        row = execute(_GRANT, (known, name, id)).fetchone()
+        return Grant(fence, 0, None) if row is None else Grant(fence, *row)
+
+    def renew(self, name: str, owner: str, fences: dict[str, int], lease: float) -> set[str]:
+        lost, now = set(), self._now
+        for one, fence in fences.items():
+            if not self.execute(_RENEW, (now, now + lease, name, one, fence, owner)).rowcount:
+                lost.add(one)
+        return lost
+
+    def release(self, name: str, id: str, fence: int) -> None:
+        if self.execute(_UNLEASE, (name, id, fence)).rowcount:
+            now, slot = self._wall, self._slot
+            if not self.execute(_USE, (now, name, id, slot)).rowcount:
+                self.execute(_USE_IN_SLOT, (now, slot, name, id))
+
+    def save(
+        self,
+        name: str,
+        id: str,
+        envelope: bytes,
+        fence: int,
+        version: int,
+        write_id: str,
+        release: bool,
+    ) -> int:
+        execute, lease = self.execute, (name, id, fence)
+        if release:
+            ours = execute(_UNLEASE, lease).rowcount == 1
+        else:
+            ours = execute(_LEASED, lease).fetchone() is not None
+        row = execute(_ROW, (name, id)).fetchone()
+        if row is not None and row[2] == write_id:
+            stored: int = row[1]
+            return stored
+        if not ours or version != (row[1] if row is not None else 0):
+            self._refuse(name, id, envelope, why_refused(ours, version, row[1] if row else 0))
+        if row is None:
+            return self._make(name, id, envelope, write_id)
+        return self._overwrite(name, envelope, write_id, row)
+
+    def written(self, name: str, id: str, write_id: str) -> int | None:
+        row = self.execute(_ROW, (name, id)).fetchone()
+        return row[1] if row is not None and row[2] == write_id else None
+
+    def load(self, name: str, id: str) -> Record | None:
+        row = self.execute(_GRANT, (None, name, id)).fetchone()
+        return None if row is None else Record(*row)
+
+    def delete(self, name: str, id: str, fence: int) -> bool:
+        if not self.execute(_UNLEASE, (name, id, fence)).rowcount:
+            raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
+        row = self.execute(_ROW, (name, id)).fetchone()
+        if row is not None:
+            self._forget(name, row[0], row[1], row[3])
+        return row is not None
+
+    def quarantine(self, name: str, id: str, envelope: bytes, why: str) -> None:
+        self._keep("quarantine", name, id, envelope, why, hashlib.sha256(envelope).digest())
+
+    def purge(self, name: str, unused: float, limit: int) -> list[str]:
+        oldest = self._wall - unused
+        terms = (name, int(oldest / _SLOT), oldest, self._now - unused, self._now, limit)
+        gone = self.execute(_UNUSED, terms).fetchall()
+        for row, one, version, size in gone:
+            self.execute("DELETE FROM leases WHERE name = ? AND id = ?", (name, one))
+            self._forget(name, row, version, size)
+        return [one for _, one, _, _ in gone]
+
+    def ids(self, name: str, after: str, limit: int) -> list[str]:
+        sql = "SELECT id FROM sessions WHERE name = ? AND id > ? ORDER BY id LIMIT ?"
+        return [row[0] for row in self.execute(sql, (name, after, limit)).fetchall()]
+
+    def count(self, name: str) -> int:
+        self.end()
+        row = self.execute("SELECT count FROM totals WHERE name = ?", (name,)).fetchone()
+        return row[0] if row is not None else 0
+
+    def stats(self) -> StoreStats:
+        self.end()
+        figures = self.execute("""
+            SELECT (SELECT ifnull(sum(count), 0) FROM totals),
+                (SELECT ifnull(sum(bytes), 0) FROM totals), (SELECT count(*) FROM leases),
+                (SELECT count(*) FROM conflicts), (SELECT count(*) FROM quarantine),
+                conflicts_dropped, quarantine_dropped FROM meta""").fetchone()
+        rows, row_bytes, leases, conflicts, quarantined, lost_conflicts, lost_unread = figures
+        return StoreStats(
+            kind=self._kind,
+            rows=rows,
+            row_bytes=row_bytes,
+            leases=leases,
+            conflicts=conflicts,
+            quarantined=quarantined,
+            conflicts_dropped=lost_conflicts,
+            quarantine_dropped=lost_unread,
+            file_bytes=self._measure(),
+        )
+
+    def conflicts(self, name: str | None, limit: int) -> list[Kept]:
+        return self._kept("conflicts", name, limit)
+
+    def quarantined(self, name: str | None, limit: int) -> list[Kept]:
+        return self._kept("quarantine", name, limit)
+
+    def _next_fence(self) -> int:
+        if self._fence == 0:  # the first of this batch takes the numbers of all
+            self.execute("UPDATE meta SET fence = fence + ?", (self._wanted,))
+            (last,) = self.execute("SELECT fence FROM meta").fetchone()
+            self._fence = last - self._wanted
+        self._fence += 1
+        return self._fence
+
+    def _make(self, name: str, id: str, envelope: bytes, write_id: str) -> int:
+        (floor,) = self.execute("SELECT floor FROM meta").fetchone()
+        size = len(envelope)
+        row = (name, id, floor + 1, write_id, self._wall, self._slot, size, envelope)
+        self.execute(_MAKE, row)
+        self._count(name, 1, size)
+        return int(floor) + 1
+
+    def _overwrite(self, name: str, envelope: bytes, write_id: str, old: Any) -> int:
+        row, version, _, old_size, slot = old
+        size = len(envelope)
+        self.execute(_WRITE, (version + 1, write_id, self._wall, size, envelope, row))
+        if slot != self._slot:
+            self.execute("UPDATE sessions SET slot = ? WHERE row = ?", (self._slot, row))
+        if size != old_size:
+            self._count(name, 0, size - old_size)
+        return int(version) + 1
+
+    def _forget(self, name: str, row: int, version: int, size: int) -> None:
+        self.execute("DELETE FROM sessions WHERE row = ?", (row,))
+        self.execute("UPDATE meta SET floor = max(floor, ?)", (version,))
+        self._count(name, -1, -size)
+
+    def _count(self, name: str, rows: int, size: int) -> None:
+        count, total = self._totals.get(name, (0, 0))
+        self._totals[name] = (count + rows, total + size)
+
+    def _refuse(self, name: str, id: str, envelope: bytes, why: str) -> NoReturn:
+        self._keep("conflicts", name, id, envelope, why, None)
+        raise SessionConflict(conflict_message(name, id, why))
+
+    def _keep(
+        self, table: str, name: str, id: str, envelope: bytes, why: str, digest: bytes | None
+    ) -> None:
+        row = (name, id, self._wall, why, digest, len(envelope), envelope)
+        self.execute(
+            f"INSERT OR IGNORE INTO {table} (name, id, at, why, digest, size, envelope) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+        sizes = self.execute(f"SELECT n, size FROM {table} ORDER BY n").fetchall()
+        rows, size = len(sizes), sum(size for _, size in sizes)
+        for n, oldest in sizes:
+            if rows <= KEPT_ROWS and size <= KEPT_BYTES:
+                break
+            self.execute(f"DELETE FROM {table} WHERE n = ?", (n,))
+            self.execute(f"UPDATE meta SET {table}_dropped = {table}_dropped + 1")
+            rows, size = rows - 1, size - oldest
+
+    def _kept(self, table: str, name: str | None, limit: int) -> list[Kept]:
+        rows = self.execute(
+            f"SELECT name, id, at, why, envelope FROM {table} "
+            "WHERE name = ifnull(?, name) ORDER BY n DESC LIMIT ?",
+            (name, limit),
+        ).fetchall()
+        return [Kept(*row) for row in rows]

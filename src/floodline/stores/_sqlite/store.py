@@ -1,0 +1,135 @@
+"""The store in a SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import weakref
+from _thread import get_ident
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from floodline._clock import Clock
+from floodline._units import Duration, parse_choice, parse_duration
+from floodline.errors import ConfigError
+from floodline.stores._calls import AwaitedCalls, BlockingCalls
+from floodline.stores._lease_clock import machine_clock
+from floodline.stores._sqlite.database import Database
+from floodline.stores._sqlite.writer import Writer
+
+if TYPE_CHECKING:
+    from floodline.stores._sqlite.archive import SQLiteArchive
+
+_FORK_PATIENCE = 10.0
+
+
+class SQLiteStore(BlockingCalls):
+    """Sessions in a SQLite file, which any number of processes of one machine may share.
+
+    The file is made if it is missing, its directory is not. A damaged file, a newer schema and a
+    path that cannot work raise here; a file that is only locked now is tried again at the first
+    call. `synchronous="normal"` survives a killed process, `"full"` a power cut too. `busy_timeout`
+    is the patience with other processes. All calls run on one daemon thread, in batches; `aio` is
+    the coroutine twin on the same thread. `clock` times the leases and must be common to all
+    processes, `wall` times the retention. A store that is collected without `close()` lets go of
+    its thread and file by itself.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        synchronous: str = "normal",
+        clock: Clock | None = None,
+        wall: Clock | None = None,
+        busy_timeout: Duration = "5 s",
+    ) -> None:
+        self.path = _checked(path)
+        self._synchronous = synchronous
+        database = Database(
+            self.path,
+            synchronous=parse_choice(synchronous, "synchronous", ("normal", "full")),
+            timeout=parse_duration(busy_timeout, "busy_timeout", zero=True),
+            clock=clock or machine_clock(),
+            wall=wall or time.time,
+        )
+        database.open()
+        self._database = database
+        self._writer = writer = Writer(database, self.path)
+        self._finalizer = weakref.finalize(self, writer.abandon)
+        self._finalizer.atexit = False  # sessions save at exit; the file needs no goodbye
+        _writers.add(writer)
+
+    @property
+    def aio(self) -> AwaitedCalls:
+        """The coroutine twin, on the same thread; both close together."""
+        return AwaitedCalls(self, self._writer.ask_soon, self._close_soon)
+
+    def is_writer_thread(self) -> bool:
+        """Tell whether this thread works for the store now, so that a call would be refused.
+
+        A finalizer may strike there; it must leave its call for later.
+        """
+        return self._writer.is_writer_thread()
+
+    @cached_property
+    def archive(self) -> SQLiteArchive:
+        """An archive of conversations in the same file, closed with the store."""
+        from floodline.stores._sqlite.archive import SQLiteArchive
+
+        return SQLiteArchive(self.path, synchronous=self._synchronous)
+
+    def close(self) -> None:
+        """Finish what was asked before and let go of thread and file; idempotent."""
+        self._finalizer.detach()
+        self._writer.close()
+        if "archive" in self.__dict__:
+            self.archive.close()
+
+    async def _close_soon(self) -> None:
+        await asyncio.to_thread(self.close)
+
+    def _ask(self, what: str, /, *args: Any) -> Any:
+        return self._writer.ask(what, *args)
+
+
+def _checked(path: str | os.PathLike[str]) -> str:
+    text = os.fspath(path)
+    if not text or "\0" in text:
+        raise ConfigError(f"path={path!r} names no file; give a path such as 'agent.db'")
+    if text == ":memory:":
+        raise ConfigError("path=':memory:' would be lost at each reconnect; use MemoryStore()")
+    return str(Path(text).absolute())  # a later chdir must not move the store
+
+
+# SQLite keeps the locks of a process in its memory: a child that inherits an open connection
+# believes to hold the locks of its parent, and each may delete what the other still writes. So all
+# connections are closed around a fork, and both processes open their own when they need one.
+_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
+_suspended: dict[int, list[Writer]] = {}
+
+
+def _before_fork() -> None:
+    _suspended[get_ident()] = [w for w in list(_writers) if w.suspend(_FORK_PATIENCE)]
+
+
+def _after_fork_in_parent() -> None:
+    for writer in _suspended.pop(get_ident(), ()):
+        writer.resume()
+
+
+def _after_fork_in_child() -> None:
+    suspended = _suspended.pop(get_ident(), [])
+    _suspended.clear()
+    for writer in list(_writers):
+        writer.start_anew(inherited=writer not in suspended)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

@@ -1,0 +1,76 @@
+"""What the sources add to a report: the scan's finding, and the feeding line itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from floodline.errors import ConfigError
+from floodline.scan import Finding, Scan
+from floodline.web._phrases import State, Suspect
+
+LONGEST = 160
+
+
+class Sources:
+    """The sources below a folder, scanned once."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise ConfigError(f"--sources {str(folder)!r} is no folder; give the program's own")
+        self.folder = folder.resolve()
+        self.findings: Sequence[Finding] = Scan([folder]).report().findings
+
+    def finding(self, suspect: Suspect) -> Finding | None:
+        """Return the finding for a container: by its name, else by the line that feeds it."""
+        owner = suspect["owner"]
+        for finding in self.findings:
+            if finding.symbol == owner:
+                return finding
+        for finding in self.findings:
+            if any(self._is_place(suspect, place) for place in finding.grows):
+                return finding
+        # a program that is run has another module name than one that is imported
+        tail = owner.split(".")[1:]
+        return next((f for f in self.findings if tail and f.symbol.split(".")[1:] == tail), None)
+
+    def _is_place(self, suspect: Suspect, place: str) -> bool:
+        path, _, line = place.rpartition(":")
+        return line == str(suspect["line"]) and self._is_file(suspect, Path(path))
+
+    def code(self, suspect: Suspect) -> str:
+        """Return the text of the feeding line, or nothing if it is not below the folder."""
+        if not suspect["file"] or not suspect["line"]:
+            return ""
+        for path in sorted(self.folder.rglob(PurePath(suspect["file"]).name)):
+            if self._is_file(suspect, path):
+                return _line(path, suspect["line"])
+        return ""
+
+    def _is_file(self, suspect: Suspect, path: Path) -> bool:
+        """Whether both name one file; the program may have run elsewhere, as in a container."""
+        full = path.resolve()
+        told = PurePath(suspect["file"] or "").parts
+        below = full.relative_to(self.folder).parts
+        return bool(told) and (full.parts[-len(told) :] == told or told[-len(below) :] == below)
+
+
+def explained(state: State, sources: Sources | None) -> list[dict[str, Any]]:
+    """Return the suspects, with `finding` and `code` where the sources have something to say."""
+    suspects = [dict(suspect) for suspect in state["suspects"]]
+    for suspect in suspects if sources else ():
+        assert sources is not None
+        found = sources.finding(suspect)
+        names = ("rule", "name", "path", "line", "confidence", "message")
+        suspect["finding"] = {name: getattr(found, name) for name in names} if found else None
+        suspect["code"] = sources.code(suspect)
+    return suspects
+
+
+def _line(path: Path, number: int) -> str:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return ""
+    return lines[number - 1].strip()[:LONGEST] if number <= len(lines) else ""

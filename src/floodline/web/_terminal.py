@@ -1,0 +1,170 @@
+"""The state on a terminal: what `floodline top` draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from floodline._units import format_duration, format_size
+from floodline.web import _phrases as words
+from floodline.web._phrases import State
+
+STYLES = {"growing": "bold red", "bounded": "bold cyan", "undecided": "bold", "lost": "red"}
+BARS = " ▁▂▃▄▅▆▇█"
+WIDEST = 72
+EVENTS = 5
+
+
+def screen(state: State, *, status: str = "live", width: int = 80) -> RenderableType:
+    """Return what is drawn for a state; parts of which there is nothing to say are left out."""
+    parts = [
+        _head(state, status),
+        _memory(state, min(width - 4, WIDEST)),
+        _suspects(words.shown(state)[:8]),
+        _sessions(state["sessions"][:8]),
+        _containers(state["containers"][:8]),
+        _processes(state["processes"][:8]),
+        _events(state["events"][-EVENTS:]),
+    ]
+    return Group(*(Padding(part, (0, 1, 1, 1)) for part in parts if part is not None))
+
+
+def _head(state: State, status: str) -> RenderableType:
+    verdict = state["verdict"]
+    lines = [
+        Text.assemble(_text(state["command"], "bold"), (f"   {status}", "dim")),
+        Text.assemble(
+            (verdict.upper(), STYLES.get(verdict, "bold")), "  ", _text(words.because(state))
+        ),
+    ]
+    if state["closed"] or state["exit"]:
+        lines.append(_text(words.ending(state), "red" if words.failed(state) else ""))
+    if state.get("cut"):
+        lines.append(_text(words.unclosed(state), "red"))
+    return Group(*lines)
+
+
+def _memory(state: State, width: int) -> RenderableType:
+    memory = state["memory"]
+    above = state["line"] is not None and memory["now"] >= state["line"]
+    figures = Text.assemble(
+        (format_size(memory["now"]), "bold red" if above else "bold"),
+        f"  at most {format_size(memory['peak'])}, growth {words.rise(state)}, "
+        f"{words.crossing(state)}, watched for {format_duration(state['now'] - state['started'])}",
+    )
+    return Group(figures, Text(_curve(memory["points"], width), "cyan"))
+
+
+def _curve(points: list[list[float]], width: int) -> str:
+    """Draw memory from zero, as so many bars as there is room for; each is the most of its part."""
+    if not points:
+        return ""
+    count = max(1, min(width, len(points)))
+    parts = [
+        points[n * len(points) // count : (n + 1) * len(points) // count] for n in range(count)
+    ]
+    sizes = [max(size for _, size in part) for part in parts]
+    most = max(*sizes, 1)
+    return "".join(BARS[round(size / most * (len(BARS) - 1))] for size in sizes)
+
+
+def _suspects(suspects: list[dict[str, Any]]) -> RenderableType | None:
+    rows = (
+        (
+            _text(each["owner"], "bold"),
+            Text(each["verdict"], STYLES.get(each["verdict"], "")),
+            f"{each['len']:,}",
+            words.pace(each),
+            words.growth(each["bytes_per_round"]),
+            words.place(each),
+        )
+        for each in suspects
+    )
+    columns = ("what grows", "verdict", ">items", ">rate", ">memory", "fed at")
+    return _table(columns, rows) if suspects else None
+
+
+def _sessions(sessions: list[dict[str, Any]]) -> RenderableType | None:
+    rows = (
+        (
+            _text(each["name"], "bold"),
+            words.count(each["live"]),
+            words.count(each["parked"]),
+            words.count(each["opened"]),
+            words.left(each),
+            _trouble(each["stuck"]),
+            _trouble(each["retained"]),
+        )
+        for each in sessions
+    )
+    columns = ("sessions", ">live", ">parked", ">opened", "left", ">stuck", ">retained")
+    return _table(columns, rows) if sessions else None
+
+
+def _trouble(number: int | None) -> Text:
+    return Text(words.count(number), "red" if number else "")
+
+
+def _containers(containers: list[dict[str, Any]]) -> RenderableType | None:
+    rows = (
+        (
+            _text(each["name"], "bold"),
+            each["kind"],
+            Text(_level(words.fullness(each)), "cyan"),
+            words.amount(each),
+            words.left(each),
+        )
+        for each in containers
+    )
+    columns = ("containers", "kind", "full", "holds", "left")
+    return _table(columns, rows) if containers else None
+
+
+def _level(share: float, width: int = 12) -> str:
+    filled = round(share * width)
+    return f"{'━' * filled}{'╌' * (width - filled)} {share:4.0%}"
+
+
+def _processes(processes: list[dict[str, Any]]) -> RenderableType | None:
+    rows = (
+        (
+            str(each["pid"]),
+            Text(each["state"], STYLES.get(each["state"], "")),
+            words.held(each),
+            *(words.count(each[name]) for name in ("threads", "tasks", "fds")),
+            Text(each["verdict"], STYLES.get(each["verdict"], "")),
+            each["command"],
+        )
+        for each in processes
+    )
+    columns = (">pid", "state", ">memory", ">threads", ">tasks", ">files", "verdict", "process")
+    return _table(columns, rows) if processes else None
+
+
+def _events(events: list[dict[str, Any]]) -> RenderableType | None:
+    rows = (
+        (words.clock(each["at"]), each["kind"].replace("_", " "), each["text"])
+        for each in reversed(events)
+    )
+    return _table(("events", "", ""), rows) if events else None
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(words.printable(text), style)
+
+
+def _table(columns: Iterable[str], rows: Iterable[Iterable[str | Text]]) -> Table:
+    """A name that begins with `>` is that of a column of numbers."""
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for name in columns:
+        right = name.startswith(">")
+        table.add_column(name.lstrip(">"), justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        # a plain string would be read for markup
+        table.add_row(*(_text(cell) if isinstance(cell, str) else cell for cell in row))
+    return table
