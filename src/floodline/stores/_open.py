@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from floodline.errors import ConfigError
 from floodline.stores._memory.store import MemoryStore
+from floodline.stores._sqlite.paths import SQLITE, sqlite_path
 from floodline.stores._sqlite.store import SQLiteStore
-from floodline.stores._sqlite.urls import SQLITE, sqlite_path
 
 _KNOWN = f"{SQLITE} or memory://"
 

@@ -17,9 +17,9 @@ from floodline._clock import Clock
 from floodline._units import Duration, Size, parse_choice, parse_count, parse_duration, parse_size
 from floodline.errors import CodecError, StoreUnavailable
 from floodline.stores._sqlite.faults import breaks_connection, translate
+from floodline.stores._sqlite.forks import writers
+from floodline.stores._sqlite.paths import checked_path, sqlite_path
 from floodline.stores._sqlite.schema import connect
-from floodline.stores._sqlite.store import _checked, _writers
-from floodline.stores._sqlite.urls import sqlite_path
 from floodline.stores._sqlite.writer import Call, Writer
 from floodline.telemetry import Stats
 
@@ -79,7 +79,7 @@ class SQLiteArchive:
         busy_timeout: Duration = "5 s",
         clock: Clock | None = None,
     ) -> None:
-        self.path = _checked(_path_of(path))
+        self.path = checked_path(_path_of(path))
         shelf = _Shelf(
             self.path,
             retain=None if retain is None else parse_duration(retain, "retain"),
@@ -92,7 +92,7 @@ class SQLiteArchive:
         self._writer = writer = Writer(shelf, self.path)
         self._finalizer = weakref.finalize(self, writer.abandon)
         self._finalizer.atexit = False  # conversations may archive at exit
-        _writers.add(writer)
+        writers.add(writer)
         self.stats()  # what cannot work is said here
 
     def put(self, conversation: str, messages: Iterable[tuple[int, Message]]) -> None:

@@ -6,23 +6,18 @@ import asyncio
 import os
 import time
 import weakref
-from _thread import get_ident
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from floodline._clock import Clock
 from floodline._units import Duration, parse_choice, parse_duration
-from floodline.errors import ConfigError
 from floodline.stores._calls import AwaitedCalls, BlockingCalls
 from floodline.stores._lease_clock import machine_clock
+from floodline.stores._sqlite.archive import SQLiteArchive
 from floodline.stores._sqlite.database import Database
+from floodline.stores._sqlite.forks import writers
+from floodline.stores._sqlite.paths import checked_path
 from floodline.stores._sqlite.writer import Writer
-
-if TYPE_CHECKING:
-    from floodline.stores._sqlite.archive import SQLiteArchive
-
-_FORK_PATIENCE = 10.0
 
 
 class SQLiteStore(BlockingCalls):
@@ -46,7 +41,7 @@ class SQLiteStore(BlockingCalls):
         wall: Clock | None = None,
         busy_timeout: Duration = "5 s",
     ) -> None:
-        self.path = _checked(path)
+        self.path = checked_path(path)
         self._synchronous = synchronous
         database = Database(
             self.path,
@@ -60,7 +55,7 @@ class SQLiteStore(BlockingCalls):
         self._writer = writer = Writer(database, self.path)
         self._finalizer = weakref.finalize(self, writer.abandon)
         self._finalizer.atexit = False  # sessions save at exit; the file needs no goodbye
-        _writers.add(writer)
+        writers.add(writer)
 
     @property
     def aio(self) -> AwaitedCalls:
@@ -77,8 +72,6 @@ class SQLiteStore(BlockingCalls):
     @cached_property
     def archive(self) -> SQLiteArchive:
         """An archive of conversations in the same file, closed with the store."""
-        from floodline.stores._sqlite.archive import SQLiteArchive
-
         return SQLiteArchive(self.path, synchronous=self._synchronous)
 
     def close(self) -> None:
@@ -93,43 +86,3 @@ class SQLiteStore(BlockingCalls):
 
     def _ask(self, what: str, /, *args: Any) -> Any:
         return self._writer.ask(what, *args)
-
-
-def _checked(path: str | os.PathLike[str]) -> str:
-    text = os.fspath(path)
-    if not text or "\0" in text:
-        raise ConfigError(f"path={path!r} names no file; give a path such as 'agent.db'")
-    if text == ":memory:":
-        raise ConfigError("path=':memory:' would be lost at each reconnect; use MemoryStore()")
-    return str(Path(text).absolute())  # a later chdir must not move the store
-
-
-# SQLite keeps the locks of a process in its memory: a child that inherits an open connection
-# believes to hold the locks of its parent, and each may delete what the other still writes. So all
-# connections are closed around a fork, and both processes open their own when they need one.
-_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
-_suspended: dict[int, list[Writer]] = {}
-
-
-def _before_fork() -> None:
-    _suspended[get_ident()] = [w for w in list(_writers) if w.suspend(_FORK_PATIENCE)]
-
-
-def _after_fork_in_parent() -> None:
-    for writer in _suspended.pop(get_ident(), ()):
-        writer.resume()
-
-
-def _after_fork_in_child() -> None:
-    suspended = _suspended.pop(get_ident(), [])
-    _suspended.clear()
-    for writer in list(_writers):
-        writer.start_anew(inherited=writer not in suspended)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )

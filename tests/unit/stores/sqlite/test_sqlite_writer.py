@@ -15,7 +15,7 @@ import pytest
 
 from floodline.errors import ConfigError, StoreClosed, StoreUnavailable
 from floodline.stores import Grant, MemoryStore, SQLiteStore, _lease_clock, open_store
-from floodline.stores._sqlite import store as store_module
+from floodline.stores._sqlite import forks
 from floodline.stores._sqlite import writer as writer_module
 from floodline.stores._sqlite.database import _inherited
 from floodline.stores._sqlite.writer import Call
@@ -421,18 +421,18 @@ def test_two_helpers_start_one_thread(store: SQLiteStore) -> None:
 
 def test_connections_are_closed_around_a_fork(store: SQLiteStore) -> None:
     store.acquire("chat", "a", "me", lease=15.0)
-    store_module._before_fork()
+    forks._before_fork()
     assert store._database._connection is None
     assert store._writer._running.locked()
-    store_module._after_fork_in_parent()
+    forks._after_fork_in_parent()
     assert store.stats().leases == 1
 
 
 def test_a_child_starts_anew(store: SQLiteStore) -> None:
     asyncio.run(store.aio.count("chat"))
     parents_thread, queue = store._writer._thread, store._writer._queue
-    store_module._before_fork()
-    store_module._after_fork_in_child()  # as in a child, but in this process
+    forks._before_fork()
+    forks._after_fork_in_child()  # as in a child, but in this process
     assert store._writer._thread is None
     assert store.count("chat") == 0
     assert not store._writer._running.locked()
@@ -446,12 +446,12 @@ def test_a_child_starts_anew(store: SQLiteStore) -> None:
 def test_a_connection_that_could_not_be_closed_is_never_touched_by_the_child(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "_FORK_PATIENCE", 0.01)
+    monkeypatch.setattr(forks, "_FORK_PATIENCE", 0.01)
     connection = store._database._connection
     assert connection is not None
     with store._writer._running:
-        store_module._before_fork()
-        store_module._after_fork_in_child()
+        forks._before_fork()
+        forks._after_fork_in_child()
     assert store.count("chat") == 0
     assert store._database._connection is not connection
     assert connection.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
