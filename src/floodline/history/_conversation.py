@@ -14,10 +14,10 @@ from floodline.history._archive import ArchiveLike, Outbox, Page, parse_archive
 from floodline.history._atoms import Atom, Entry
 from floodline.history._bounds import HistoryStats, make_bounds
 from floodline.history._formats.shapes import Kind, Message, parse_provider
-from floodline.history._formats.window import compose
 from floodline.history._keeper import Keeper
 from floodline.history._summaries.summary import Summarise, Summariser, SummaryPolicy
 from floodline.history._tokens import CountTokens, estimate
+from floodline.history._window import compose
 
 _UNSET: Any = object()
 _FORMAT = 1
