@@ -445,7 +445,7 @@ def test_s15_at_exit_without_a_loop_everything_is_saved_and_async_finalizers_are
             print(sessions.stats().finalizers_not_run, ran, store.stats().rows)
         atexit._clear()
         atexit.register(last)
-        import floodline.sessions._drivers.base as base
+        import floodline.sessions._drivers.sessions_base as base
         atexit.register(base._shut_all_down)
         async def main():
             for key in "abc":
@@ -516,7 +516,7 @@ def test_s15_at_exit_an_async_store_is_awaited_on_a_loop_of_its_own() -> None:
         def last(): print(inner.stats().rows, inner.stats().leases)
         atexit._clear()
         atexit.register(last)
-        import floodline.sessions._drivers.base as base
+        import floodline.sessions._drivers.sessions_base as base
         atexit.register(base._shut_all_down)
         sessions = AsyncSessions(dict, store=Awaited(), durability="park")
         async def main():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from floodline.sessions._drivers.base import SessionsStats
-from floodline.sessions._drivers.coroutines import AsyncSessions, AsyncUse
+from floodline.sessions._drivers.async_sessions import AsyncSessions, AsyncUse
+from floodline.sessions._drivers.sessions_base import SessionsStats
 from floodline.sessions._drivers.threads import Sessions, Use
 from floodline.sessions._scope import ScopeStats, SessionMap, SessionScope
 

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any, Generic
 
 from floodline.errors import SessionClosed, SessionConflict, SessionError
-from floodline.sessions._drivers.base import S, SessionsBase
-from floodline.sessions._flows.core import Core, Flow, interrupted, who
+from floodline.sessions._drivers.sessions_base import S, SessionsBase
+from floodline.sessions._flows.guarded_table import Core, interrupted, who
+from floodline.sessions._flows.requests import Flow
 from floodline.sessions._flows.saving import save
 from floodline.sessions._table.entry import HELD, Entry, Hold
 from floodline.telemetry import Reason

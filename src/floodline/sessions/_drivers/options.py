@@ -8,7 +8,7 @@ from typing import Any, Generic, TypedDict
 from floodline._clock import Clock
 from floodline._units import Duration, Size
 from floodline.bounded import Pressure
-from floodline.sessions._drivers.base import S
+from floodline.sessions._drivers.sessions_base import S
 from floodline.sessions._scope import SessionScope
 from floodline.sessions._table.policy import Durability, OnError, WhenFull
 from floodline.telemetry import Reason

@@ -14,9 +14,12 @@ from floodline import telemetry
 from floodline._clock import renewer, sweeper
 from floodline._units import Duration, parse_duration
 from floodline.errors import WouldBlockLoop
-from floodline.sessions._drivers.base import S, SessionsBase, checked_id
 from floodline.sessions._drivers.hold import UseBase, checkpoint
-from floodline.sessions._flows.core import (
+from floodline.sessions._drivers.sessions_base import S, SessionsBase, checked_id
+from floodline.sessions._flows.leases import renew
+from floodline.sessions._flows.leaving import exit_hold, see_out
+from floodline.sessions._flows.opening import enter
+from floodline.sessions._flows.requests import (
     Await,
     Flow,
     Pause,
@@ -25,9 +28,6 @@ from floodline.sessions._flows.core import (
     StoreCall,
     UserCall,
 )
-from floodline.sessions._flows.leases import renew
-from floodline.sessions._flows.leaving import exit_hold, see_out
-from floodline.sessions._flows.opening import enter
 from floodline.sessions._flows.runner import run
 from floodline.sessions._flows.upkeep import close, retry_unsaved, shed, sweep, upkeep
 from floodline.sessions._table.entry import HELD, WAIT, Entry

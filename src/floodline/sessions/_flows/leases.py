@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from floodline import telemetry
 from floodline.errors import SessionBusy
-from floodline.sessions._flows.core import Core, Flow, Pause, StoreCall
+from floodline.sessions._flows.guarded_table import Core
+from floodline.sessions._flows.requests import Flow, Pause, StoreCall
 from floodline.sessions._table.entry import Entry, Hold
 from floodline.stores import Grant
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from floodline import telemetry
 from floodline.errors import SessionConflict
-from floodline.sessions._flows.core import Core, Flow, SeeOut, StoreCall, UserCall, who
+from floodline.sessions._flows.guarded_table import Core, who
 from floodline.sessions._flows.leases import acquire, give_lease_back
+from floodline.sessions._flows.requests import Flow, SeeOut, StoreCall, UserCall
 from floodline.sessions._flows.saving import save
 from floodline.sessions._table.entry import BURIED, GONE, Entry, Hold
 from floodline.sessions._table.unsaved import delete_failed, park_failed

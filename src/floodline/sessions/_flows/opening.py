@@ -20,7 +20,7 @@ from floodline.errors import (
     UnreadableRecord,
     WouldBlockLoop,
 )
-from floodline.sessions._flows.core import Await, Core, Flow, SeeOut, StoreCall, UserCall, who
+from floodline.sessions._flows.guarded_table import Core, who
 from floodline.sessions._flows.leases import acquire, give_lease_back, is_leased, own_write
 from floodline.sessions._flows.leaving import (
     close_state,
@@ -30,6 +30,7 @@ from floodline.sessions._flows.leaving import (
     release,
     see_out,
 )
+from floodline.sessions._flows.requests import Await, Flow, SeeOut, StoreCall, UserCall
 from floodline.sessions._flows.saving import save
 from floodline.sessions._table.entry import HELD, LEAVE, OPEN, OPENING, WAIT, Entry, Hold
 from floodline.sessions._table.table import Table

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from floodline.sessions._flows.core import Flow, Request
+from floodline.sessions._flows.requests import Flow, Request
 
 T = TypeVar("T")
 

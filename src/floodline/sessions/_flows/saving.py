@@ -5,8 +5,9 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from floodline.errors import CodecError, SaveFailed, SessionConflict
-from floodline.sessions._flows.core import Core, Flow, StoreCall
+from floodline.sessions._flows.guarded_table import Core
 from floodline.sessions._flows.leases import acquire, give_lease_back, own_write
+from floodline.sessions._flows.requests import Flow, StoreCall
 from floodline.sessions._table.entry import Entry
 from floodline.stores import seal
 

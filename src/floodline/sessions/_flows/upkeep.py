@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from floodline import telemetry
 from floodline.errors import SessionConflict
-from floodline.sessions._flows.core import Core, Flow, SeeOut, StoreCall, who
+from floodline.sessions._flows.guarded_table import Core, who
 from floodline.sessions._flows.leases import acquire
 from floodline.sessions._flows.leaving import discard, leave, release
 from floodline.sessions._flows.opening import name_of, take_lease, where_taken
+from floodline.sessions._flows.requests import Flow, SeeOut, StoreCall
 from floodline.sessions._flows.saving import save
 from floodline.sessions._flows.store_counts import RECOUNT
 from floodline.sessions._table import queries

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from floodline import telemetry
 from floodline._units import Duration, parse_duration
 from floodline.errors import WouldBlockLoop
-from floodline.sessions._drivers.base import S, SessionsBase, checked_id
-from floodline.sessions._drivers.event_loop import LoopDriver
 from floodline.sessions._drivers.hold import UseBase, checkpoint
+from floodline.sessions._drivers.loop_driver import LoopDriver
+from floodline.sessions._drivers.sessions_base import S, SessionsBase, checked_id
 from floodline.sessions._flows.leaving import exit_hold, see_out
 from floodline.sessions._flows.opening import abandon, bring_in, needs_bringing_in, wait_turn
 from floodline.sessions._flows.upkeep import close, retry_unsaved, shed, sweep, upkeep

@@ -16,7 +16,7 @@ from floodline._clock import Clock, forward
 from floodline._units import Duration, Size
 from floodline.bounded import Pressure
 from floodline.errors import ConfigError, SaveFailed, SessionNotFound
-from floodline.sessions._flows.core import Core, Hooks
+from floodline.sessions._flows.guarded_table import Core, Hooks
 from floodline.sessions._scope import SessionScope
 from floodline.sessions._table import queries
 from floodline.sessions._table.entry import Entry

@@ -18,20 +18,19 @@ from typing import Any, TypeVar
 
 from floodline import telemetry
 from floodline.errors import WrongLoop
-from floodline.sessions._flows.core import (
+from floodline.sessions._flows.guarded_table import Core, who
+from floodline.sessions._flows.leases import renew
+from floodline.sessions._flows.leaving import release
+from floodline.sessions._flows.opening import let_go
+from floodline.sessions._flows.requests import (
     Await,
-    Core,
     Flow,
     Pause,
     Request,
     SeeOut,
     StoreCall,
     UserCall,
-    who,
 )
-from floodline.sessions._flows.leases import renew
-from floodline.sessions._flows.leaving import release
-from floodline.sessions._flows.opening import let_go
 from floodline.sessions._flows.runner import run, run_async
 from floodline.sessions._flows.upkeep import retry_unsaved, shed, upkeep
 from floodline.sessions._table.entry import WAIT, Hold

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from floodline import AsyncSessions, Sessions
-from floodline.sessions._drivers.base import SessionsBase
 from floodline.sessions._drivers.options import Options
+from floodline.sessions._drivers.sessions_base import SessionsBase
 
 
 @pytest.mark.parametrize("kind", [Sessions, AsyncSessions])

@@ -9,7 +9,7 @@ import pytest
 
 from floodline import Sessions, telemetry
 from floodline.errors import ReentrantUse
-from floodline.sessions._drivers import base
+from floodline.sessions._drivers import sessions_base as base
 from floodline.stores import MemoryStore
 from worker_threads import PATIENCE, Faulty, StillClock, assert_balanced, until
 

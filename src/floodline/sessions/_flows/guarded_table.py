@@ -1,8 +1,4 @@
-"""What `Sessions` and `AsyncSessions` share: the table, its lock, the hooks and the counters.
-
-The ways of a session (opening, saving, leaving) are written once, as generators that yield what
-they want done and are sent the result: a driver does it by blocking, another by awaiting.
-"""
+"""What `Sessions` and `AsyncSessions` share: the table, its lock, the hooks and the counters."""
 
 from __future__ import annotations
 
@@ -10,8 +6,8 @@ import itertools
 from _thread import get_ident
 from asyncio import _get_running_loop, current_task
 from collections import deque
-from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, TypeVar
 from weakref import ref
@@ -21,6 +17,7 @@ from floodline._clock import Clock
 from floodline._interruptible_lock import Guard
 from floodline.errors import ReentrantUse
 from floodline.sessions._flows.departed import Departed
+from floodline.sessions._flows.requests import UserCall
 from floodline.sessions._flows.store_counts import Stored
 from floodline.sessions._scope import SessionScope
 from floodline.sessions._table.entry import GONE, Entry, Hold
@@ -31,56 +28,6 @@ from floodline.telemetry import Reason
 
 T = TypeVar("T")
 _inherited: list[object] = []  # floodline: bounded[what one fork inherits]
-
-# The requests are not frozen: one is made for each step of each use, and that costs three times
-# as much.
-
-
-@dataclass(slots=True)
-class StoreCall:
-    """Call a method of the store."""
-
-    method: str
-    args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class UserCall:
-    """Call what the user gave us; await the result if it can be awaited."""
-
-    function: Callable[..., Any]
-    args: tuple[Any, ...] = ()
-
-
-@dataclass(slots=True)
-class Await:
-    """Wait until the hold is woken or the deadline has passed; the answer tells which."""
-
-    hold: Hold
-    deadline: float
-
-
-@dataclass(slots=True)
-class Pause:
-    """Let some time pass before asking the store again."""
-
-    seconds: float
-
-
-@dataclass(slots=True)
-class SeeOut:
-    """Run a leaving flow: at once, or as a task of its own, for which only `wait` waits.
-
-    The answer is the problem that it had, as far as that is known already.
-    """
-
-    flow: Flow[BaseException | None] | Flow[None]
-    wait: bool = False
-
-
-Request = StoreCall | UserCall | Await | Pause | SeeOut
-Flow = Generator[Request, Any, T]
 
 
 @dataclass(slots=True)

@@ -1,0 +1,65 @@
+"""What a flow can ask its driver to do.
+
+The ways of a session (opening, saving, leaving) are written once, as generators that yield what
+they want done and are sent the result: a driver does it by blocking, another by awaiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from floodline.sessions._table.entry import Hold
+
+T = TypeVar("T")
+
+# The requests are not frozen: one is made for each step of each use, and that costs three times
+# as much.
+
+
+@dataclass(slots=True)
+class StoreCall:
+    """Call a method of the store."""
+
+    method: str
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class UserCall:
+    """Call what the user gave us; await the result if it can be awaited."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+
+
+@dataclass(slots=True)
+class Await:
+    """Wait until the hold is woken or the deadline has passed; the answer tells which."""
+
+    hold: Hold
+    deadline: float
+
+
+@dataclass(slots=True)
+class Pause:
+    """Let some time pass before asking the store again."""
+
+    seconds: float
+
+
+@dataclass(slots=True)
+class SeeOut:
+    """Run a leaving flow: at once, or as a task of its own, for which only `wait` waits.
+
+    The answer is the problem that it had, as far as that is known already.
+    """
+
+    flow: Flow[BaseException | None] | Flow[None]
+    wait: bool = False
+
+
+Request = StoreCall | UserCall | Await | Pause | SeeOut
+Flow = Generator[Request, Any, T]
