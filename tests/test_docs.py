@@ -18,6 +18,8 @@ from floodline.cli._main import COMMANDS
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+SEMANTICS = (ROOT / "docs" / "semantics.md").read_text(encoding="utf-8")
+RULE = re.compile(r"\[([EMSTH][0-9]{1,2})\]")
 PACKAGES = [
     "bounded",
     "exporters",
@@ -112,3 +114,16 @@ def test_the_readme_begins_with_two_commands_and_eight_lines_of_python():
 def test_every_command_is_documented(name):
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert f"floodline {name} " in text or f"floodline {name}`" in text
+
+
+def test_every_rule_of_the_semantics_is_cited_by_a_test():
+    rules = re.findall(r"^- \*\*\[(\w+)\]\*\*", SEMANTICS, re.MULTILINE)
+    assert len(rules) == len(set(rules))
+    cited = {
+        rule
+        for file in (ROOT / "tests").rglob("*.py")
+        if file != Path(__file__)
+        for rule in RULE.findall(file.read_text(encoding="utf-8"))
+    }
+    assert sorted(set(rules) - cited) == []
+    assert sorted(cited - set(rules)) == []

@@ -91,6 +91,7 @@ def test_a_clock_that_was_set_back_goes_on_from_where_it_was():
 
 
 def test_more_than_64_touched_heads_still_evict_the_oldest_of_those_seen():
+    """[M1]"""
     told, hook = recorder()
     m = BoundedMap(1000, on_evict=hook)
     for n in range(1000):
@@ -296,6 +297,7 @@ def test_setdefault_is_one_step():
 
 
 def test_a_value_that_is_too_large_leaves_the_old_one_in_place():
+    """[M2]"""
     told, hook = recorder()
     m = BoundedMap(max_bytes=10, on_evict=hook)
     m["a"], m["b"] = "aa", "bb"
@@ -324,6 +326,7 @@ def test_a_weigh_without_max_bytes_only_counts():
 
 
 def test_stats_count_hits_and_misses_and_name_the_limits():
+    """[M5]"""
     clock = Clock()
     m = BoundedMap(5, ttl="1 min", idle=30, clock=clock)
     m["a"] = 1
@@ -400,6 +403,7 @@ def test_pins_are_counted():
 
 
 def test_replacing_what_is_pinned_acts_at_once_and_is_told_at_the_last_unpin():
+    """[M3]"""
     told, hook = recorder()
     m = BoundedMap(2, on_evict=hook)
     m["a"] = "old"
@@ -416,6 +420,7 @@ def test_replacing_what_is_pinned_acts_at_once_and_is_told_at_the_last_unpin():
     "remove", [lambda m: m.pop("a"), lambda m: m.clear(), lambda m: m.popitem()]
 )
 def test_deleting_what_is_pinned_acts_at_once_and_is_told_at_the_last_unpin(remove):
+    """[M3]"""
     told, hook = recorder()
     m = BoundedMap(2, on_evict=hook)
     m["a"] = "old"
@@ -497,11 +502,13 @@ def test_a_pin_released_by_a_collected_generator_does_not_wait_for_the_lock():
 
 
 def test_weak_with_a_hook_is_refused():
+    """[M4]"""
     with pytest.raises(ConfigError, match="on_evict"):
         BoundedMap(3, weak=True, on_evict=print)
 
 
 def test_weak_refuses_what_cannot_be_weakly_referenced_and_changes_nothing():
+    """[M4]"""
     m = BoundedMap(3, weak=True)
     m["a"] = thing = Thing()
     with pytest.raises(TypeError):

@@ -490,6 +490,7 @@ def test_bad_arguments_are_refused(tmp_path: Path, options: Any, message: str) -
 
 @pytest.mark.parametrize(("word", "number"), [("normal", 1), ("full", 2)])
 def test_synchronous_is_set(tmp_path: Path, word: str, number: int) -> None:
+    """[T6]"""
     store = SQLiteStore(tmp_path / "s.db", synchronous=word)
     connection = store._database._connection
     assert connection is not None
