@@ -69,10 +69,12 @@ class Outbox:
     until `configure(archive=…)`, so that nothing is dropped by mistake.
     """
 
-    __slots__ = ("_call", "_store", "failed_in_a_row", "id", "name", "owed", "owed_bytes")
+    __slots__ = (
+        "_call", "_store", "chose_id", "failed_in_a_row", "id", "name", "owed", "owed_bytes",
+    )  # fmt: skip  # one name a line would fill the page
 
     def __init__(self, archive: ArchiveLike | None, id: str | None, name: str) -> None:
-        self.id, self.name = id or uuid.uuid4().hex, name
+        self.id, self.name, self.chose_id = id or uuid.uuid4().hex, name, id is None
         self._store: Archive | None = None
         self._call: Callable[[list[Message]], object] | None = None
         if isinstance(archive, Archive):  # asked once: a protocol answers slowly
@@ -83,15 +85,22 @@ class Outbox:
         self.owed_bytes = 0
         self.failed_in_a_row = 0
 
+    @property
+    def archive(self) -> ArchiveLike | None:
+        """What the messages are handed to; None after a load."""
+        return self._store if self._store is not None else self._call
+
     def owe(self, seq: int, message: Message) -> None:
         """Have a message archived with the next delivery."""
         self.owed.append((seq, message))
         self.owed_bytes += weigh(message, "$")
 
     def take_over(self, before: Outbox | None) -> None:
-        """Owe what another outbox owed."""
-        for seq, message in before.owed if before is not None else ():
-            self.owe(seq, message)
+        """Owe what another outbox owed, under the id that it had."""
+        if before is not None:
+            self.chose_id = before.chose_id
+            for seq, message in before.owed:
+                self.owe(seq, message)
 
     def deliver(self, entries: Sequence[Entry]) -> bool:
         """Archive what is owed and these; tell whether the archive took it, all or nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, overload
+from typing import Any, Self, cast, overload
 
 from floodline._clock import Clock, forward, monotonic
 from floodline._units import Duration, Size, parse_count, parse_duration, parse_size
@@ -13,6 +13,7 @@ from floodline.errors import ArchiveFailed, ConfigError
 from floodline.history._archive import ArchiveLike, Outbox, Page, parse_archive
 from floodline.history._atoms import Atom, Entry
 from floodline.history._bounds import HistoryStats, make_bounds
+from floodline.history._copies import attached, duplicate, rebuild
 from floodline.history._formats.shapes import Kind, Message, parse_provider
 from floodline.history._keeper import Keeper
 from floodline.history._summaries.summary import Summarise, Summariser, SummaryPolicy
@@ -270,6 +271,17 @@ class Conversation(Sequence[Message]):
         if not isinstance(other, Conversation):
             return NotImplemented
         return self is other or self._dump() == other._dump()
+
+    def __copy__(self) -> Self:
+        return cast("Self", duplicate(self))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return cast("Self", duplicate(self, memo))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        keeper, own = self._keeper, getattr(self, "__dict__", {})
+        extras = (attached(keeper), keeper.clock, self._window_tokens, own)
+        return rebuild, (type(self), self._dump(), *extras)
 
     def __repr__(self) -> str:
         ledger = self._keeper.ledger

@@ -20,7 +20,8 @@ from floodline.history._formats.shapes import RESPONSES, Kind, Message, Reading
 Fits = Callable[[int, int, int], bool]
 Measure = Callable[[Message], tuple[int, int]]
 
-# shared, because an empty deque costs 700 bytes and most conversations are young
+# Shared, because an empty deque costs 700 bytes and most conversations are young. It is known by
+# its length of at most 0, not by what it is: a copy of it must be told from a queue as well.
 _NONE_YET: deque[Atom] = deque(maxlen=0)
 
 
@@ -64,7 +65,7 @@ class Ledger:
             responded = reading.family == RESPONSES and reading.kind is not Kind.opaque
             self.run = atom if responded else None
         atom.pinned = pin
-        if self.rest is _NONE_YET:
+        if self.rest.maxlen == 0:
             self.rest = deque()
         self.rest.append(atom)
         self._put(atom, entry)

@@ -124,10 +124,10 @@ async def _await(answer: Awaitable[Any]) -> Any:
 class Summariser:
     """Runs one job at a time, judges what comes out, and stops asking after too many failures."""
 
-    __slots__ = ("_call", "_clock", "_failed_in_a_row", "_open_since", "_policy", "_takes", "job")
+    __slots__ = ("_clock", "_failed_in_a_row", "_open_since", "_policy", "_takes", "call", "job")
 
     def __init__(self, call: Summarise, policy: SummaryPolicy, clock: Clock) -> None:
-        self._call, self._policy, self._clock = call, policy, clock
+        self.call, self._policy, self._clock = call, policy, clock
         self._takes = _takes_max_bytes(call)
         self.job: Job | None = None
         self._failed_in_a_row = 0
@@ -147,7 +147,7 @@ class Summariser:
     def start(self, messages: list[Message], atoms: frozenset[int]) -> None:
         """Have `messages` summarised; an async callable runs on this thread's loop, if any."""
         job = self.job = Job(atoms, self._clock())
-        summarise = self._call
+        summarise = self.call
         limit = {"max_bytes": self._policy.max_bytes} if self._takes else {}
 
         def call() -> object:

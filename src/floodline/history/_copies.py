@@ -1,0 +1,59 @@
+"""Copies of a conversation: `copy`, `deepcopy` and `pickle` give one that goes on by itself.
+
+What is data is copied as it is saved. What is attached (archive, summariser, counter, clock) is
+shared by copies, because a file or a function has no second self; a pickle takes it along if
+pickle can, and says so if not.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from floodline.history._keeper import Keeper
+
+if TYPE_CHECKING:
+    from floodline.history._conversation import Conversation
+
+
+def attached(keeper: Keeper) -> dict[str, Any]:
+    """Return the arguments of `configure` that attach the same again."""
+    found: dict[str, Any] = {"count_tokens": keeper.count}
+    if keeper.outbox is not None and keeper.outbox.archive is not None:
+        found["archive"] = keeper.outbox.archive
+    if keeper.summariser is not None:
+        found["summarise"] = keeper.summariser.call
+    return found
+
+
+def duplicate(original: Conversation, memo: dict[int, Any] | None = None) -> Conversation:
+    """Return a conversation of the same class, data and attachments; with `memo` a deep one.
+
+    The archive knows a conversation by its id. One that has only been prepared, with an id that
+    nobody chose, is a template: its copies archive under ids of their own.
+    """
+    keeper, data, own = original._keeper, original._dump(), getattr(original, "__dict__", {})
+    if memo is not None:
+        data, own = copy.deepcopy((data, own), memo)
+    if keeper.outbox is not None and keeper.outbox.chose_id and keeper.seq == 0:
+        data["archive_id"] = None
+    return rebuild(
+        type(original), data, attached(keeper), keeper.clock, original._window_tokens, own
+    )
+
+
+def rebuild(
+    kind: type[Conversation],
+    data: dict[str, Any],
+    attachments: dict[str, Any],
+    clock: Any,
+    window_tokens: int,
+    own: dict[str, Any],
+) -> Conversation:
+    """Make a conversation from its dump, what was attached to it and what a subclass added."""
+    made = kind.__floodline_load__(data)
+    made._keeper.clock, made._window_tokens = clock, window_tokens
+    made.configure(**attachments)
+    if own:
+        made.__dict__.update(own)
+    return made
