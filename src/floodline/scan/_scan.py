@@ -9,8 +9,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from floodline.errors import ConfigError
+from floodline.scan._findings.answers import answered
 from floodline.scan._findings.audit import Audited, audit
 from floodline.scan._findings.finding import LEVELS, LOW, Finding, in_characters
+from floodline.scan._findings.packing import pack_report, unpack_report
 from floodline.scan._findings.report import Report
 from floodline.scan._program.program import Program
 from floodline.scan._rules.abandoned_waits import waiters
@@ -23,8 +25,6 @@ from floodline.scan._rules.resources import clients, resources
 from floodline.scan._rules.siblings import siblings
 from floodline.scan._rules.weak import weak
 from floodline.scan._sources.cache import Cache
-from floodline.scan._sources.comments import answered
-from floodline.scan._sources.encoding import pack_report, unpack_report
 from floodline.scan._sources.reading import Progress, Reading
 
 PREVIEW = [code for code, rule in RULES.items() if rule.preview]

@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from floodline.scan._frontends.python.expressions import most_open, written
+from floodline.scan._facts.origins import most_open
+from floodline.scan._frontends.python.expressions import written
 from floodline.scan._frontends.python.reader import read
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from floodline.scan._findings.answers import Problem
 from floodline.scan._findings.finding import Finding
-from floodline.scan._sources.comments import Problem
 from floodline.scan._sources.files import Skipped
 
 

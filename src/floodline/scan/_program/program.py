@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from floodline.scan._facts.model import Call, Change, Container, FileFacts, Limit, Mark, Pair
-from floodline.scan._frontends.python.calls import HARMLESS
+from floodline.scan._facts.vocabulary import HARMLESS
 from floodline.scan._program.names import INSIDE, Names
 from floodline.scan._program.targets import CANDIDATES, Targets
 

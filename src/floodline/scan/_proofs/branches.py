@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from floodline.scan._facts.circumstances import standing
 from floodline.scan._facts.model import Change
-from floodline.scan._frontends.python.nodes import standing
 from floodline.scan._program.program import Edge, Program
 from floodline.scan._proofs.reach import Reach
 

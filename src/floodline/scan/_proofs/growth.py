@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from floodline.scan._facts.model import Change, FileFacts
-from floodline.scan._frontends.python.expressions import parts_of
+from floodline.scan._facts.origins import parts_of
+from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Edge, Held, Program
 from floodline.scan._proofs.events import Events, in_a_loop
 from floodline.scan._proofs.membership import Refusals
@@ -13,7 +14,6 @@ from floodline.scan._proofs.reach import REPEATS, STARTS, Reach
 DEEP = 4
 STATES = (PROVED, ASSUMED, UNKNOWN, REFUTED)
 NEW = {"task", "lock", "future", "waiter", "weakref", "made"}  # made where it is put in
-MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
 COMMAND_LINE = {"cli", "scripts", "commands", "__main__", "management"}
 CLOSED_TYPES = {"bool", "Literal", "type", "Type", "None", "Callable"}
 REUSED = {"id()", "hash()", "get_ident()"}  # as many as there are things at a time

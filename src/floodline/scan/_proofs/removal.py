@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.branches import Arms, arms_of, exclude, is_forgetting
-from floodline.scan._proofs.growth import MAKERS
 from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._proofs.reach import ENDING, LOOPS, STARTS, Reach
 

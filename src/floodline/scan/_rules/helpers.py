@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._facts.vocabulary import HARMLESS, QUIET
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
-from floodline.scan._frontends.python.calls import HARMLESS
-from floodline.scan._frontends.python.statements import QUIET
 from floodline.scan._program.program import Edge, Held, Program
 from floodline.scan._proofs.proof import UNKNOWN, Proof, place
 from floodline.scan._proofs.removal import RUNS, Removal

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import Change, FileFacts, Pair
+from floodline.scan._facts.vocabulary import LOCKS
 from floodline.scan._findings.confidence import certain, is_vague
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, make
-from floodline.scan._frontends.python.expressions import LOCKS
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.events import in_a_loop
 from floodline.scan._proofs.growth import COMMAND_LINE, Paths

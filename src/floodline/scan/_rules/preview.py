@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import Call, FileFacts, Function, Mark
+from floodline.scan._facts.vocabulary import MAKERS, opposites_of
 from floodline.scan._findings.finding import MEDIUM, Finding, build, make
-from floodline.scan._frontends.python.signs import opposites_of
 from floodline.scan._program.program import Held, Program
-from floodline.scan._proofs.growth import MAKERS
 from floodline.scan._proofs.proof import PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._proofs.reach import REPEATS
 from floodline.scan._rules.judge import Judge

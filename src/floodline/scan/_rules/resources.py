@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import Call, FileFacts, Mark
+from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, build
 from floodline.scan._program.program import Program
-from floodline.scan._proofs.growth import COMMAND_LINE, MAKERS
+from floodline.scan._proofs.growth import COMMAND_LINE
 from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
 from floodline.scan._proofs.reach import LOOPS, REPEATS
 from floodline.scan._proofs.removal import NONE, Removal

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._findings.finding import LOW, Finding, build, make
 from floodline.scan._program.program import Held, Program
-from floodline.scan._proofs.growth import MAKERS
 from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
 from floodline.scan._proofs.reach import REPEATS
 from floodline.scan._proofs.removal import NONE, PUBLIC, RUNS, Removal

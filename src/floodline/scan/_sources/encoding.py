@@ -1,4 +1,4 @@
-"""Facts and reports as plain values that `marshal` writes, and back.
+"""Facts as plain values that `marshal` writes, and back.
 
 The shapes come from the annotations of the model, so a new field needs nothing here.
 """
@@ -11,11 +11,7 @@ from functools import cache, partial
 from typing import Any, get_args, get_type_hints
 
 from floodline.scan._facts.model import At, FileFacts
-from floodline.scan._findings.finding import Finding
-from floodline.scan._findings.report import Report
-from floodline.scan._proofs.proof import Proof
-from floodline.scan._sources.comments import Comment, Problem
-from floodline.scan._sources.files import Skipped
+from floodline.scan._sources.comments import Comment
 
 Pack = Callable[[Any], Any]
 OWN = 2  # path and module belong to the place of a file, and not to its content
@@ -34,23 +30,6 @@ def unpack_facts(data: bytes, path: str, module: str) -> tuple[FileFacts, list[C
     columns = _columns()
     values = [unpack(value) for value, (_, unpack) in zip(rows, columns, strict=True)]
     return FileFacts(path, module, *values), [Comment(path, *note) for note in notes]
-
-
-def pack_report(report: Report) -> bytes:
-    """Write a report."""
-    findings = [(*f[:-1], [tuple(proof) for proof in f.proofs]) for f in report.findings]
-    others = [[tuple(item) for item in items] for items in (report.skipped, report.problems)]
-    return marshal.dumps((findings, report.files, report.lines, *others))
-
-
-def unpack_report(data: bytes) -> Report:
-    """Read a report; data of another shape raises an error of Python's."""
-    findings, files, lines, skipped, problems = marshal.loads(data)
-    return Report(
-        tuple(Finding._make((*f[:-1], tuple(map(Proof._make, f[-1])))) for f in findings),
-        files, lines,
-        tuple(Skipped(*item) for item in skipped), tuple(Problem(*item) for item in problems),
-    )  # fmt: skip
 
 
 @cache

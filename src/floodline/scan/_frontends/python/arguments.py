@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from floodline.scan._facts.model import Alias, Call, Change, Container, Function, Mark, Pair
-from floodline.scan._frontends.python.expressions import at, last_name, parts_of, stored_value
+from floodline.scan._facts.origins import parts_of
+from floodline.scan._frontends.python.expressions import at, last_name, stored_value
 from floodline.scan._frontends.python.scope import Found, Scope
 from floodline.scan._frontends.python.signs import CLOSES, closes, refers
 

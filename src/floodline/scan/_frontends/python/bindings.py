@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from floodline.scan._facts.model import Alias, Container, Mark
+from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._frontends.python.calls import LEAVES, Calls
 from floodline.scan._frontends.python.expressions import (
     at,
@@ -20,7 +21,6 @@ from floodline.scan._frontends.python.statements import adds_to_itself, annotati
 MADE_BY = {ast.Call, ast.Await}
 COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp}
 PARTS = {*COMPREHENSIONS, ast.Subscript}
-MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
 
 
 class Bindings(Calls):

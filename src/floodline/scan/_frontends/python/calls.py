@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 from types import NoneType
 
+from floodline.scan._facts.circumstances import standing
 from floodline.scan._facts.model import Call, Function, Mark
+from floodline.scan._facts.vocabulary import HARMLESS, OPPOSITES, QUIET, opposites_of
 from floodline.scan._frontends.python.arguments import SHRINKS, Arguments, lambda_name
 from floodline.scan._frontends.python.expressions import at, dotted, last_name, written
-from floodline.scan._frontends.python.nodes import below, standing
+from floodline.scan._frontends.python.nodes import below
 from floodline.scan._frontends.python.scope import Found, Scope
 from floodline.scan._frontends.python.signs import (
     BLOCKS,
     CLOSES,
     METERS,
-    OPPOSITES,
     ORDERS,
     TIMERS,
     ages,
@@ -24,23 +25,13 @@ from floodline.scan._frontends.python.signs import (
     finalizers,
     inline_client,
     labels,
-    opposites_of,
 )
-from floodline.scan._frontends.python.statements import QUIET
 
 APPENDS = {
     "append", "appendleft", "extend", "extendleft", "insert", "push", "enter_context",
     "enter_async_context", "push_async_exit", "callback", "push_async_callback",
 }  # fmt: skip
 KEYED = {"add", "setdefault", "update", "__setitem__", "subtract"}
-HARMLESS = {
-    "len", "list", "tuple", "set", "dict", "sorted", "sum", "any", "all", "iter", "enumerate",
-    "min", "max", "isinstance", "bool", "frozenset", "map", "filter", "zip", "repr", "str", "join",
-    "dumps", "print", "deepcopy", "copy", "reversed", "id", "type", "get", "hasattr", "getattr",
-    "debug", "info", "warning", "error", "append", "add", "extend", "update", "gather", "wait",
-    "cast", "choice", "sample", "Lock", "next", "format", "items", "keys", "values", "dump",
-    "chain", "islice", "Counter", "groupby", "deque", "product", "zip_longest", "accumulate",
-}  # fmt: skip
 
 # these hold on to nothing and call nothing of the program: not worth an edge each
 ASKING = {

@@ -1,4 +1,4 @@
-"""Two questions that are asked for every node: what stands below it, and how a call stands."""
+"""What stands below a node of a syntax tree, asked for every node."""
 
 from __future__ import annotations
 
@@ -6,22 +6,6 @@ import ast
 from collections.abc import Callable, Iterable
 from functools import partial
 from operator import attrgetter
-
-
-def standing(marks: frozenset[str]) -> tuple[str, str, str]:
-    """Return how a call stands: in which loop, in which arms of choices, behind which guard."""
-    repeats = next((mark for mark in ("once", "while", "for") if mark in marks), "")
-    if repeats == "while" and any(mark[:8] == "forever:" for mark in marks):
-        repeats = "forever"
-    elif repeats == "while" and "serves" in marks:
-        repeats = "serves"
-    elif repeats == "for":
-        repeats = next((mark for mark in marks if mark[:5] == "over:"), repeats)
-    guard = next((mark for mark in ("finally", "except", "branch") if mark in marks), "")
-    arm = ""
-    if "branch" in marks:
-        arm = "\n".join(sorted(mark for mark in marks if mark[:4] == "arm:"))
-    return repeats, arm, guard
 
 
 def below(node: ast.AST, kind: type) -> Iterable[ast.AST | None]:

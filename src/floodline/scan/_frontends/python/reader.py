@@ -27,7 +27,6 @@ from floodline.scan._frontends.python.statements import (
     tests_membership,
 )
 
-MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
 MAKING = {ast.Call, ast.Attribute, ast.JoinedStr}  # what a new value may be made by
 TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp}  # tests that may say why a branch is taken
 NONE: frozenset[str] = frozenset()

@@ -7,14 +7,12 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
+from floodline.scan._facts.origins import asked, most_open, within
 from floodline.scan._frontends.python.expressions import (
     FRESH,
     THROUGH,
-    asked,
     dotted,
     last_name,
-    most_open,
-    parts_of,
     written,
 )
 
@@ -238,14 +236,6 @@ class Scope:
 
     def _origin_of_either(self, node: ast.IfExp) -> str:
         return most_open([self.origin(node.body), self.origin(node.orelse)])
-
-
-def within(origin: str, function: str) -> str:
-    """Return an origin of an outer function as an inner one sees it."""
-    if "param:" not in origin:
-        return origin
-    parts = [f"in:{function}|{p}" if p[:6] == "param:" else p for p in parts_of(origin)]
-    return most_open(parts)
 
 
 _REFERENCES: dict[type, Callable[[Scope, Any], Found | None]] = {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import Mark
-from floodline.scan._frontends.python.expressions import CHAINED, at, dotted, last_name, written
+from floodline.scan._facts.origins import CHAINED
+from floodline.scan._frontends.python.expressions import at, dotted, last_name, written
 from floodline.scan._frontends.python.scope import Found, Scope
 
 CLOCKS = {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "now", "utcnow"}
@@ -46,15 +46,6 @@ PLACES = {ast.Name, ast.Attribute, ast.Subscript}
 LABELS = {"attributes", "tags", "labels"}
 BLOCKS = {"wait", "result", "get"}
 TIMERS = {"Timer", "call_later", "call_at"}
-# a listener is added by one word and removed by its opposite
-OPPOSITES = {
-    "on": ("off", "remove_listener"), "subscribe": ("unsubscribe",), "connect": ("disconnect",),
-    "register": ("unregister", "deregister"), "attach": ("detach",),
-    "observe": ("unobserve",), "watch": ("unwatch",), "listen": ("unlisten",),
-    "hook": ("unhook",),
-}  # fmt: skip
-ADDS = re.compile(r"^add_(\w*(?:listener|handler|callback|hook|observer)\w*)$")
-ONE_SHOT = {"add_done_callback", "add_signal_handler"}
 
 
 def inside(scope: Scope, node: ast.expr) -> Found | None:
@@ -188,14 +179,6 @@ def labels(scope: Scope, node: ast.Call, name: str) -> Iterator[Mark]:
         origin = scope.origin(value)
         if origin not in ("const", "unknown", "type"):
             yield Mark("label", ast.unparse(value), at(value), scope.name, origin)
-
-
-def opposites_of(name: str) -> tuple[str, ...]:
-    """Return the words that undo the adding of a listener, `()` if the name adds none."""
-    added = ADDS.match(name) if name[:4] == "add_" else None
-    if added and name not in ONE_SHOT:
-        return (f"remove_{added[1]}", f"discard_{added[1]}", f"delete_{added[1]}")
-    return OPPOSITES.get(name, ())
 
 
 def client(node: ast.expr) -> str:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from floodline.scan._facts.vocabulary import QUIET
 from floodline.scan._frontends.python.expressions import last_name, written
 from floodline.scan._frontends.python.scope import NAMING, Scope
 
-QUIET = {
-    "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "write",
-    "inc", "len", "str", "repr", "format", "warn_explicit", "getLogger",
-}  # fmt: skip
 # what sockets, queues, selectors and clocks of the standard library wait by
 RECEIVES = {"recv", "recvfrom", "recv_into", "accept", "select", "sleep", "wait"}
 COUNTING = {ast.Compare, ast.BoolOp, ast.NamedExpr}

@@ -1,0 +1,41 @@
+"""Words that mean the same to whoever reads facts: what is harmless, quiet, a lock, a maker."""
+
+from __future__ import annotations
+
+import re
+
+# methods by which an instance is made
+MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
+# constructors of what threads and tasks wait for
+LOCKS = {"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition", "Event"}
+# calls that only tell somebody
+QUIET = {
+    "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "write",
+    "inc", "len", "str", "repr", "format", "warn_explicit", "getLogger",
+}  # fmt: skip
+# calls that keep nothing of what they are given
+HARMLESS = {
+    "len", "list", "tuple", "set", "dict", "sorted", "sum", "any", "all", "iter", "enumerate",
+    "min", "max", "isinstance", "bool", "frozenset", "map", "filter", "zip", "repr", "str", "join",
+    "dumps", "print", "deepcopy", "copy", "reversed", "id", "type", "get", "hasattr", "getattr",
+    "debug", "info", "warning", "error", "append", "add", "extend", "update", "gather", "wait",
+    "cast", "choice", "sample", "Lock", "next", "format", "items", "keys", "values", "dump",
+    "chain", "islice", "Counter", "groupby", "deque", "product", "zip_longest", "accumulate",
+}  # fmt: skip
+# a listener is added by one word and removed by its opposite
+OPPOSITES = {
+    "on": ("off", "remove_listener"), "subscribe": ("unsubscribe",), "connect": ("disconnect",),
+    "register": ("unregister", "deregister"), "attach": ("detach",),
+    "observe": ("unobserve",), "watch": ("unwatch",), "listen": ("unlisten",),
+    "hook": ("unhook",),
+}  # fmt: skip
+ADDS = re.compile(r"^add_(\w*(?:listener|handler|callback|hook|observer)\w*)$")
+ONE_SHOT = {"add_done_callback", "add_signal_handler"}
+
+
+def opposites_of(name: str) -> tuple[str, ...]:
+    """Return the words that undo the adding of a listener, `()` if the name adds none."""
+    added = ADDS.match(name) if name[:4] == "add_" else None
+    if added and name not in ONE_SHOT:
+        return (f"remove_{added[1]}", f"discard_{added[1]}", f"delete_{added[1]}")
+    return OPPOSITES.get(name, ())

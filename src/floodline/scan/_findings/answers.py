@@ -1,0 +1,74 @@
+"""Findings that a comment answers, and comments that answer nothing or are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from floodline.scan._findings.finding import Finding
+from floodline.scan._rules.catalogue import RULES
+from floodline.scan._sources.comments import Comment
+
+# a bound is no answer where it is not a container that grows
+UNBOUNDABLE = {
+    "FLD301", "FLD303", "FLD403", "FLD404", "FLD405", "FLD406", "FLD407", "FLD505",
+}  # fmt: skip
+
+
+class Problem(NamedTuple):
+    """A comment that is wrong, or that answers nothing."""
+
+    path: str
+    line: int
+    says: str
+
+
+def answered(
+    findings: list[Finding],
+    written: list[Comment],
+    decided: dict[str, list[tuple[str, int]]],
+    unasked: frozenset[str] = frozenset(),
+) -> tuple[list[Finding], list[Problem]]:
+    """Mark the findings that a comment answers, and report comments that are wrong or unused.
+
+    `decided` maps a fingerprint to the lines at which a comment for it may stand: where it grows
+    and where it is made. A comment for rules that did not run (`unasked`) is no problem.
+    """
+    by_place = {(comment.path, comment.line): comment for comment in written}
+    used: set[Comment] = set()
+    result = []
+    for finding in findings:
+        places = [(finding.path, finding.line), *decided.get(finding.fingerprint, ())]
+        found = next((c for c in map(by_place.get, places) if c and _answers(c, finding)), None)
+        if found:
+            used.add(found)
+            finding = finding._replace(status="suppressed")
+        result.append(finding)
+    asked = [c for c in written if not (c.reason and c.codes and c.codes <= unasked)]
+    return result, list(_problems(asked, used))
+
+
+def _answers(comment: Comment, finding: Finding) -> bool:
+    if not comment.reason:
+        return False
+    if comment.verb == "bounded":
+        return finding.rule not in UNBOUNDABLE
+    return finding.rule in comment.codes
+
+
+def _problems(written: Iterable[Comment], used: set[Comment]) -> Iterable[Problem]:
+    for comment in written:
+        if comment.verb == "noqa" or comment in used:
+            continue
+        unknown = sorted(comment.codes - RULES.keys())
+        if comment.verb == "bounded" and not comment.reason:
+            says = "say what bounds it: # floodline: bounded[by what]"
+        elif comment.verb == "ignore" and not comment.codes:
+            says = "name the rules: # floodline: ignore[FLD101] reason"
+        elif unknown:
+            says = f"there is no rule {unknown[0]}; `floodline explain` lists the rules"
+        elif not comment.reason:
+            says = "give a reason: # floodline: ignore[FLD101] reason"
+        else:
+            says = "this comment answers no finding; remove it"
+        yield Problem(comment.path, comment.line, says)
