@@ -19,7 +19,8 @@ from floodline.leaks._live.answer import LiveAnswer
 from floodline.leaks._live.watch import Live
 from floodline.leaks._retention.watchlist import Expectations, Watchlist, check_gone, expect_gone
 from floodline.leaks._retention.why_alive import Retainer, WhyAlive, why_alive
-from floodline.leaks._source.reading import Place, feeding_place
+from floodline.leaks._source.feeding_statements import feeding_place
+from floodline.leaks._source.place import Place
 
 __all__ = [
     "Candidate",

@@ -30,9 +30,9 @@ from floodline.leaks import (
 )
 from floodline.leaks._figures.series import PROCESS
 from floodline.leaks._figures.trend import typical_slope
-from floodline.leaks._heap.naming import last_name, module_of
+from floodline.leaks._heap.owner_names import last_name, module_of
 from floodline.leaks._objects.anatomy import is_standard
-from floodline.leaks._source.reading import Place
+from floodline.leaks._source.place import Place
 from floodline.soak._answer import Answer
 from floodline.soak._scenario import Scenario
 from floodline.soak._schedule import default_warmup, positions, traced_rounds

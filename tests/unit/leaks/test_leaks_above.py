@@ -10,11 +10,11 @@ from collections import deque
 
 from floodline.leaks import Candidate, Slots, Trend, feeding_place, look_closer, survey
 from floodline.leaks._closeup import closeup as inspect
-from floodline.leaks._heap import naming
+from floodline.leaks._heap import owner_names as naming
 from floodline.leaks._heap import slot_owner as above
-from floodline.leaks._heap.limit import shown_limit
+from floodline.leaks._heap.container_limit import shown_limit
 from floodline.leaks._heap.walk import Held
-from floodline.leaks._source.limits import caps
+from floodline.leaks._source.limit_checks import caps
 from soak_programs import line_of, module, narrow
 
 SOURCE = """

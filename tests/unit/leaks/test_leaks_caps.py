@@ -6,10 +6,10 @@ from collections import OrderedDict, deque
 
 import pytest
 
-from floodline.leaks._heap.limit import below, read_numbers, room, shown_limit
+from floodline.leaks._heap.container_limit import below, read_numbers, room, shown_limit
 from floodline.leaks._heap.walk import Held
-from floodline.leaks._source.limits import caps, caps_at
-from floodline.leaks._source.reading import Place
+from floodline.leaks._source.limit_checks import caps, caps_at
+from floodline.leaks._source.place import Place
 from soak_programs import line_of, module
 
 SOURCE = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 
 from floodline.leaks import Candidate, Slots, Trend, feeding_place, look_closer, survey
-from floodline.leaks._heap import context_names as names
+from floodline.leaks._heap import context_variables as names
 from soak_programs import line_of, module, narrow
 
 SOURCE = """

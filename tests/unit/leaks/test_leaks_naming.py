@@ -10,7 +10,8 @@ import weakref
 from collections import deque
 
 from floodline.leaks import Candidate, Close, Place, Slots, Trend, look_closer, merge, survey
-from floodline.leaks._heap import naming, reading
+from floodline.leaks._heap import owner_names as naming
+from floodline.leaks._heap import slot_values as reading
 from floodline.leaks._heap.roots import HELD_BY_C
 from floodline.leaks._heap.walk import Held, Walk
 from soak_programs import module, narrow

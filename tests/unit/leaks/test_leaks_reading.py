@@ -8,9 +8,9 @@ import weakref
 
 from floodline.leaks import Candidate, Close, Slots, Trend, look_closer, merge, survey
 from floodline.leaks._heap import roots
-from floodline.leaks._heap.reading import changes_in, length_in, names_in, value_in
+from floodline.leaks._heap.slot_values import changes_in, length_in, names_in, value_in
 from floodline.leaks._heap.walk import MANY_NAMES, Held
-from floodline.leaks._live.tick import _names_of
+from floodline.leaks._live.watched_slots import _names_of
 from floodline.leaks._objects.anatomy import Anatomy, unwrapped
 from floodline.leaks._objects.frames import read_local
 from floodline.leaks._objects.outline import Outline

@@ -7,13 +7,8 @@ import types
 import pytest
 
 from floodline.leaks import feeding_place
+from floodline.leaks._source.definitions import class_assigns, file_of_module, find, module_assigns
 from floodline.leaks._source.excerpt import tree_about
-from floodline.leaks._source.reading import (
-    class_assigns,
-    file_of_module,
-    find,
-    module_assigns,
-)
 from soak_programs import module
 
 SOURCE = """

@@ -8,9 +8,9 @@ import pytest
 from floodline.errors import ConfigError
 from floodline.leaks import Live
 from floodline.leaks._live import judge
-from floodline.leaks._live.tick import MAX_MANY, MAX_WATCHED
 from floodline.leaks._live.tracks import MAX_POINTS
 from floodline.leaks._live.watch import LONGEST, SLICE
+from floodline.leaks._live.watched_slots import MAX_MANY, MAX_WATCHED
 from live_watch import Watched
 from soak_programs import CHAIN, FILLING, MANY, module
 
@@ -192,10 +192,10 @@ def test_malloc_is_asked_less_often_if_that_takes_long(monkeypatch, watched):
     asked, ticks = [], count()
     sampler = watch.live._sampler
     monkeypatch.setattr(
-        "floodline.leaks._live.process.time.perf_counter", lambda: next(ticks) * 0.02
+        "floodline.leaks._live.process_sampler.time.perf_counter", lambda: next(ticks) * 0.02
     )
     monkeypatch.setattr(
-        "floodline.leaks._live.process.read_malloc", lambda: asked.append(1) or (0, 0, 0)
+        "floodline.leaks._live.process_sampler.read_malloc", lambda: asked.append(1) or (0, 0, 0)
     )
     for second in range(300):
         sampler.sample(float(second))

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from floodline.leaks import Live, Slots
-from floodline.leaks._live import fork as fork_module
+from floodline.leaks._live import inherited_pages as fork_module
 from floodline.leaks._live import watch as watch_module
-from floodline.leaks._live.fork import FORK, Inherited
-from floodline.leaks._live.walk import SlicedWalk
+from floodline.leaks._live.inherited_pages import FORK, Inherited
+from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._objects.outline import Outlines
 
 PREFORKED = """

@@ -11,15 +11,15 @@ from collections import deque
 import pytest
 
 from floodline.leaks import Candidate, Slots, Suspect, Trend
-from floodline.leaks._heap.places import Places, cached, locals_of, suspended_label
+from floodline.leaks._heap.slot_lookup import Places, cached, locals_of, suspended_label
 from floodline.leaks._heap.slots import MAX_SLOTS
 from floodline.leaks._live import tracks as tracks_module
 from floodline.leaks._live.blind_spots import blind_spots
 from floodline.leaks._live.judge import Judge
-from floodline.leaks._live.naming import Named, echoes_of, name
-from floodline.leaks._live.tick import LOST, Ticks
+from floodline.leaks._live.named_suspects import Named, echoes_of, name
+from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._live.tracks import MAX_POINTS, Process, Track, Tracks
-from floodline.leaks._live.walk import SlicedWalk
+from floodline.leaks._live.watched_slots import LOST, Ticks
 from floodline.leaks._objects import items as items_module
 from floodline.leaks._objects.items import edges, part, some
 from floodline.leaks._objects.outline import MISSING, Outline, Outlines, _slot
@@ -185,13 +185,13 @@ def test_a_large_cache_is_not_listed(monkeypatch):
     for n in range(20):
         made(n)
     assert [3] in cached(made)
-    monkeypatch.setattr("floodline.leaks._heap.places.MOST_REFERENTS", 10)
+    monkeypatch.setattr("floodline.leaks._heap.slot_lookup.MOST_REFERENTS", 10)
     assert cached(made) == []
 
 
 def test_a_generator_without_a_function_is_named_by_its_code(monkeypatch):
     made = (n for n in [1])
-    monkeypatch.setattr("floodline.leaks._heap.places._HEADER", 0)
+    monkeypatch.setattr("floodline.leaks._heap.slot_lookup._HEADER", 0)
     assert suspended_label(made).endswith("<genexpr>")
 
 
@@ -251,7 +251,7 @@ def test_what_no_path_leads_back_to_is_named_by_its_slot():
 
 
 def test_a_place_that_is_many_is_left_to_the_walk(monkeypatch):
-    monkeypatch.setattr("floodline.leaks._live.tick.MOST_PLACES", 10)
+    monkeypatch.setattr("floodline.leaks._live.watched_slots.MOST_PLACES", 10)
     made = types.ModuleType("many_places")
     made.ROWS = [[n] for n in range(50)]
     monkeypatch.setitem(sys.modules, "many_places", made)

@@ -12,17 +12,19 @@ from itertools import islice
 import pytest
 
 from floodline.leaks import Live, Slots
-from floodline.leaks._heap.places import Places, by_name, suspended_label, suspended_locals
-from floodline.leaks._live import entries, look, watch
-from floodline.leaks._live import walk as walk_module
+from floodline.leaks._heap.slot_lookup import Places, by_name, suspended_label, suspended_locals
+from floodline.leaks._live import outline_walk as look
+from floodline.leaks._live import sliced_walk as walk_module
+from floodline.leaks._live import walk_queue as entries
+from floodline.leaks._live import watch
 from floodline.leaks._live.blind_spots import blind_spots
 from floodline.leaks._live.roots import TASKS, roots
-from floodline.leaks._live.tick import Ticks
+from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._live.tracks import Tracks
-from floodline.leaks._live.walk import SlicedWalk
+from floodline.leaks._live.watched_slots import Ticks
 from floodline.leaks._objects.frames import READS_RUNNING
+from floodline.leaks._objects.identity_set import Seen
 from floodline.leaks._objects.outline import MISSING, Outline, Outlines
-from floodline.leaks._objects.seen import Seen
 from soak_programs import HOSTILE, MANY, lengths, module
 
 

@@ -15,7 +15,7 @@ import weakref
 import pytest
 
 from floodline import why_alive
-from floodline.leaks._heap import route as route_module
+from floodline.leaks._retention import path_text as route_module
 from floodline.leaks._retention import why_alive as why_alive_module
 
 HERE = __name__

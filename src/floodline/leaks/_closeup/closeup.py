@@ -16,12 +16,12 @@ from weakref import ref
 from floodline.leaks._closeup.feeding_line import Watch
 from floodline.leaks._figures.candidates import Candidate
 from floodline.leaks._figures.suspect import Suspect
-from floodline.leaks._heap.context_names import kind_of
-from floodline.leaks._heap.limit import below, read_numbers, room, shown_limit
-from floodline.leaks._heap.naming import last_name, module_of, owner_of
-from floodline.leaks._heap.reading import changes_in, length, length_in, names_in
+from floodline.leaks._heap.container_limit import below, read_numbers, room, shown_limit
+from floodline.leaks._heap.context_variables import kind_of
+from floodline.leaks._heap.owner_names import last_name, module_of, owner_of
 from floodline.leaks._heap.roots import AT_EXIT, HELD_BY_C, survey
 from floodline.leaks._heap.slot_owner import Above, find_above, kept_by_library
+from floodline.leaks._heap.slot_values import changes_in, length, length_in, names_in
 from floodline.leaks._heap.slots import ITEM, Slot, Slots, shorten
 from floodline.leaks._heap.walk import Held
 from floodline.leaks._objects.anatomy import (
@@ -34,8 +34,8 @@ from floodline.leaks._objects.anatomy import (
 )
 from floodline.leaks._objects.frames import code_label, own_module
 from floodline.leaks._objects.items import some
-from floodline.leaks._source.limits import caps, caps_at
-from floodline.leaks._source.reading import Place
+from floodline.leaks._source.limit_checks import caps, caps_at
+from floodline.leaks._source.place import Place
 from floodline.leaks._source.reraised import Raised
 
 MAX_WATCHED = 64

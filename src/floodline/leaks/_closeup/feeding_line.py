@@ -12,7 +12,7 @@ from typing import Any
 
 from floodline.leaks._objects.anatomy import is_standard
 from floodline.leaks._objects.frames import code_label, is_ours
-from floodline.leaks._source.reading import Place
+from floodline.leaks._source.place import Place
 from floodline.leaks._source.task_origins import Births
 
 MAX_STAYED = 10_000

@@ -10,7 +10,7 @@ from typing import Protocol
 from floodline._units import format_size
 from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._figures.trend import LEAST_SAMPLES, Trend, trend
-from floodline.leaks._heap.limit import below
+from floodline.leaks._heap.container_limit import below
 
 LEAST_OBJECTS = 0.5  # a round
 LEAST_BLOCKS = 4.0  # a round; free lists of the interpreter fill more slowly

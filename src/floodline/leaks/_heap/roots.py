@@ -12,7 +12,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from floodline.leaks._heap.context_names import count_variables
+from floodline.leaks._heap.context_variables import count_variables
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._heap.walk import Walk
 from floodline.leaks._objects.anatomy import derives, is_standard

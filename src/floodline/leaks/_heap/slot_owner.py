@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from floodline.leaks._heap.reading import length
 from floodline.leaks._heap.roots import survey
+from floodline.leaks._heap.slot_values import length
 from floodline.leaks._heap.slots import Slot, Slots
 from floodline.leaks._heap.walk import Held, Walk
 from floodline.leaks._objects.anatomy import (

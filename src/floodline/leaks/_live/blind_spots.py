@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floodline.leaks._heap.slots import MAX_SLOTS, Slots, shorten
-from floodline.leaks._live.walk import SlicedWalk
+from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._objects.frames import READS_RUNNING
 
 MOST_NAMED = 3

@@ -9,11 +9,11 @@ from floodline.leaks._figures.candidates import Candidate, find_candidates
 from floodline.leaks._figures.series import COLUMNS
 from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._figures.verdict import Verdict, decide, may_fill
-from floodline.leaks._heap.places import Places
+from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._live.answer import LiveAnswer
-from floodline.leaks._live.naming import Named, echoes_of, name, renewed
+from floodline.leaks._live.named_suspects import Named, echoes_of, name, renewed
+from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._live.tracks import Process, Track, Tracks
-from floodline.leaks._live.walk import SlicedWalk
 
 EVERY = 2.0
 LEAST_NAMED = 15.0  # seconds of growth, after which it is named

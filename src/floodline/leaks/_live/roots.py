@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 from weakref import WeakSet
 
-from floodline.leaks._live.walk import SlicedWalk
+from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._objects.anatomy import derives, is_standard, names_of_module
 from floodline.leaks._objects.frames import READS_RUNNING, own_module, running_frames
 

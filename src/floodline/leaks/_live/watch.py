@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from floodline.errors import ConfigError
-from floodline.leaks._heap.places import Places
+from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live.answer import LiveAnswer
 from floodline.leaks._live.blind_spots import blind_spots
-from floodline.leaks._live.fork import FORK, Inherited
+from floodline.leaks._live.inherited_pages import FORK, Inherited
 from floodline.leaks._live.judge import LEAST_SURE, Judge
-from floodline.leaks._live.look import Anchors
-from floodline.leaks._live.process import Sampler
+from floodline.leaks._live.outline_walk import Anchors
+from floodline.leaks._live.process_sampler import Sampler
 from floodline.leaks._live.roots import Begin, roots
-from floodline.leaks._live.tick import Ticks
+from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._live.tracks import Tracks
-from floodline.leaks._live.walk import SlicedWalk
+from floodline.leaks._live.watched_slots import Ticks
 from floodline.leaks._objects.outline import Outlines
 
 SLICE = 0.001  # seconds of processor time a step

@@ -17,6 +17,20 @@ def code_label(code: types.CodeType, names: dict[str, Any]) -> str:
     return f"{module}.{code.co_qualname}" if type(module) is str else code.co_qualname
 
 
+def frame_of(holder: Any) -> types.FrameType | None:
+    """Return the frame of a generator or coroutine, a frame itself, None for anything else."""
+    kind = type(holder)
+    if kind is types.GeneratorType:
+        frame: types.FrameType | None = holder.gi_frame
+    elif kind is types.CoroutineType:
+        frame = holder.cr_frame
+    elif kind is types.AsyncGeneratorType:
+        frame = holder.ag_frame
+    else:
+        frame = holder if kind is types.FrameType else None
+    return frame
+
+
 def read_locals(frame: types.FrameType) -> dict[str, Any]:
     """Return the locals of a function's frame; of a module's or class's body nothing.
 

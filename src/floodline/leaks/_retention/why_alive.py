@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from floodline.leaks._heap.roots import HELD_BY_C
-from floodline.leaks._heap.route import MAX_LOOKED_AT, Route, frame_of
 from floodline.leaks._objects.anatomy import (
     Anatomy,
     derives,
@@ -22,7 +21,14 @@ from floodline.leaks._objects.anatomy import (
     label_of,
     names_of_module,
 )
-from floodline.leaks._objects.frames import code_label, is_ours, read_locals, running_frames
+from floodline.leaks._objects.frames import (
+    code_label,
+    frame_of,
+    is_ours,
+    read_locals,
+    running_frames,
+)
+from floodline.leaks._retention.path_text import MAX_LOOKED_AT, Route
 
 MAX_PASSES = 64
 MAX_PATHS = 5

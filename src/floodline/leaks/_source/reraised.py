@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from floodline.leaks._objects.anatomy import derives
-from floodline.leaks._source.reading import Place
+from floodline.leaks._source.place import Place
 
 MAX_NEW = 1000  # steps of a traceback from where it was caught to where it was raised
 _traceback: Callable[[Any], types.TracebackType | None] = vars(BaseException)[

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from floodline.leaks._source.reading import Place
+from floodline.leaks._source.place import Place
 
 MAX_NOTED = 10_000
 

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
-from floodline.leaks._heap.places import Places
+from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slot
 from floodline.leaks._live.tracks import Row, Track, Tracks
 from floodline.leaks._objects.anatomy import LruWrapper, names_of_module, names_of_type, size_of

@@ -7,20 +7,22 @@ import linecache
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from floodline.leaks._source.excerpt import tree_about
-from floodline.leaks._source.reading import (
-    FEEDS,
-    REMOVES,
+from floodline.leaks._source.definitions import (
     Function,
-    Place,
     assigns,
-    feeding_lines,
     file_of_module,
     functions,
-    is_named,
-    mentions,
     tree_of,
 )
+from floodline.leaks._source.excerpt import tree_about
+from floodline.leaks._source.feeding_statements import (
+    FEEDS,
+    REMOVES,
+    feeding_lines,
+    is_named,
+    mentions,
+)
+from floodline.leaks._source.place import Place
 
 Rule = Callable[[ast.AST, str, frozenset[str]], bool]
 _ORDERS = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)

@@ -6,16 +6,16 @@ from collections import deque
 from collections.abc import Callable, Container
 from typing import Any
 
-from floodline.leaks._heap.places import Places, label_of_function
+from floodline.leaks._heap.slot_lookup import Places, label_of_function
 from floodline.leaks._heap.slots import ITEM, Slots
 from floodline.leaks._heap.walk import PLAIN
-from floodline.leaks._live.entries import GONE, NONE, Entries, Finder
-from floodline.leaks._live.look import Anchors, LookingWalk
+from floodline.leaks._live.outline_walk import Anchors, OutlineWalk
 from floodline.leaks._live.tracks import Row
+from floodline.leaks._live.walk_queue import GONE, NONE, Entries, Finder
 from floodline.leaks._objects.anatomy import INERT, LruWrapper, label_of
+from floodline.leaks._objects.identity_set import Seen
 from floodline.leaks._objects.items import edges, part
 from floodline.leaks._objects.outline import Outline, Outlines
-from floodline.leaks._objects.seen import Seen
 
 CHUNK = 48
 SMALL = 32  # items of a container that is looked into at once
@@ -28,7 +28,7 @@ _ANCHORED = frozenset(("type", "function", "suspended"))  # they allow weak refe
 _ENTERED = frozenset(("container", "instance"))
 
 
-class SlicedWalk(LookingWalk):
+class SlicedWalk(OutlineWalk):
     """One walk, advanced for as long as it is allowed to; `done` when nothing waits any more.
 
     What has a path of names alone comes first, nearest first; then what containers hold, the

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from floodline.leaks._heap.places import (
+from floodline.leaks._heap.slot_lookup import (
     by_name,
     label_of_function,
     own_dicts,
@@ -18,8 +18,8 @@ from floodline.leaks._heap.places import (
 from floodline.leaks._heap.slots import NOWHERE, Slots
 from floodline.leaks._heap.walk import Walk
 from floodline.leaks._objects.anatomy import LruWrapper, label_of
+from floodline.leaks._objects.identity_set import Seen
 from floodline.leaks._objects.outline import Outline, Outlines
-from floodline.leaks._objects.seen import Seen
 
 # of a larger container a part is looked at; the more a walk has met, the smaller
 MAX_EXPANDED = ((150_000, 10_000, 500), (300_000, 2_000, 250), (sys.maxsize, 500, 100))
@@ -31,7 +31,7 @@ MAX_SAMPLED = 100
 Anchors = dict[str, list[Callable[[], Any]]]
 
 
-class LookingWalk(Walk):
+class OutlineWalk(Walk):
     """A walk by outlines: no `__dict__` is made, no type or function is kept.
 
     `anchors` are weak references to the classes, functions and coroutines that are roots of slots

@@ -9,7 +9,7 @@ import sys
 import types
 from typing import Any
 
-from floodline.leaks._heap.context_names import PREFIX, kind_of, maker_of
+from floodline.leaks._heap.context_variables import PREFIX, kind_of, maker_of
 from floodline.leaks._heap.roots import THREAD_LOCAL
 from floodline.leaks._heap.slots import Slot
 from floodline.leaks._heap.walk import Held
@@ -21,8 +21,8 @@ from floodline.leaks._objects.anatomy import (
     names_of_module,
 )
 from floodline.leaks._objects.frames import own_module
+from floodline.leaks._source.definitions import class_assigns, file_of_module, module_assigns
 from floodline.leaks._source.excerpt import tree_about
-from floodline.leaks._source.reading import class_assigns, file_of_module, module_assigns
 
 
 def owner_of(slot: Slot, held: list[Held]) -> tuple[str, str]:

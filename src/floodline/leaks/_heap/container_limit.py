@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from floodline.leaks._heap.reading import length
+from floodline.leaks._heap.slot_values import length
 from floodline.leaks._heap.walk import Held
 from floodline.leaks._objects.anatomy import (
     LruWrapper,

@@ -9,9 +9,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from floodline.leaks._heap.naming import isinstance_of_type
-from floodline.leaks._heap.places import thread_dicts
-from floodline.leaks._heap.route import frame_of
+from floodline.leaks._heap.owner_names import isinstance_of_type
+from floodline.leaks._heap.slot_lookup import thread_dicts
 from floodline.leaks._heap.slots import Slot
 from floodline.leaks._heap.walk import Held
 from floodline.leaks._objects.anatomy import (
@@ -21,7 +20,7 @@ from floodline.leaks._objects.anatomy import (
     names_of_type,
     unwrapped,
 )
-from floodline.leaks._objects.frames import frames_of, read_local
+from floodline.leaks._objects.frames import frame_of, frames_of, read_local
 from floodline.leaks._objects.outline import Outline
 
 _FAST: dict[int, Callable[[Any], int]] = {

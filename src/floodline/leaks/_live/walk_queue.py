@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
-from floodline.leaks._heap.places import Places, by_name
+from floodline.leaks._heap.slot_lookup import Places, by_name
 from floodline.leaks._heap.slots import NOWHERE, Slots
 from floodline.leaks._objects.items import edges, part
 from floodline.leaks._objects.outline import Outlines

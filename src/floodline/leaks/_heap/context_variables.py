@@ -12,7 +12,7 @@ from floodline.leaks._heap.slots import Slot
 from floodline.leaks._heap.walk import Walk
 from floodline.leaks._objects.anatomy import derives, is_standard
 from floodline.leaks._objects.frames import own_module
-from floodline.leaks._source.reading import tree_of
+from floodline.leaks._source.definitions import tree_of
 
 PREFIX = "contextvars."
 _MAKER = contextvars.ContextVar.__name__

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from floodline.leaks._heap.route import frame_of
 from floodline.leaks._heap.slots import Slot
 from floodline.leaks._heap.walk import Held
 from floodline.leaks._objects.anatomy import (
@@ -22,7 +21,13 @@ from floodline.leaks._objects.anatomy import (
     names_of_type,
     unwrapped,
 )
-from floodline.leaks._objects.frames import READS_RUNNING, code_label, frames_of, read_locals
+from floodline.leaks._objects.frames import (
+    READS_RUNNING,
+    code_label,
+    frame_of,
+    frames_of,
+    read_locals,
+)
 from floodline.leaks._objects.items import some
 from floodline.leaks._objects.outline import MISSING, Outlines
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import gc
-import types
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from floodline.leaks._heap.naming import defining_class
+from floodline.leaks._heap.owner_names import defining_class
 from floodline.leaks._heap.slots import shorten
 from floodline.leaks._objects.anatomy import Anatomy, label_of, names_of_module
-from floodline.leaks._objects.frames import code_label, read_locals
+from floodline.leaks._objects.frames import code_label, frame_of, read_locals
 
 MAX_LOOKED_AT = 10_000
 
@@ -134,20 +133,6 @@ class Route:
             except RuntimeError:  # another thread changed it meanwhile
                 continue
         return ()
-
-
-def frame_of(holder: Any) -> types.FrameType | None:
-    """Return the frame of a generator or coroutine, a frame itself, None for anything else."""
-    kind = type(holder)
-    if kind is types.GeneratorType:
-        frame: types.FrameType | None = holder.gi_frame
-    elif kind is types.CoroutineType:
-        frame = holder.cr_frame
-    elif kind is types.AsyncGeneratorType:
-        frame = holder.ag_frame
-    else:
-        frame = holder if kind is types.FrameType else None
-    return frame
 
 
 def _anchor(holder: Any, plan: Anatomy) -> Any:

@@ -9,10 +9,10 @@ from typing import Any
 from floodline.leaks._closeup.closeup import Close
 from floodline.leaks._figures.candidates import Candidate
 from floodline.leaks._figures.suspect import Suspect
-from floodline.leaks._heap.naming import last_name, module_of
-from floodline.leaks._heap.places import Places
+from floodline.leaks._heap.owner_names import last_name, module_of
+from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._objects.anatomy import INERT, SIZES, Anatomy, basic_size, is_standard
-from floodline.leaks._source.reading import feeding_place
+from floodline.leaks._source.feeding_statements import feeding_place
 
 MOST_ITEMS = 256
 WEIGHED = 16

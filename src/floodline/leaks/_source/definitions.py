@@ -1,0 +1,85 @@
+"""What the source of an imported module defines and assigns.
+
+Files are read and parsed, never imported or run.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+
+from floodline.leaks._objects.anatomy import names_of_module
+from floodline.leaks._source.excerpt import tree_about
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def file_of_module(name: str) -> str | None:
+    """Return the source file of an imported module, None if it has none."""
+    module = sys.modules.get(name)
+    if type(module) is not type(sys):
+        return None
+    file = dict.get(names_of_module(module), "__file__")
+    return file if type(file) is str and file.endswith(".py") else None
+
+
+def tree_of(module: str, word: str) -> ast.Module | None:
+    """Return what the source of an imported module says of a word, parsed."""
+    file = file_of_module(module)
+    return tree_about(file, word) if file else None
+
+
+def find(tree: ast.AST, qualname: str) -> ast.AST | None:
+    """Return the class or function of that qualified name."""
+    at: ast.AST | None = tree
+    for name in qualname.replace("<locals>.", "").split("."):
+        inner = ast.walk(at) if at is not None else iter(())
+        defined = (n for n in inner if isinstance(n, (ast.ClassDef, Function)))
+        at = next((node for node in defined if node.name == name), None)
+    return at
+
+
+def class_assigns(module: str, qualname: str, attr: str) -> bool:
+    """Tell whether the source of a class assigns an attribute, in its body or to `self`."""
+    tree = tree_of(module, attr)
+    node = find(tree, qualname) if tree else None
+    return isinstance(node, ast.ClassDef) and assigns(node, attr)
+
+
+def assigns(node: ast.ClassDef, attr: str) -> bool:
+    """Tell whether a class assigns an attribute, in its body or to `self`."""
+    if any(attr in _targets(statement) for statement in node.body):
+        return True
+    names = {f"self.{attr}", f"cls.{attr}", f"{node.name}.{attr}"}
+    return any(names & _targets(inner) for inner in ast.walk(node) if isinstance(inner, ast.stmt))
+
+
+def module_assigns(module: str, name: str) -> bool:
+    """Tell whether a module's own source makes a global, and does not only import it."""
+    tree = tree_of(module, name)
+    if tree is None:
+        return False
+    return any(
+        name in _targets(node) or getattr(node, "name", None) == name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt)
+    )
+
+
+def _targets(node: ast.stmt) -> set[str]:
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
+        targets = [node.target]
+    else:
+        return set()
+    flat = [part for target in targets for part in getattr(target, "elts", [target])]
+    return {ast.unparse(part) for part in flat if isinstance(part, (ast.Name, ast.Attribute))}
+
+
+def functions(tree: ast.AST) -> Iterator[Function]:
+    """Return all functions of a piece of source, inner ones too."""
+    for node in ast.walk(tree):
+        if isinstance(node, Function):
+            yield node

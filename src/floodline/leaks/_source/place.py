@@ -1,0 +1,14 @@
+"""A place in source code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True, frozen=True)
+class Place:
+    """A line of a file, and the function that it is in."""
+
+    file: str
+    line: int
+    function: str
