@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from floodline.memory._cgroup import Cgroup
     from floodline.memory._cgroup import binding as cgroup
     from floodline.memory._collector import Collection, GCController, GCStats
+    from floodline.memory._decorator import default_tracker, track_memory
     from floodline.memory._malloc_trim import trim_malloc
     from floodline.memory._probes import PROBES, Probe, measure, rss
     from floodline.memory._span import Span, StageRun
-    from floodline.memory._tally import StageStats
-    from floodline.memory._tracing import AllocationLine
-    from floodline.memory._track import default_tracker, track_memory
-    from floodline.memory._tracker import MemoryTracker, Sample, TrackerStats
+    from floodline.memory._stage_stats import StageStats, TrackerStats
+    from floodline.memory._tracemalloc import AllocationLine
+    from floodline.memory._tracker import MemoryTracker, Sample
 
 __all__ = [
     "PROBES",
@@ -51,7 +51,7 @@ __all__ = [
 
 _HOMES = {
     "PROBES": "_probes",
-    "AllocationLine": "_tracing",
+    "AllocationLine": "_tracemalloc",
     "BudgetEvent": "_budget",
     "BudgetStats": "_budget",
     "Cgroup": "_cgroup",
@@ -65,13 +65,13 @@ _HOMES = {
     "Sample": "_tracker",
     "Span": "_span",
     "StageRun": "_span",
-    "StageStats": "_tally",
-    "TrackerStats": "_tracker",
+    "StageStats": "_stage_stats",
+    "TrackerStats": "_stage_stats",
     "cgroup": "_cgroup:binding",
-    "default_tracker": "_track",
+    "default_tracker": "_decorator",
     "measure": "_probes",
     "rss": "_probes",
-    "track_memory": "_track",
+    "track_memory": "_decorator",
     "trim_malloc": "_malloc_trim",
 }
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from floodline.errors import ConfigError
-from floodline.memory import _cgroup, _portable
+from floodline.memory import _cgroup, _psutil
 from floodline.memory._statm import statm
 
 
@@ -29,12 +29,12 @@ class Probe(Protocol):
 
 def rss() -> int:
     """Return the resident bytes of this process; on Linux one system call on a kept file."""
-    return statm.resident() if statm.exists else _portable.rss()
+    return statm.resident() if statm.exists else _psutil.rss()
 
 
 def vsz() -> int:
     """Return the bytes of address space of this process."""
-    return statm.size() if statm.exists else _portable.vsz()
+    return statm.size() if statm.exists else _psutil.vsz()
 
 
 def allocated_blocks() -> int:
@@ -70,7 +70,7 @@ def open_files(folders: Iterable[str] = ("/proc/self/fd", "/dev/fd")) -> int | N
             return len(list(Path(folder).iterdir())) - 1  # without the one that lists
         except OSError:
             continue
-    return _portable.open_files()
+    return _psutil.open_files()
 
 
 def asyncio_tasks() -> int | None:
@@ -92,7 +92,7 @@ def machine_memory() -> int:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return _portable.machine_memory()
+        return _psutil.machine_memory()
 
 
 def cgroup_usage() -> int | None:

@@ -6,13 +6,10 @@ import json
 import platform
 from collections.abc import Callable, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from floodline._units import format_duration, format_size
-from floodline.memory._tally import StageStats
-
-if TYPE_CHECKING:
-    from floodline.memory._tracker import TrackerStats
+from floodline.memory._stage_stats import StageStats, TrackerStats
 
 FORMATS = ("text", "json", "markdown")
 HEADINGS = ("stage", "runs", "growth", "mean", "own", "peak", "seconds")

@@ -6,13 +6,10 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from floodline.errors import ConfigError
-from floodline.memory._tracing import Lines
-
-if TYPE_CHECKING:
-    from floodline.memory._tracker import MemoryTracker
+from floodline.memory._tracemalloc import Lines
 
 _current: ContextVar[Span | None] = ContextVar("floodline_memory_span", default=None)
 
@@ -28,6 +25,23 @@ class StageRun:
     seconds: float
     failed: bool
     overlapped: bool
+
+
+class Tracker(Protocol):
+    """What a span tells of its beginning and its end, and asks for the size and the time."""
+
+    name: str
+
+    def read(self) -> int:
+        """Return the bytes of this moment."""
+
+    def _clock(self) -> float: ...
+
+    def _begun(self, span: Span) -> int: ...
+
+    def _read_for(self, span: Span) -> int: ...
+
+    def _ended(self, span: Span, size: int) -> None: ...
 
 
 class Span:
@@ -65,7 +79,7 @@ class Span:
         "seconds",
     )
 
-    def __init__(self, tracker: MemoryTracker, name: str) -> None:
+    def __init__(self, tracker: Tracker, name: str) -> None:
         self._tracker, self.name = tracker, name
         self.began: float | None = None
         self.before: Lines | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import NamedTuple
@@ -21,9 +20,8 @@ from floodline.errors import ConfigError
 from floodline.memory._probes import Probe, rss
 from floodline.memory._report import FORMATS, render
 from floodline.memory._span import Span, StageRun
-from floodline.memory._tally import MIB, StageStats, Tally
-from floodline.memory._tracing import Lines, allocated, grown, tracing
-from floodline.telemetry import Stats
+from floodline.memory._stage_stats import MIB, StageStats, Tally, TrackerStats
+from floodline.memory._tracemalloc import Lines, allocated, grown, tracing
 
 Listener = Callable[[StageRun], object]
 
@@ -37,17 +35,6 @@ class Sample(NamedTuple):
     at: float
     bytes: int
     stage: str | None = None
-
-
-@dataclass(slots=True, frozen=True, kw_only=True)
-class TrackerStats(Stats):
-    """`items` are kept samples, `bytes` the last resident size seen."""
-
-    samples: int
-    stages: int
-    open: int
-    peak: int
-    growth: int
 
 
 class MemoryTracker:

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from floodline.errors import ConfigError
-from floodline.memory import PROBES, _portable, _probes, measure, rss
+from floodline.memory import PROBES, _probes, _psutil, measure, rss
 from floodline.memory._statm import Statm
 
 linux = pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")  # noqa: PTH110
@@ -137,10 +137,10 @@ def test_handles_count_as_open_files_on_windows(monkeypatch):
         def num_handles(self):
             return 7
 
-    monkeypatch.setattr(_portable, "_process", Process)
-    assert _portable.open_files() == 7
-    monkeypatch.setattr(_portable, "_process", object)
-    assert _portable.open_files() is None
+    monkeypatch.setattr(_psutil, "_process", Process)
+    assert _psutil.open_files() == 7
+    monkeypatch.setattr(_psutil, "_process", object)
+    assert _psutil.open_files() is None
 
 
 def test_the_probes_bring_no_third_party_module():

@@ -1,4 +1,4 @@
-"""The figures of one stage over all its runs."""
+"""The figures of a tracker, and those of one stage over all its runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from floodline.memory._span import Span
-from floodline.memory._tracing import AllocationLine
+from floodline.memory._tracemalloc import AllocationLine
+from floodline.telemetry import Stats
 
 MIB = 1 << 20
 
@@ -58,6 +59,17 @@ class StageStats:
         """Return the record as plain values, the means too."""
         means = {"mean_growth": self.mean_growth, "mean_seconds": self.mean_seconds}
         return asdict(self) | means
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class TrackerStats(Stats):
+    """`items` are kept samples, `bytes` the last resident size seen."""
+
+    samples: int
+    stages: int
+    open: int
+    peak: int
+    growth: int
 
 
 class Tally:
