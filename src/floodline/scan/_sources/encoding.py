@@ -1,63 +1,153 @@
 """Facts as plain values that `marshal` writes, and back.
 
-The shapes come from the annotations of the model, so a new field needs nothing here.
+The shapes come from the annotations of the model, so a new field needs nothing here. Facts are
+written by columns: what repeats in one, like references and origins, is written once.
 """
 
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
-from typing import Any, get_args, get_type_hints
+from itertools import chain, islice
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from floodline.scan._facts.model import At, FileFacts
 from floodline.scan._sources.comments import Comment
 
-Pack = Callable[[Any], Any]
+Values = Sequence[Any]
 OWN = 2  # path and module belong to the place of a file, and not to its content
+
+
+class Codec(NamedTuple):
+    """How the values of one column are written, and how they are read."""
+
+    pack: Callable[[Values], Any]
+    unpack: Callable[[Any], Any]
 
 
 def pack_facts(facts: FileFacts, comments: Iterable[Comment]) -> bytes:
     """Write what a file says, without its path and module."""
-    rows = [pack(value) for value, (pack, _) in zip(facts[OWN:], _columns(), strict=True)]
+    values = zip(facts[OWN:], _fields(), strict=True)
     notes = [(c.line, c.verb, c.codes, c.reason) for c in comments]
-    return marshal.dumps((rows, notes))
+    return marshal.dumps(([codec.pack(value) for value, codec in values], notes))
 
 
 def unpack_facts(data: bytes, path: str, module: str) -> tuple[FileFacts, list[Comment]]:
     """Read it for a file of that content; data of another shape raises an error of Python's."""
-    rows, notes = marshal.loads(data)
-    columns = _columns()
-    values = [unpack(value) for value, (_, unpack) in zip(rows, columns, strict=True)]
+    packed, notes = marshal.loads(data)
+    values = [codec.unpack(value) for value, codec in zip(packed, _fields(), strict=True)]
     return FileFacts(path, module, *values), [Comment(path, *note) for note in notes]
 
 
+def _same(values: Any) -> Any:
+    return values
+
+
+PLAIN = Codec(_same, _same)
+
+
 @cache
-def _columns() -> list[tuple[Pack, Pack]]:
+def _fields() -> list[Codec]:
     """Return for each field of the facts how it is written and how it is read."""
     hints = get_type_hints(FileFacts)
-    return [_column(get_args(hints[name])) for name in FileFacts._fields[OWN:]]
+    return [_field(hints[name]) for name in FileFacts._fields[OWN:]]
 
 
-def _column(kinds: tuple[Any, ...]) -> tuple[Pack, Pack]:
-    kind: Any = kinds[0] if kinds else None
-    if not hasattr(kind, "_fields"):
-        return _same, _same
-    places = [n for n, hint in enumerate(get_type_hints(kind).values()) if hint is At]
-    new = partial(tuple.__new__, kind)
-    if not places:
-        return (lambda items: list(map(tuple, items))), (lambda rows: tuple(map(new, rows)))
-    at = places[0]
-    return partial(_with_place, at, tuple), partial(_records, at, new)
+def _field(hint: Any) -> Codec:
+    kind = get_args(hint)[0] if get_args(hint) else hint
+    codec = _column(kind)
+    if codec is PLAIN:
+        return PLAIN
+    if _parts(kind):
+        codec = Codec(partial(_pack_rows, kind), partial(_unpack_rows, kind))
+    return Codec(codec.pack, lambda packed: tuple(codec.unpack(packed)))
 
 
-def _same(value: Any) -> Any:
-    return value
+@cache
+def _column(hint: Any) -> Codec:
+    """Return how a column of values of one type is written."""
+    kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+    if hint is At:
+        return Codec(lambda values: list(map(tuple, values)), _places)
+    if get_origin(hint) is frozenset:
+        told = tuple(kind for kind in get_args(kinds[0]) if hasattr(kind, "_fields"))
+        return Codec(partial(_pack_sets, told), partial(_unpack_sets, told)) if told else PLAIN
+    if get_origin(hint) is tuple and kinds[-1] is ...:
+        inner = _column(kinds[0])
+        if inner is PLAIN:
+            return PLAIN
+        return Codec(partial(_pack_several, inner), partial(_unpack_several, inner))
+    if len(kinds) == 1 and hasattr(kinds[0], "_fields"):
+        hint = kinds[0]  # or None
+    if _parts(hint):
+        return Codec(partial(_pack_shared, hint), partial(_unpack_shared, hint))
+    return PLAIN
 
 
-def _with_place(at: int, make: Pack, items: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return [(*item[:at], make(item[at]), *item[at + 1 :]) for item in items]
+@cache
+def _parts(kind: Any) -> tuple[Any, ...]:
+    """Return the types of the parts of a record; `()` if it is none, or marshal writes it."""
+    if hasattr(kind, "_fields"):
+        return tuple(get_type_hints(kind).values())
+    fixed = get_args(kind) if get_origin(kind) is tuple and get_args(kind)[-1] is not ... else ()
+    return fixed if any(_column(part) is not PLAIN for part in fixed) else ()
 
 
-def _records(at: int, new: Pack, rows: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    return tuple(map(new, _with_place(at, partial(tuple.__new__, At), rows)))
+def _places(rows: Values) -> Values:
+    return list(map(partial(tuple.__new__, At), rows))
+
+
+def _pack_rows(kind: Any, records: Iterable[Values]) -> list[Any]:
+    columns = zip(zip(*records, strict=True), _parts(kind), strict=False)
+    return [_column(part).pack(values) for values, part in columns]
+
+
+def _unpack_rows(kind: Any, columns: list[Any]) -> Values:
+    parts = zip(columns, _parts(kind), strict=False)
+    rows = zip(*(_column(part).unpack(values) for values, part in parts), strict=True)
+    return list(map(partial(tuple.__new__, kind), rows) if hasattr(kind, "_fields") else rows)
+
+
+def _pack_shared(kind: Any, values: Values) -> tuple[list[Any], list[int]]:
+    """Write each of the values once, and then their numbers; `None` is the last of them."""
+    known = dict.fromkeys(values)
+    known.pop(None, None)
+    numbers = {value: number for number, value in enumerate(known)}
+    return _pack_rows(kind, known), [numbers.get(value, -1) for value in values]
+
+
+def _unpack_shared(kind: Any, packed: tuple[list[Any], list[int]]) -> Values:
+    known = [*_unpack_rows(kind, packed[0]), None]
+    return [known[number] for number in packed[1]]
+
+
+def _pack_several(inner: Codec, values: Values) -> tuple[Any, ...]:
+    """Write tuples of such values: each of them once, by their lengths."""
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    flat = list(chain.from_iterable(numbers))
+    return inner.pack(flat), list(map(len, numbers)), [numbers[value] for value in values]
+
+
+def _unpack_several(inner: Codec, packed: tuple[Any, list[int], list[int]]) -> Values:
+    flat = iter(inner.unpack(packed[0]))
+    known = [tuple(islice(flat, length)) for length in packed[1]]
+    return [known[number] for number in packed[2]]
+
+
+def _pack_sets(told: tuple[Any, ...], values: Values) -> tuple[Any, ...]:
+    """Write sets of words and records; a record is written with the number of its type."""
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    known = [
+        [item if type(item) is str else (told.index(type(item)), *item) for item in value]
+        for value in numbers
+    ]
+    return known, [numbers[value] for value in values]
+
+
+def _unpack_sets(told: tuple[Any, ...], packed: tuple[list[Any], list[int]]) -> Values:
+    known = [
+        frozenset(item if type(item) is str else told[item[0]](*item[1:]) for item in value)
+        for value in packed[0]
+    ]
+    return [known[number] for number in packed[1]]
