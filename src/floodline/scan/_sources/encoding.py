@@ -22,7 +22,7 @@ OWN = 2  # path and module belong to the place of a file, and not to its content
 class Codec(NamedTuple):
     """How the values of one column are written, and how they are read."""
 
-    pack: Callable[[Values], Any]
+    pack: Callable[[Any], Any]
     unpack: Callable[[Any], Any]
 
 
