@@ -266,6 +266,7 @@ def test_the_package_is_typed():
     "path",
     [
         *sorted(SOURCE.glob("bounded/*.py")),
+        *sorted(SOURCE.glob("_python/*.py")),
         *(
             SOURCE / f"{name}.py"
             for name in ("telemetry", "errors", "_clock", "_units", "_interruptible_lock")

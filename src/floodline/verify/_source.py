@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
+from floodline._python.names import last_name
 from floodline.scan._facts.model import At, Change, FileFacts, Limit
-from floodline.scan._frontends.python.expressions import at, last_name
+from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.reader import read
 from floodline.verify._claims import Claim
 from floodline.verify._numbers import Numbers, class_of, targets

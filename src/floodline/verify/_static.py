@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
+from floodline._python.names import last_name
 from floodline.scan._facts.model import Change
-from floodline.scan._frontends.python.expressions import last_name
 from floodline.scan._sources.files import decoded, shown
 from floodline.verify._answer import PROVED, REFUTED, UNKNOWN, Evidence, Judgement
 from floodline.verify._claims import Claim

@@ -118,7 +118,8 @@ def test_another_version_begins_anew(project, parsed):
 
 
 def test_the_python_and_the_code_of_the_tool_are_part_of_its_name():
-    assert b"_frontends/python/reader.py" in tool_key("1")
+    assert b"scan/_frontends/python/reader.py" in tool_key("1")
+    assert b"_python/mutations.py" in tool_key("1")
     assert tool_key("1") != tool_key("2")
 
 

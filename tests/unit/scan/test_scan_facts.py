@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
 
 from floodline.scan._facts.origins import most_open
-from floodline.scan._frontends.python.expressions import written
 from floodline.scan._frontends.python.reader import read
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "name", "a.b.c", "f().b", "(1).real", "1", "-1", "1.5", "1e400", "2j", "True", "None",
-        "...", "'text'", "u'text'", "b'bytes'", '"it\'s"', "'a\\nb'", "a[0]", "a[b, c]", "a[1:2]",
-        "f'{x!r:>{width}} {y}'", "(a, b)", "lambda x: x", "not a", "a if b else c", "'\\ud800'",
-    ],
-)  # fmt: skip
-def test_an_expression_is_written_as_python_itself_writes_it(text):
-    node = ast.parse(text, mode="eval").body
-    assert written(node) == ast.unparse(node)
 
 
 def test_equal_facts_of_a_file_are_one_object():

@@ -9,11 +9,11 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from floodline._python.mutations import SHRINKS
+from floodline._python.names import dotted, last_name
 from floodline.scan._findings.finding import Finding
-from floodline.scan._frontends.python.expressions import dotted, last_name
 
 STARTS = {"create_task", "ensure_future"}
-REMOVES = {"pop", "discard", "remove", "clear", "popitem", "__delitem__"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
@@ -297,7 +297,7 @@ def _removals(tree: ast.AST, held: str) -> int:
             found += sum(
                 isinstance(t, ast.Subscript) and ast.unparse(t.value) == held for t in node.targets
             )
-        elif isinstance(node, ast.Attribute) and node.attr in REMOVES:
+        elif isinstance(node, ast.Attribute) and node.attr in SHRINKS:
             found += ast.unparse(node.value) == held
     return found
 

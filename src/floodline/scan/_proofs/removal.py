@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from floodline._python.mutations import NOT_OF_A_MAP, TAKES_NAMED_OF_MAP
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Held, Program
@@ -30,8 +31,6 @@ ENTERING = ("register", "subscribe", "attach", "listen", "hook")
 LEAVING = ("un", "remove", "detach", "off", "deregister")
 RANK = [RUNS, PUBLIC, LAZY, EVENT, END, NEVER]
 SWEEPS = ("runs by itself", "runs in a loop")
-ONE = {"pop", "del", "__delitem__"}
-NOT_OF_A_MAP = {"remove", "discard", "popleft"}
 
 
 class Way(NamedTuple):
@@ -267,7 +266,11 @@ class Removals:
 
 def _is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
     """Whether an entry leaves only where its age was asked for, by whoever wanted that entry."""
-    if change.op not in ONE or not change.key_text or change.marks & {"for", "while"}:
+    if (
+        change.op not in TAKES_NAMED_OF_MAP
+        or not change.key_text
+        or change.marks & {"for", "while"}
+    ):
         return False
     return "branch" in change.marks and any(
         mark.kind == "ttl" and mark.function == change.function and mark.at.line <= change.at.line

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from floodline._python.mutations import TAKES_NAMED
 from floodline.scan._facts.model import Change, FileFacts, Mark
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._program.program import Held, Program
@@ -15,7 +16,6 @@ from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
 from floodline.scan._proofs.removal import RUNS, Removal
 from floodline.scan._rules.judge import Judge, confidence_of
 
-BY_KEY = {"pop", "del", "__delitem__", "remove", "discard"}
 ENOUGH = {"cap", "ttl", "finally"}
 
 
@@ -76,6 +76,6 @@ def _is_cleaned(
     if removers & (near | called) or handed:
         return True
     return any(
-        change.op not in BY_KEY and not judge.reach.is_end(f"{file.module}:{change.function}")
+        change.op not in TAKES_NAMED and not judge.reach.is_end(f"{file.module}:{change.function}")
         for file, change in removed
     )

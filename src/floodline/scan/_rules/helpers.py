@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from floodline._python.mutations import TAKES_NAMED
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.vocabulary import HARMLESS, QUIET
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._program.program import Edge, Held, Program
 from floodline.scan._proofs.proof import UNKNOWN, Proof, place
 from floodline.scan._proofs.removal import RUNS, Removal
-from floodline.scan._rules.abandoned_waits import BY_KEY
 from floodline.scan._rules.judge import Judge, confidence_of
 
 SAFE = {"finally", "except"}
@@ -35,7 +35,7 @@ def through_helpers(program: Program, judge: Judge) -> Iterator[Finding]:
         drops = [(f, c) for f, c in held.changes if c.verb in ("shrink", "replace")]
         if not adds or not drops or any(limit.acts for _, limit in held.limits):
             continue
-        if all(c.op in BY_KEY and c.key_text and not c.marks & SAFE for _, c in drops):
+        if all(c.op in TAKES_NAMED and c.key_text and not c.marks & SAFE for _, c in drops):
             found = _left_behind(program, judge, held, adds, drops)
             if found:
                 yield found

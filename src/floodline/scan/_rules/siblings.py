@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from floodline._python.mutations import TAKES_NAMED
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._program.program import Held, Program
@@ -12,7 +13,6 @@ from floodline.scan._proofs.proof import UNKNOWN, Proof, place
 from floodline.scan._proofs.removal import RUNS, Removal
 from floodline.scan._rules.judge import Judge, confidence_of
 
-DROPS = {"pop", "del", "discard", "remove", "__delitem__"}
 Drop = tuple[FileFacts, Change]
 
 
@@ -58,8 +58,11 @@ def _drops(held: Held) -> list[Drop]:
     return [
         (file, change)
         for file, change in held.changes
-        if change.op in DROPS and change.verb == "shrink" and change.key_text and not change.depth
-    ]  # fmt: skip
+        if change.op in TAKES_NAMED
+        and change.verb == "shrink"
+        and change.key_text
+        and not change.depth
+    ]
 
 
 def _finding(

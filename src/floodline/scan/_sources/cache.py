@@ -33,8 +33,9 @@ TABLE = """
 def tool_key(version: str) -> bytes:
     """Name this tool: its version and its own files, and the Python whose grammar it reads."""
     parts = [version, sys.version, sys.implementation.cache_tag or ""]
-    home = Path(__file__).parents[1]  # of all of the scan, its subfolders included
-    for path in sorted(home.rglob("*.py")):
+    home = Path(__file__).parents[2]
+    folders = (home / "scan", home / "_python")  # all that reads a file, subfolders included
+    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
         status = path.stat()
         parts.append(f"{path.relative_to(home)} {status.st_mtime_ns} {status.st_size}")
     return "\n".join(parts).encode()

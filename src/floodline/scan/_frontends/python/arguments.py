@@ -6,16 +6,14 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from floodline._python.mutations import SHRINKS
+from floodline._python.names import last_name
 from floodline.scan._facts.model import Alias, Call, Change, Container, Function, Mark, Pair
 from floodline.scan._facts.origins import parts_of
-from floodline.scan._frontends.python.expressions import at, last_name, stored_value
+from floodline.scan._frontends.python.expressions import at, stored_value
 from floodline.scan._frontends.python.scope import Found, Scope
 from floodline.scan._frontends.python.signs import CLOSES, closes, refers
 
-SHRINKS = {
-    "pop", "popitem", "popleft", "remove", "discard", "clear", "difference_update",
-    "intersection_update", "__delitem__", "pop_all", "aclose", "symmetric_difference_update",
-}  # fmt: skip
 PLAIN = {"other", "made", "sum"}
 ANSWERED = {ast.Name, ast.Call, ast.Await}
 PASSED_ON = {"partial", "ref", "WeakMethod"}

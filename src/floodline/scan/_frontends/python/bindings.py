@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from floodline._python.names import dotted, last_name, written
 from floodline.scan._facts.model import Alias, Container, Mark
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._frontends.python.calls import LEAVES, Calls
 from floodline.scan._frontends.python.expressions import (
     at,
     created,
-    dotted,
-    last_name,
     stored_value,
-    written,
 )
 from floodline.scan._frontends.python.signs import client, flips, keeps
 from floodline.scan._frontends.python.statements import adds_to_itself, annotation, keeps_a_part

@@ -5,11 +5,19 @@ from __future__ import annotations
 import ast
 from types import NoneType
 
+from floodline._python.mutations import (
+    GROWS_BY_ITEM,
+    GROWS_BY_KEY,
+    HEAP_GROWS,
+    HEAP_SHRINKS,
+    SHRINKS,
+)
+from floodline._python.names import dotted, last_name, written
 from floodline.scan._facts.circumstances import standing
 from floodline.scan._facts.model import Call, Function, Mark
 from floodline.scan._facts.vocabulary import HARMLESS, OPPOSITES, QUIET, opposites_of
-from floodline.scan._frontends.python.arguments import SHRINKS, Arguments, lambda_name
-from floodline.scan._frontends.python.expressions import at, dotted, last_name, written
+from floodline.scan._frontends.python.arguments import Arguments, lambda_name
+from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.nodes import below
 from floodline.scan._frontends.python.scope import Found, Scope
 from floodline.scan._frontends.python.signs import (
@@ -27,12 +35,6 @@ from floodline.scan._frontends.python.signs import (
     labels,
 )
 
-APPENDS = {
-    "append", "appendleft", "extend", "extendleft", "insert", "push", "enter_context",
-    "enter_async_context", "push_async_exit", "callback", "push_async_callback",
-}  # fmt: skip
-KEYED = {"add", "setdefault", "update", "__setitem__", "subtract"}
-
 # these hold on to nothing and call nothing of the program: not worth an edge each
 ASKING = {
     "len", "isinstance", "issubclass", "str", "int", "float", "bool", "bytes", "repr", "print",
@@ -41,9 +43,9 @@ ASKING = {
 
 TOLD = {"set", "labels", *CLOSES, *METERS, *BLOCKS, *OPPOSITES}  # names that signs look for
 CALM = QUIET | HARMLESS
-HEAPS = {"heappush", "insort", "heappop"}
+HEAPS = HEAP_GROWS | HEAP_SHRINKS
 RARE = {"addHandler", "finalize", *HEAPS, *TIMERS}
-MOVING = APPENDS | KEYED | SHRINKS
+MOVING = GROWS_BY_ITEM | GROWS_BY_KEY | SHRINKS
 LEAVES = {ast.Name, ast.Constant, NoneType}
 _PAUSES = {ast.Await, ast.Yield, ast.YieldFrom}
 _THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr}
@@ -177,7 +179,7 @@ class Calls(Arguments):
     def _rare(self, node: ast.Call, name: str, callee: str, marks: frozenset[str]) -> None:
         """Note calls of a few names that say something by themselves."""
         if name in HEAPS:
-            if name != "heappop" or type(node.func) is ast.Attribute:
+            if name not in HEAP_SHRINKS or type(node.func) is ast.Attribute:
                 self._grown_by_function(node, marks)
         elif name == "addHandler":
             if self.scope.name:
@@ -213,7 +215,7 @@ class Calls(Arguments):
     def _grown_by_function(self, node: ast.Call, marks: frozenset[str]) -> None:
         found = self.scope.reference(node.args[0]) if node.args else None
         if found:
-            verb = "shrink" if last_name(node.func) == "heappop" else "grow"
+            verb = "shrink" if last_name(node.func) in HEAP_SHRINKS else "grow"
             self.change(verb, found, last_name(node.func), node, "append", "", None, marks)
 
     def method(self, node: ast.Call, function: ast.Attribute, marks: frozenset[str]) -> None:
@@ -233,7 +235,7 @@ class Calls(Arguments):
             # what is asked for first is there once: the list is a set of such things
             self.change("grow", found, name, node, self.scope.origin(first), text, value, marks)
             return
-        if name in APPENDS:
+        if name in GROWS_BY_ITEM:
             self.change("grow", found, name, node, "append", text, value, marks)
             return
         origin = self.scope.origin(first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from floodline._python.names import dotted, last_name
 from floodline.scan._facts.model import At
 from floodline.scan._facts.vocabulary import LOCKS
 
@@ -47,42 +48,6 @@ def at(node: ast.expr | ast.stmt) -> At:
         node.end_lineno or node.lineno,
         (node.end_col_offset or node.col_offset) + 1,
     )
-
-
-def last_name(node: ast.expr | None) -> str:
-    """Return the last part of a dotted name, `""` for anything else."""
-    if type(node) is ast.Name:
-        return node.id
-    if type(node) is ast.Attribute:
-        return node.attr
-    if type(node) is ast.Subscript:
-        return last_name(node.value)
-    return ""
-
-
-def dotted(node: ast.expr) -> str:
-    """Return `a.b.c`, or `""` if something else than names is in it."""
-    parts = []
-    while type(node) is ast.Attribute:
-        parts.append(node.attr)
-        node = node.value
-    if type(node) is not ast.Name:
-        return ""
-    parts.append(node.id)
-    return ".".join(reversed(parts))
-
-
-def written(node: ast.expr) -> str:
-    """Return an expression as text; for the plain ones, which are most, in a fraction of the time.
-
-    The text is that of `ast.unparse`.
-    """
-    if type(node) is ast.Name:
-        return node.id
-    if type(node) is ast.Constant:
-        plain = type(node.value) in (str, int) and node.kind is None
-        return repr(node.value) if plain else ast.unparse(node)
-    return (dotted(node) if type(node) is ast.Attribute else "") or ast.unparse(node)
 
 
 def kind_of_class(name: str) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from floodline._python.names import dotted, last_name
 from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Limit, Mark
 from floodline.scan._frontends.python.bindings import Bindings
-from floodline.scan._frontends.python.expressions import at, dotted, kind_of_class, last_name
+from floodline.scan._frontends.python.expressions import at, kind_of_class
 from floodline.scan._frontends.python.pairs import pairs_of
 from floodline.scan._frontends.python.scope import NAMING, Scope
 from floodline.scan._frontends.python.signs import closes, size_of_cache, unclosed

@@ -7,13 +7,11 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
+from floodline._python.names import dotted, last_name, written
 from floodline.scan._facts.origins import asked, most_open, within
 from floodline.scan._frontends.python.expressions import (
     FRESH,
     THROUGH,
-    dotted,
-    last_name,
-    written,
 )
 
 INSIDE = {"get", "setdefault", "pop", "values", "items", "__getitem__", "popitem"}

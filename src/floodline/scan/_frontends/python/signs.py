@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from floodline._python.names import dotted, last_name, written
 from floodline.scan._facts.model import Mark
 from floodline.scan._facts.origins import CHAINED
-from floodline.scan._frontends.python.expressions import at, dotted, last_name, written
+from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.scope import Found, Scope
 
 CLOCKS = {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "now", "utcnow"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from floodline._python.names import last_name, written
 from floodline.scan._facts.vocabulary import QUIET
-from floodline.scan._frontends.python.expressions import last_name, written
 from floodline.scan._frontends.python.scope import NAMING, Scope
 
 # what sockets, queues, selectors and clocks of the standard library wait by
