@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
-import linecache
 import time
 import traceback
 from collections.abc import Callable, Coroutine
@@ -13,26 +12,17 @@ from typing import Any
 
 from floodline._units import parse_count
 from floodline.errors import ConfigError
-from floodline.leaks import (
-    Close,
-    Feeder,
+from floodline.leaks import Suspect
+from floodline.leaks._closeup import Close, Feeder, Watch, look_closer, merge, with_traced_line
+from floodline.leaks._figures import (
+    PROCESS,
     Series,
-    Slots,
-    Suspect,
-    Watch,
     decide,
-    feeding_place,
     find_candidates,
-    look_closer,
-    merge,
     read_split,
-    survey,
+    typical_slope,
 )
-from floodline.leaks._figures.series import PROCESS
-from floodline.leaks._figures.trend import typical_slope
-from floodline.leaks._heap.owner_names import last_name, module_of
-from floodline.leaks._objects.anatomy import is_standard
-from floodline.leaks._source.place import Place
+from floodline.leaks._heap import Slots, survey
 from floodline.soak._answer import Answer
 from floodline.soak._scenario import Scenario
 from floodline.soak._schedule import default_warmup, positions, traced_rounds
@@ -109,7 +99,7 @@ class Soak:
         close = merge(look_closer(self._slots, chosen, own=self._own)) if chosen else []
         watches = await self._watch([one for one, _ in close[:WATCHED]])
         suspects = [
-            _with_line(one.suspect(rank).but(echoes=echoes), one, watch)
+            with_traced_line(one.suspect(rank).but(echoes=echoes), one, watch)
             for rank, ((one, echoes), watch) in enumerate(
                 zip(close, [*watches, *([None] * len(close))], strict=False), 1
             )
@@ -200,35 +190,6 @@ class Soak:
 
 def _rate(series: Series, name: str) -> float:
     return round(typical_slope(series.rounds, series.process(name)), 2)
-
-
-def _with_line(suspect: Suspect, close: Close, watch: Watch | None) -> Suspect:
-    """Add the line that feeds: the cached function, else the traced line, else a static look."""
-    code = close.definition()
-    if code is not None:
-        return suspect.but(
-            file=code.co_filename, line=code.co_firstlineno, line_source="trace",
-            function=code.co_name,
-        )  # fmt: skip
-    place, source = (watch.place() if watch else None), "trace"
-    if place is not None and not suspect.capped:
-        cap, capped = close.cap_at(place)
-        suspect = suspect.but(cap=cap, capped=capped)
-    name, module = last_name(suspect.owner), module_of(suspect.defined_in + ".x")
-    doubted = watch is not None and watch.blind and not is_standard(suspect.owner)
-    if place is None or (doubted and not _line_names(place, name)):
-        home = last_name(suspect.defined_in)
-        read = feeding_place(module, name, home=home) if module else None
-        place, source = (read, "static") if read else (place, source)
-    if place is None:
-        return suspect
-    return suspect.but(
-        file=place.file, line=place.line, line_source=source, function=place.function
-    )
-
-
-def _line_names(place: Place, name: str) -> bool:
-    return name in linecache.getline(place.file, place.line)
 
 
 def _step_through(work: Coroutine[Any, Any, Answer]) -> Answer:

@@ -11,8 +11,9 @@ import pytest
 
 import floodline
 from floodline.errors import ConfigError
-from floodline.leaks import Expectations, Watchlist, check_gone
+from floodline.leaks import check_gone
 from floodline.leaks._retention import watchlist as watchlist_module
+from floodline.leaks._retention.watchlist import Expectations, Watchlist
 from worker_threads import Worker, events_of
 
 HERE = __name__

@@ -8,12 +8,17 @@ import logging
 import types
 from collections import deque
 
-from floodline.leaks import Candidate, Slots, Trend, feeding_place, look_closer, survey
 from floodline.leaks._closeup import closeup as inspect
+from floodline.leaks._closeup.closeup import look_closer
+from floodline.leaks._figures.candidates import Candidate
+from floodline.leaks._figures.trend import Trend
 from floodline.leaks._heap import owner_names as naming
 from floodline.leaks._heap import slot_owner as above
 from floodline.leaks._heap.container_limit import shown_limit
+from floodline.leaks._heap.roots import survey
+from floodline.leaks._heap.slots import Slots
 from floodline.leaks._heap.walk import Held
+from floodline.leaks._source.feeding_statements import feeding_place
 from floodline.leaks._source.limit_checks import caps
 from soak_programs import line_of, module, narrow
 

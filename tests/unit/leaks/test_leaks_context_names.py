@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import contextvars
 
-from floodline.leaks import Candidate, Slots, Trend, feeding_place, look_closer, survey
+from floodline.leaks._closeup.closeup import look_closer
+from floodline.leaks._figures.candidates import Candidate
+from floodline.leaks._figures.trend import Trend
 from floodline.leaks._heap import context_variables as names
+from floodline.leaks._heap.roots import survey
+from floodline.leaks._heap.slots import Slots
+from floodline.leaks._source.feeding_statements import feeding_place
 from soak_programs import line_of, module, narrow
 
 SOURCE = """

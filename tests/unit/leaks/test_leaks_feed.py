@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from floodline.leaks import Feeder, Watch
 from floodline.leaks._closeup import feeding_line as feed
+from floodline.leaks._closeup.feeding_line import Feeder, Watch
 from soak_programs import line_of, module
 
 SOURCE = """

@@ -9,11 +9,15 @@ import types
 import weakref
 from collections import deque
 
-from floodline.leaks import Candidate, Close, Place, Slots, Trend, look_closer, merge, survey
+from floodline.leaks._closeup.closeup import Close, look_closer, merge
+from floodline.leaks._figures.candidates import Candidate
+from floodline.leaks._figures.trend import Trend
 from floodline.leaks._heap import owner_names as naming
 from floodline.leaks._heap import slot_values as reading
-from floodline.leaks._heap.roots import HELD_BY_C
+from floodline.leaks._heap.roots import HELD_BY_C, survey
+from floodline.leaks._heap.slots import Slots
 from floodline.leaks._heap.walk import Held, Walk
+from floodline.leaks._source.place import Place
 from soak_programs import module, narrow
 
 SOURCE = """

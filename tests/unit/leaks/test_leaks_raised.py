@@ -8,8 +8,13 @@ import sys
 
 import pytest
 
-from floodline.leaks import Candidate, Feeder, Slots, Trend, Watch, look_closer, survey
 from floodline.leaks._closeup import feeding_line as feed
+from floodline.leaks._closeup.closeup import look_closer
+from floodline.leaks._closeup.feeding_line import Feeder, Watch
+from floodline.leaks._figures.candidates import Candidate
+from floodline.leaks._figures.trend import Trend
+from floodline.leaks._heap.roots import survey
+from floodline.leaks._heap.slots import Slots
 from floodline.leaks._objects.frames import is_ours
 from floodline.leaks._source import task_origins as births
 from floodline.leaks._source.reraised import Raised

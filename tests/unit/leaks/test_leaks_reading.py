@@ -6,9 +6,13 @@ import threading
 import types
 import weakref
 
-from floodline.leaks import Candidate, Close, Slots, Trend, look_closer, merge, survey
+from floodline.leaks._closeup.closeup import Close, look_closer, merge
+from floodline.leaks._figures.candidates import Candidate
+from floodline.leaks._figures.trend import Trend
 from floodline.leaks._heap import roots
+from floodline.leaks._heap.roots import survey
 from floodline.leaks._heap.slot_values import changes_in, length_in, names_in, value_in
+from floodline.leaks._heap.slots import Slots
 from floodline.leaks._heap.walk import MANY_NAMES, Held
 from floodline.leaks._live.watched_slots import _names_of
 from floodline.leaks._objects.anatomy import Anatomy, unwrapped

@@ -5,9 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from floodline.leaks import Series, Slots, Split, find_candidates, read_split
 from floodline.leaks._figures import rss_split as split
 from floodline.leaks._figures import trend as trend_module
+from floodline.leaks._figures.candidates import find_candidates
+from floodline.leaks._figures.rss_split import Split, read_split
+from floodline.leaks._figures.series import Series
+from floodline.leaks._heap.slots import Slots
 
 SPLIT = Split(1, 2, 3, 4, 5)
 

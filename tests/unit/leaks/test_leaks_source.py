@@ -6,9 +6,9 @@ import types
 
 import pytest
 
-from floodline.leaks import feeding_place
 from floodline.leaks._source.definitions import class_assigns, file_of_module, find, module_assigns
 from floodline.leaks._source.excerpt import tree_about
+from floodline.leaks._source.feeding_statements import feeding_place
 from soak_programs import module
 
 SOURCE = """

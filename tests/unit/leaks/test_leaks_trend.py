@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from floodline.leaks import trend
-from floodline.leaks._figures.trend import _bend, typical_slope
+from floodline.leaks._figures.trend import _bend, trend, typical_slope
 
 ROUNDS = list(range(0, 300, 6))
 

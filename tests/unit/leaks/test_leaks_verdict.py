@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from floodline.leaks import Series, Slots, Split, Suspect, decide
+from floodline.leaks import Suspect
+from floodline.leaks._figures.rss_split import Split
+from floodline.leaks._figures.series import Series
+from floodline.leaks._figures.verdict import decide
+from floodline.leaks._heap.slots import Slots
 from floodline.leaks._heap.walk import Walk
 
 MIB = 1 << 20

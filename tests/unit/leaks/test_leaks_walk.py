@@ -11,9 +11,9 @@ import weakref
 
 import pytest
 
-from floodline.leaks import Slots, survey
 from floodline.leaks._heap import roots
-from floodline.leaks._heap.slots import MAX_SLOTS, shorten
+from floodline.leaks._heap.roots import survey
+from floodline.leaks._heap.slots import MAX_SLOTS, Slots, shorten
 from floodline.leaks._heap.walk import MAX_NAMES
 from floodline.leaks._objects.anatomy import Anatomy, is_standard, label_of
 from floodline.leaks._objects.frames import code_label, read_locals
@@ -292,7 +292,8 @@ def test_frozen_objects_are_walked_too():
         "import gc, types, sys\nm = types.ModuleType('frozen_app')\n"
         "m.D = {str(i): i for i in range(9)}\n"
         "sys.modules['frozen_app'] = m; gc.freeze()\n"
-        "from floodline.leaks import Slots, survey\n"
+        "from floodline.leaks._heap.slots import Slots\n"
+        "from floodline.leaks._heap.roots import survey\n"
         "s = Slots(); w = survey(s); print(w.length[s.get('frozen_app.D').index])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

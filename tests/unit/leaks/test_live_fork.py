@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from floodline.leaks import Live, Slots
+from floodline.leaks import Live
+from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live import inherited_pages as fork_module
 from floodline.leaks._live import watch as watch_module
 from floodline.leaks._live.inherited_pages import FORK, Inherited

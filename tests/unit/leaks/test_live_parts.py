@@ -10,9 +10,11 @@ from collections import deque
 
 import pytest
 
-from floodline.leaks import Candidate, Slots, Suspect, Trend
+from floodline.leaks import Suspect
+from floodline.leaks._figures.candidates import Candidate
+from floodline.leaks._figures.trend import Trend
 from floodline.leaks._heap.slot_lookup import Places, cached, locals_of, suspended_label
-from floodline.leaks._heap.slots import MAX_SLOTS
+from floodline.leaks._heap.slots import MAX_SLOTS, Slots
 from floodline.leaks._live import tracks as tracks_module
 from floodline.leaks._live.blind_spots import blind_spots
 from floodline.leaks._live.judge import Judge

@@ -11,8 +11,9 @@ from itertools import islice
 
 import pytest
 
-from floodline.leaks import Live, Slots
+from floodline.leaks import Live
 from floodline.leaks._heap.slot_lookup import Places, by_name, suspended_label, suspended_locals
+from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live import outline_walk as look
 from floodline.leaks._live import sliced_walk as walk_module
 from floodline.leaks._live import walk_queue as entries

@@ -12,7 +12,6 @@ from floodline import soak
 from floodline.errors import ConfigError
 from floodline.leaks import Suspect
 from floodline.soak import Answer, Scenario, Soak, load
-from floodline.soak import _run as engine
 from floodline.soak._chart import Line, chart
 from floodline.soak._page import page
 from floodline.soak._schedule import default_warmup, positions, traced_rounds
@@ -125,36 +124,6 @@ def test_a_plain_scenario_cannot_wait(monkeypatch):
 def test_rounds_that_cannot_work_are_refused(rounds, warmup):
     with pytest.raises(ConfigError):
         Soak(Scenario(print), rounds=rounds, warmup=warmup)
-
-
-def test_a_line_that_the_tracer_cannot_have_seen_gives_way_to_the_source(run, monkeypatch):
-    monkeypatch.setattr(engine, "_line_names", lambda place, name: False)
-    source = "ROWS = []\ndef round(i):\n    ROWS.append([i])\n"
-    answer = run(source)
-    assert answer.suspects[0].line == 3
-    watch = engine.Watch([], "soaked.ROWS")
-    watch.blind = True
-    watch._stayed = [[(engine.Place("other.py", 9, "wait"), 1)]]
-
-    class Close:
-        def definition(self):
-            return None
-
-        def cap_at(self, place):
-            return None, False
-
-    fixed = engine._with_line(answer.suspects[0].but(file=None, line=None), Close(), watch)
-    assert (fixed.line, fixed.line_source) == (3, "static")
-    lost = answer.suspects[0].but(owner="nobody.x", defined_in="nobody", file=None)
-    assert engine._with_line(lost, Close(), None).file is None
-
-
-def test_a_line_names_what_it_feeds(tmp_path):
-    file = tmp_path / "a.py"
-    file.write_text("rows.append(1)\n", encoding="utf-8")
-    place = engine.Place(str(file), 1, "f")
-    assert engine._line_names(place, "rows")
-    assert not engine._line_names(place, "other")
 
 
 SUSPECT = Suspect(

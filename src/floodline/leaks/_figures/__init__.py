@@ -1,1 +1,20 @@
 """Measurements over time, and what they mean: series, trends, candidates, the verdict."""
+
+from __future__ import annotations
+
+from floodline.leaks._figures.candidates import find_candidates
+from floodline.leaks._figures.rss_split import read_split
+from floodline.leaks._figures.series import PROCESS, Series
+from floodline.leaks._figures.suspect import Suspect
+from floodline.leaks._figures.trend import typical_slope
+from floodline.leaks._figures.verdict import decide
+
+__all__ = [
+    "PROCESS",
+    "Series",
+    "Suspect",
+    "decide",
+    "find_candidates",
+    "read_split",
+    "typical_slope",
+]

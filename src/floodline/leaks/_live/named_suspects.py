@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from floodline.leaks._closeup.closeup import Close
+from floodline.leaks._closeup.suspect_line import with_static_line
 from floodline.leaks._figures.candidates import Candidate
 from floodline.leaks._figures.suspect import Suspect
-from floodline.leaks._heap.owner_names import last_name, module_of
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._objects.anatomy import INERT, SIZES, Anatomy, basic_size, is_standard
-from floodline.leaks._source.feeding_statements import feeding_place
 
 MOST_ITEMS = 256
 WEIGHED = 16
@@ -38,7 +37,7 @@ def name(one: Candidate, places: Places) -> Named:
     weight = _mean_weight(items[-WEIGHED:]) if one.column != "text" else 0.0
     kinds = close.kinds()
     shares = tuple((kind, count / kinds.total()) for kind, count in kinds.most_common(2))
-    found = _with_line(close.suspect(1), close)
+    found = with_static_line(close.suspect(1), close)
     counted = shares if one.column == "length" else ()
     return Named(found, weight, frozenset(close.ids()), counted, close.points())
 
@@ -62,22 +61,6 @@ def _weight(item: Any) -> int:
         small = plan.length is None or plan.length(at) <= MOST_BELOW
         todo += gc.get_referents(at) if small and plan.kind != "text" else []
     return total
-
-
-def _with_line(suspect: Suspect, close: Close) -> Suspect:
-    code = close.definition()
-    if code is not None:
-        return suspect.but(
-            file=code.co_filename, line=code.co_firstlineno, line_source="static",
-            function=code.co_name,
-        )  # fmt: skip
-    module = module_of(suspect.defined_in + ".x")
-    place = feeding_place(module, last_name(suspect.owner)) if module else None
-    if place is None:
-        return suspect
-    return suspect.but(
-        file=place.file, line=place.line, line_source="static", function=place.function
-    )
 
 
 def renewed(named: Named, one: Candidate, rank: int) -> Suspect:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodline.leaks import Watchlist
+from floodline.leaks._retention import Watchlist
 
 MAX_WATCHED = 1000
 

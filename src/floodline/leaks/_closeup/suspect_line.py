@@ -1,0 +1,57 @@
+"""Adds to a suspect the line that feeds it: as traced, or as the source shows it."""
+
+from __future__ import annotations
+
+import linecache
+import types
+
+from floodline.leaks._closeup.closeup import Close
+from floodline.leaks._closeup.feeding_line import Watch
+from floodline.leaks._figures.suspect import Suspect
+from floodline.leaks._heap.owner_names import last_name, module_of
+from floodline.leaks._objects.anatomy import is_standard
+from floodline.leaks._source.feeding_statements import feeding_place
+from floodline.leaks._source.place import Place
+
+
+def with_traced_line(suspect: Suspect, close: Close, watch: Watch | None) -> Suspect:
+    """Add the line that feeds: the cached function, else the traced line, else a static look."""
+    code = close.definition()
+    if code is not None:
+        return _at(suspect, _definition(code), "trace")
+    place, source = (watch.place() if watch else None), "trace"
+    if place is not None and not suspect.capped:
+        cap, capped = close.cap_at(place)
+        suspect = suspect.but(cap=cap, capped=capped)
+    name, module = last_name(suspect.owner), module_of(suspect.defined_in + ".x")
+    doubted = watch is not None and watch.blind and not is_standard(suspect.owner)
+    if place is None or (doubted and not line_names(place, name)):
+        home = last_name(suspect.defined_in)
+        read = feeding_place(module, name, home=home) if module else None
+        place, source = (read, "static") if read else (place, source)
+    return suspect if place is None else _at(suspect, place, source)
+
+
+def with_static_line(suspect: Suspect, close: Close) -> Suspect:
+    """Add the line that feeds by the source alone: the cached function, else a statement."""
+    code = close.definition()
+    if code is not None:
+        return _at(suspect, _definition(code), "static")
+    module = module_of(suspect.defined_in + ".x")
+    place = feeding_place(module, last_name(suspect.owner)) if module else None
+    return suspect if place is None else _at(suspect, place, "static")
+
+
+def line_names(place: Place, name: str) -> bool:
+    """Return True if the text of a line has the name in it."""
+    return name in linecache.getline(place.file, place.line)
+
+
+def _definition(code: types.CodeType) -> Place:
+    return Place(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+def _at(suspect: Suspect, place: Place, source: str) -> Suspect:
+    return suspect.but(
+        file=place.file, line=place.line, line_source=source, function=place.function
+    )

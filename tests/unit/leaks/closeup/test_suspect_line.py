@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from floodline.leaks import Suspect
+from floodline.leaks._closeup import suspect_line
+from floodline.leaks._closeup.feeding_line import Watch
+from floodline.leaks._closeup.suspect_line import line_names, with_traced_line
+from floodline.leaks._source.place import Place
+from soak_programs import module
+
+
+class Close:
+    """A container that is no cache and shows no limit."""
+
+    def definition(self):
+        return None
+
+    def cap_at(self, place):
+        return None, False
+
+
+@pytest.fixture
+def suspect(tmp_path, monkeypatch):
+    module("soaked", "ROWS = []\ndef round(i):\n    ROWS.append([i])\n", tmp_path, monkeypatch)
+    return Suspect(1, "growing", "soaked.ROWS", "soaked", "soaked.ROWS", "list", "", 9, 1.0, 8.0)
+
+
+def watch_that_saw(place, *, blind):
+    watch = Watch([], "soaked.ROWS")
+    watch.blind = blind
+    watch._stayed = [[(place, 1)]]
+    return watch
+
+
+def test_a_line_that_the_tracer_cannot_have_seen_gives_way_to_the_source(suspect, monkeypatch):
+    monkeypatch.setattr(suspect_line, "line_names", lambda place, name: False)
+    elsewhere = Place("other.py", 9, "wait")
+    fixed = with_traced_line(suspect, Close(), watch_that_saw(elsewhere, blind=True))
+    assert (fixed.line, fixed.line_source) == (3, "static")
+    seen = with_traced_line(suspect, Close(), watch_that_saw(elsewhere, blind=False))
+    assert (seen.line, seen.line_source) == (9, "trace")
+
+
+def test_a_suspect_that_no_source_mentions_has_no_line(suspect):
+    lost = suspect.but(owner="nobody.x", defined_in="nobody")
+    assert with_traced_line(lost, Close(), None).file is None
+
+
+def test_a_line_names_what_it_feeds(tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text("rows.append(1)\n", encoding="utf-8")
+    place = Place(str(file), 1, "f")
+    assert line_names(place, "rows")
+    assert not line_names(place, "other")
