@@ -249,7 +249,14 @@ def test_the_package_is_typed():
         *sorted(SOURCE.glob("_python/*.py")),
         *(
             SOURCE / f"{name}.py"
-            for name in ("telemetry", "errors", "_clock", "_units", "_interruptible_lock")
+            for name in (
+                "telemetry",
+                "errors",
+                "_clock",
+                "_session_options",
+                "_units",
+                "_interruptible_lock",
+            )
         ),
         SOURCE / "settings.py",
     ],

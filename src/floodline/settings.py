@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from floodline._units import parse_choice, parse_count, parse_duration, parse_size
+from floodline._session_options import SETTINGS
 from floodline.errors import ConfigError
 
 __all__ = ["Settings", "default", "load", "resolve"]
@@ -24,56 +24,18 @@ PREFIX = "FLOODLINE_"
 SECTIONS = ("scan",)  # tables of their own, which a command checks
 
 
-def _patience(value: Any, what: str) -> float:
-    return parse_duration(value, what, zero=True)
-
-
-def _count(value: Any, what: str) -> int:
-    digits = isinstance(value, str) and value.strip().isdecimal()
-    return parse_count(int(value) if digits else value, what)
-
-
-def _choice(*choices: str) -> Check:
-    return lambda value, what: parse_choice(value, what, choices)
-
-
-def _url(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise ConfigError(f'{what}={value!r} is no store; give a URL such as "sqlite:///agent.db"')
-    return value
-
-
-def _probe(value: Any, what: str) -> str:
+def _probe(value: Any, what: str) -> str | None:
     """Not of `Sessions`: `dormant`, or the address that `floodline run` gives to its children."""
+    if value is None:
+        return None
     if not isinstance(value, str) or (value != "dormant" and value.count(":") < 2):
         raise ConfigError(f'{what}={value!r} is no probe; give "dormant" or nothing')
     return value
 
 
-def _or_none(check: Check) -> Check:
-    return lambda value, what: None if value is None else check(value, what)
-
-
 # A check gets the value and how to name it, and returns what the constructor shall see.
-KEYS: dict[str, Check] = {
-    "idle": _or_none(parse_duration),
-    "max_age": _or_none(parse_duration),
-    "max_sessions": _or_none(_count),
-    "max_bytes": _or_none(parse_size),
-    "store": _or_none(_url),
-    "durability": _choice("use", "park"),
-    "on_error": _choice("save", "discard"),
-    "when_full": _choice("wait", "reject", "grow"),
-    "wait": _or_none(_patience),
-    "busy_wait": _or_none(_patience),
-    "max_hold": _or_none(parse_duration),
-    "lease": parse_duration,
-    "linger": _patience,
-    "tombstone": _or_none(parse_duration),
-    "retain": _or_none(parse_duration),
-    "sweep_every": _or_none(parse_duration),
-    "probe": _or_none(_probe),
-}
+KEYS: dict[str, Check] = {name: option.read_setting for name, option in SETTINGS.items()}
+KEYS["probe"] = _probe
 
 
 @dataclass(slots=True, frozen=True)

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, Generic, TypedDict
 
 from floodline._clock import Clock
+from floodline._session_options import Durability, OnError, WhenFull
 from floodline._units import Duration, Size
 from floodline.bounded import Pressure
 from floodline.sessions._drivers.sessions_base import S
 from floodline.sessions._scope import SessionScope
-from floodline.sessions._table.policy import Durability, OnError, WhenFull
+from floodline.stores import AsyncStore, Store
 from floodline.telemetry import Reason
 
 
@@ -21,7 +22,7 @@ class Options(TypedDict, Generic[S], total=False):
     max_age: Duration | None
     max_sessions: int | None
     max_bytes: Size | None
-    store: Any
+    store: Store | AsyncStore | str | None
     state_type: Any
     weigh: Callable[[S], int] | None
     on_open: Callable[[str, S], Any] | None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from floodline import telemetry
 from floodline._callables import takes_key
 from floodline._clock import Clock, forward
+from floodline._session_options import SETTINGS, Durability, OnError, WhenFull
 from floodline._units import Duration, Size
 from floodline.bounded import Pressure
 from floodline.errors import ConfigError, SaveFailed, SessionNotFound
@@ -20,9 +21,9 @@ from floodline.sessions._flows.guarded_table import Core, Hooks
 from floodline.sessions._scope import SessionScope
 from floodline.sessions._table import queries
 from floodline.sessions._table.entry import Entry
-from floodline.sessions._table.policy import Durability, OnError, WhenFull, check_parts, read_policy
+from floodline.sessions._table.policy import check_parts, read_policy
 from floodline.settings import default, resolve
-from floodline.stores import Codec, infer_state_type, new_owner, open_store
+from floodline.stores import AsyncStore, Codec, Store, infer_state_type, new_owner, open_store
 from floodline.telemetry import Reason, Stats
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class SessionsBase(ABC, Generic[S]):
         max_age: Duration | None = default(None),
         max_sessions: int | None = default(1000),
         max_bytes: Size | None = default(None),
-        store: Any = default(None),
+        store: Store | AsyncStore | str | None = default(None),
         state_type: Any = None,
         weigh: Callable[[S], int] | None = None,
         on_open: Callable[[str, S], Any] | None = None,
@@ -107,34 +108,11 @@ class SessionsBase(ABC, Generic[S]):
         name: str = "sessions",
         clock: Clock | None = None,
     ) -> None:
-        settings = resolve(
-            idle=idle,
-            max_age=max_age,
-            max_sessions=max_sessions,
-            max_bytes=max_bytes,
-            store=store,
-            durability=durability,
-            on_error=on_error,
-            when_full=when_full,
-            wait=wait,
-            busy_wait=busy_wait,
-            max_hold=max_hold,
-            lease=lease,
-            linger=linger,
-            tombstone=tombstone,
-            retain=retain,
-            sweep_every=sweep_every,
-        )
-        given = settings.pop("store")
-        policy = read_policy(
-            settings | {"name": name}, stored=given is not None, weighed=weigh is not None
-        )
-        check_parts(
-            callables={"weigh": weigh, "on_open": on_open, "on_leave": on_leave, "clock": clock},
-            store=None if isinstance(given, str) else given,
-            scope=scope,
-            pressure=pressure,
-        )
+        given = locals()  # each option under its name, as declared in `_session_options`
+        given = given | resolve(**{option: given[option] for option in SETTINGS})
+        store = given["store"]
+        policy = read_policy(given, stored=store is not None, weighed=weigh is not None)
+        check_parts(given)
         make = _checked_factory(factory)
         self.name = name
         self._core = Core(
@@ -147,8 +125,8 @@ class SessionsBase(ABC, Generic[S]):
             self._closers,
         )
         self._exits_slowly = policy.stored or weigh is not None
-        self._owns_store = isinstance(given, str)
-        self._store: Any = open_store(given) if isinstance(given, str) else given
+        self._owns_store = isinstance(store, str)
+        self._store: Any = open_store(store) if isinstance(store, str) else store
         self._is_writer_thread = getattr(self._store, "is_writer_thread", None)
         telemetry.register(self)
         if pressure is not None:

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
-from floodline._units import parse_choice, parse_count, parse_duration, parse_size
+from floodline._session_options import NEVER as NEVER
+from floodline._session_options import OPTIONS, Durability, OnError, WhenFull
 from floodline.errors import ConfigError
 
-NEVER = float("inf")
-
-Durability = Literal["use", "park"]
-OnError = Literal["save", "discard"]
-WhenFull = Literal["wait", "reject", "grow"]
+_BUILT_IN = {name: option.read(option.default) for name, option in OPTIONS.items()}
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class Policy:
     """Bounds and habits of one `Sessions`; times in seconds, NEVER where there is no limit."""
 
-    name: str = "sessions"
-    idle: float = 1800.0
-    max_age: float | None = None
-    max_sessions: int | None = 1000
-    max_bytes: int | None = None
-    durability: Durability = "use"
-    on_error: OnError = "save"
-    when_full: WhenFull = "wait"
-    wait: float = 10.0
-    busy_wait: float = 300.0
-    max_hold: float = 300.0
-    lease: float = 15.0
-    linger: float = 0.0
-    tombstone: float | None = None
-    retain: float | None = None
-    sweep_every: float = 60.0
+    name: str = _BUILT_IN["name"]
+    idle: float = _BUILT_IN["idle"]
+    max_age: float | None = _BUILT_IN["max_age"]
+    max_sessions: int | None = _BUILT_IN["max_sessions"]
+    max_bytes: int | None = _BUILT_IN["max_bytes"]
+    durability: Durability = _BUILT_IN["durability"]
+    on_error: OnError = _BUILT_IN["on_error"]
+    when_full: WhenFull = _BUILT_IN["when_full"]
+    wait: float = _BUILT_IN["wait"]
+    busy_wait: float = _BUILT_IN["busy_wait"]
+    max_hold: float = _BUILT_IN["max_hold"]
+    lease: float = _BUILT_IN["lease"]
+    linger: float = _BUILT_IN["linger"]
+    tombstone: float | None = _BUILT_IN["tombstone"]
+    retain: float | None = _BUILT_IN["retain"]
+    sweep_every: float = _BUILT_IN["sweep_every"]
     stored: bool = False
 
     @property
@@ -43,52 +41,23 @@ class Policy:
         return min(self.idle, self.max_age or NEVER)
 
 
-def read_policy(values: dict[str, Any], *, stored: bool, weighed: bool) -> Policy:
+_IN_POLICY = [OPTIONS[field.name] for field in fields(Policy) if field.name in OPTIONS]
+_PARTS = [option for option in OPTIONS.values() if option not in _IN_POLICY]
+
+
+def read_policy(values: Mapping[str, Any], *, stored: bool, weighed: bool) -> Policy:
     """Parse and check plain arguments; a bad one is a `ConfigError` that says what to do."""
-    name = values["name"]
-    if not isinstance(name, str) or not name:
-        raise ConfigError(f"name={name!r} must be a non-empty string")
     policy = Policy(
-        name=name,
-        idle=_time(values, "idle", NEVER),
-        max_age=_optional_time(values, "max_age"),
-        max_sessions=_maybe(parse_count, values, "max_sessions"),
-        max_bytes=_maybe(parse_size, values, "max_bytes"),
-        durability=_choice(values, "durability", "use", "park"),
-        on_error=_choice(values, "on_error", "save", "discard"),
-        when_full=_choice(values, "when_full", "wait", "reject", "grow"),
-        wait=_time(values, "wait", NEVER, zero=True),
-        busy_wait=_time(values, "busy_wait", NEVER, zero=True),
-        max_hold=_time(values, "max_hold", NEVER),
-        lease=_time(values, "lease", 15.0),
-        linger=_time(values, "linger", 0.0, zero=True),
-        tombstone=_optional_time(values, "tombstone"),
-        retain=_optional_time(values, "retain"),
-        sweep_every=_time(values, "sweep_every", NEVER),
-        stored=stored,
+        **{option.name: option.read(values[option.name]) for option in _IN_POLICY}, stored=stored
     )
     _refuse_what_cannot_work(policy, weighed)
     return policy
 
 
-def check_parts(*, callables: dict[str, Any], store: Any, scope: Any, pressure: Any) -> None:
+def check_parts(values: Mapping[str, Any]) -> None:
     """Refuse parts that could not work at construction rather than at their first call."""
-    for key, value in callables.items():
-        if value is not None and not callable(value):
-            raise ConfigError(f"{key}={value!r} cannot be called; give a function or None")
-    for key, value, methods, want in (
-        (
-            "store",
-            store,
-            ("acquire", "save", "load", "delete"),
-            'a store or a URL such as "sqlite:///agent.db"',
-        ),
-        ("scope", scope, ("map", "leave"), "a SessionScope"),
-        ("pressure", pressure, ("attach",), "a MemoryBudget"),
-    ):
-        # asked one by one: a proxy that answers by __getattr__ is as good as a class
-        if value is not None and not all(hasattr(value, method) for method in methods):
-            raise ConfigError(f"{key}={value!r} cannot be used; give {want}, or None")
+    for option in _PARTS:
+        option.read(values[option.name])
 
 
 def _refuse_what_cannot_work(policy: Policy, weighed: bool) -> None:
@@ -113,20 +82,3 @@ def _refuse_what_cannot_work(policy: Policy, weighed: bool) -> None:
         raise ConfigError(
             "no bound at all; give at least one of idle, max_age, max_sessions, max_bytes"
         )
-
-
-def _time(values: dict[str, Any], key: str, none: float, *, zero: bool = False) -> float:
-    value = values[key]
-    return none if value is None else parse_duration(value, key, zero=zero)
-
-
-def _optional_time(values: dict[str, Any], key: str) -> float | None:
-    return None if values[key] is None else parse_duration(values[key], key)
-
-
-def _maybe(parse: Any, values: dict[str, Any], key: str) -> int | None:
-    return None if values[key] is None else parse(values[key], key)
-
-
-def _choice(values: dict[str, Any], key: str, *choices: str) -> Any:
-    return parse_choice(values[key], key, choices)
