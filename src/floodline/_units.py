@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 from datetime import timedelta
+from typing import TypeVar
 
 from floodline.errors import ConfigError
 
 Size = int | float | str
 Duration = int | float | str | timedelta
+Choice = TypeVar("Choice", bound=str)
 
 _NUMBER = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?|\.[0-9]+)\s*([A-Za-zµ%]*)\s*")
 
@@ -57,7 +59,7 @@ def parse_count(value: int | None, what: str) -> int:
     return value
 
 
-def parse_choice(value: str, what: str, choices: tuple[str, ...]) -> str:
+def parse_choice(value: Choice, what: str, choices: tuple[str, ...]) -> Choice:
     """Return `value` if it is one of `choices`; `what` names the setting in the error."""
     if value not in choices:
         known = ", ".join(repr(c) for c in choices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from itertools import repeat
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from floodline import _clock
 from floodline._clock import Clock
@@ -25,7 +25,7 @@ Weigh = Callable[[Any], int]
 INFINITE = float("inf")
 GONE = -INFINITE
 NO_LIMIT = sys.maxsize
-ORDERS = ("lru", "fifo", "oldest")
+EvictionOrder = Literal["lru", "fifo", "oldest"]
 
 
 class Sheds(Protocol):
@@ -149,7 +149,7 @@ class Limits(NamedTuple):
     max_bytes: int
     ttl: float
     idle: float
-    order: str
+    order: EvictionOrder
 
     @property
     def timed(self) -> bool:
@@ -162,7 +162,7 @@ def read_limits(
     max_bytes: Size | None,
     ttl: Duration | None,
     idle: Duration | None,
-    order: str,
+    order: EvictionOrder,
 ) -> Limits:
     """Check the arguments of a map; at least one bound is needed."""
     need_one("BoundedMap", max_items=max_items, max_bytes=max_bytes, ttl=ttl, idle=idle)
@@ -171,5 +171,5 @@ def read_limits(
         size(max_bytes, "max_bytes"),
         span(ttl, "ttl"),
         span(idle, "idle"),
-        parse_choice(order, "order", ORDERS),
+        parse_choice(order, "order", get_args(EvictionOrder)),
     )

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from operator import attrgetter
 from typing import Any, Generic, Literal
 
-from floodline.bounded._arguments import GONE, INFINITE
+from floodline.bounded._arguments import GONE, INFINITE, EvictionOrder
 from floodline.bounded._entry import Entry, K, V
 
 RUN = 128  # entries in a run: small enough to shift, long enough that there are few runs
@@ -115,7 +115,7 @@ class Lines(Generic[K, V]):
         "simple",
     )
 
-    def __init__(self, order: str, ttl: float, idle: float) -> None:
+    def __init__(self, order: EvictionOrder, ttl: float, idle: float) -> None:
         self._lru, self._idle = order == "lru", idle
         self._touch: Order[K, V] | None = None
         self._age: Order[K, V] | None = None

@@ -69,7 +69,7 @@ class BoundedMap(MutableMapping[K, V]):
         max_bytes: Size | None = None,
         ttl: Duration | None = None,
         idle: Duration | None = None,
-        order: str = "lru",
+        order: bounds.EvictionOrder = "lru",
         weigh: bounds.Weigh | None = None,
         on_evict: Callable[[K, V, Reason], object] | None = None,
         weak: bool = False,

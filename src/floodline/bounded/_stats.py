@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class MapStats(Stats):
     """The figures of a map; hits and misses may be approximate under threads."""
 
-    order: str
+    order: bounds.EvictionOrder
     ttl: float | None
     idle: float | None
     hits: int

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal, get_args
 
 from floodline import telemetry
 from floodline._clock import Clock, forward, sweeper
@@ -20,7 +21,7 @@ from floodline.memory._shedding import Holders
 from floodline.memory._thresholds import Ground, Line, parse_line
 from floodline.telemetry import Stats
 
-ACTIONS = ("shed", "alert")
+Action = Literal["shed", "alert"]
 BACK = 15 / 16  # the target below a limit, if none is given: 75% for 80%
 MOST_ROUNDS = 12  # of one check, each with a full collection; more is done by the next
 MOST_ITEMS = 4096  # of one round; slices may double while they do not suffice
@@ -61,7 +62,7 @@ class BudgetStats(Stats):
 
     target: int
     level: str
-    action: str
+    action: Action
     checks: int
     episodes: int
     rounds: int
@@ -92,7 +93,7 @@ class MemoryBudget:
         target: Size | None = None,
         warn: Size | None = None,
         critical: Size | None = None,
-        action: str = "shed",
+        action: Action = "shed",
         every: Duration | None = "1 s",
         cooldown: Duration = "60 s",
         step: int = 64,
@@ -112,7 +113,7 @@ class MemoryBudget:
             for kind, line in (("critical", critical), ("warn", warn))
             if line is not None
         }
-        self._action = parse_choice(action, "action", ACTIONS)
+        self._action = parse_choice(action, "action", get_args(Action))
         self._every = None if every is None else parse_duration(every, "every")
         self._cooldown = parse_duration(cooldown, "cooldown", zero=True)
         self._step = parse_count(step, "step")

@@ -6,20 +6,20 @@ import json
 import platform
 from collections.abc import Callable, Sequence
 from io import StringIO
-from typing import Any
+from typing import Any, Literal
 
 from floodline._units import format_duration, format_size
 from floodline.memory._stage_stats import StageStats, TrackerStats
 
-FORMATS = ("text", "json", "markdown")
+Format = Literal["text", "json", "markdown"]
 HEADINGS = ("stage", "runs", "growth", "mean", "own", "peak", "seconds")
 NOTE = "* other stages ran at the same time, so some of the growth may be theirs; see own"
 
 Row = tuple[str, ...]
 
 
-def render(format: str, tracker: TrackerStats, stages: Sequence[StageStats]) -> str:
-    """Write the figures in one of `FORMATS`, the stage that grew most first."""
+def render(format: Format, tracker: TrackerStats, stages: Sequence[StageStats]) -> str:
+    """Write the figures in one of the formats, the stage that grew most first."""
     ordered = sorted(stages, key=lambda stage: stage.growth, reverse=True)
     if format == "json":
         return json.dumps(_document(tracker, ordered), indent=2)

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from floodline import telemetry
 from floodline._clock import Clock, forward, sampler
@@ -18,7 +18,7 @@ from floodline.bounded._arguments import callable_or_none
 from floodline.bounded._registry import name_of
 from floodline.errors import ConfigError
 from floodline.memory._probes import Probe, rss
-from floodline.memory._report import FORMATS, render
+from floodline.memory._report import Format, render
 from floodline.memory._span import Span, StageRun
 from floodline.memory._stage_stats import MIB, StageStats, Tally, TrackerStats
 from floodline.memory._tracemalloc import Lines, allocated, grown, tracing
@@ -160,9 +160,9 @@ class MemoryTracker:
         """What each stage did, by name, in the order in which they first ended."""
         return {name: tally.stats() for name, tally in self._tallies.copy().items()}
 
-    def report(self, format: str = "text") -> str:  # as people ask for it
+    def report(self, format: Format = "text") -> str:  # as people ask for it
         """Return the table of the stages as `"text"`, `"json"` or `"markdown"`."""
-        parse_choice(format, "format", FORMATS)
+        parse_choice(format, "format", get_args(Format))
         return render(format, self.stats(), list(self.stages.values()))
 
     def reset(self) -> None:

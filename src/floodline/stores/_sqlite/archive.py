@@ -9,7 +9,7 @@ import sqlite3
 import time
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -19,7 +19,7 @@ from floodline.errors import CodecError, StoreUnavailable
 from floodline.stores._sqlite.faults import breaks_connection, translate
 from floodline.stores._sqlite.forks import writers
 from floodline.stores._sqlite.paths import checked_path, sqlite_path
-from floodline.stores._sqlite.schema import connect
+from floodline.stores._sqlite.schema import Synchronous, connect
 from floodline.stores._sqlite.writer import Call, Writer
 from floodline.telemetry import Stats
 
@@ -75,7 +75,7 @@ class SQLiteArchive:
         *,
         retain: Duration | None = None,
         max_bytes: Size | None = None,
-        synchronous: str = "normal",
+        synchronous: Synchronous = "normal",
         busy_timeout: Duration = "5 s",
         clock: Clock | None = None,
     ) -> None:
@@ -84,7 +84,7 @@ class SQLiteArchive:
             self.path,
             retain=None if retain is None else parse_duration(retain, "retain"),
             max_bytes=None if max_bytes is None else parse_size(max_bytes, "max_bytes"),
-            synchronous=parse_choice(synchronous, "synchronous", ("normal", "full")),
+            synchronous=parse_choice(synchronous, "synchronous", get_args(Synchronous)),
             timeout=parse_duration(busy_timeout, "busy_timeout", zero=True),
             clock=clock or time.time,
         )
@@ -156,7 +156,7 @@ class _Shelf:
         *,
         retain: float | None,
         max_bytes: int | None,
-        synchronous: str,
+        synchronous: Synchronous,
         timeout: float,
         clock: Clock,
     ) -> None:

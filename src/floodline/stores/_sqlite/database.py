@@ -13,7 +13,7 @@ from floodline.errors import SessionConflict, StoreError, StoreUnavailable, TooL
 from floodline.stores._calls import READS
 from floodline.stores._sqlite.faults import breaks_connection, is_busy, translate
 from floodline.stores._sqlite.operations import Operations
-from floodline.stores._sqlite.schema import connect
+from floodline.stores._sqlite.schema import Synchronous, connect
 from floodline.stores._sqlite.writer import Call
 
 _VACUUM_PAGES = 256
@@ -37,7 +37,7 @@ class Database:
     """
 
     def __init__(
-        self, path: str, *, synchronous: str, timeout: float, clock: Clock, wall: Clock
+        self, path: str, *, synchronous: Synchronous, timeout: float, clock: Clock, wall: Clock
     ) -> None:
         self.path = path
         self._synchronous, self._timeout = synchronous, timeout

@@ -13,8 +13,11 @@ from __future__ import annotations
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 from floodline.errors import StoreCorrupt, StoreTooNew, StoreUnavailable
+
+Synchronous = Literal["normal", "full"]
 
 APPLICATION_ID = 0x466C6F6F  # "Floo"
 SCHEMA_VERSION = 1
@@ -53,7 +56,9 @@ PRAGMA user_version = {SCHEMA_VERSION};
 """
 
 
-def connect(path: str, *, create: bool, synchronous: str, timeout: float) -> sqlite3.Connection:
+def connect(
+    path: str, *, create: bool, synchronous: Synchronous, timeout: float
+) -> sqlite3.Connection:
     """Open a store file, or make one if there is none and `create`.
 
     Raises our own errors for a newer schema and for a file of another program, `sqlite3.Error` for
@@ -80,7 +85,7 @@ def connect(path: str, *, create: bool, synchronous: str, timeout: float) -> sql
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: str, synchronous: str) -> None:
+def _prepare(connection: sqlite3.Connection, path: str, synchronous: Synchronous) -> None:
     if not _is_ours(connection, path):
         _create(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")

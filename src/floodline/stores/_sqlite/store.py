@@ -7,7 +7,7 @@ import os
 import time
 import weakref
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 from floodline._clock import Clock
 from floodline._units import Duration, parse_choice, parse_duration
@@ -17,6 +17,7 @@ from floodline.stores._sqlite.archive import SQLiteArchive
 from floodline.stores._sqlite.database import Database
 from floodline.stores._sqlite.forks import writers
 from floodline.stores._sqlite.paths import checked_path
+from floodline.stores._sqlite.schema import Synchronous
 from floodline.stores._sqlite.writer import Writer
 
 
@@ -36,7 +37,7 @@ class SQLiteStore(BlockingCalls):
         self,
         path: str | os.PathLike[str],
         *,
-        synchronous: str = "normal",
+        synchronous: Synchronous = "normal",
         clock: Clock | None = None,
         wall: Clock | None = None,
         busy_timeout: Duration = "5 s",
@@ -45,7 +46,7 @@ class SQLiteStore(BlockingCalls):
         self._synchronous = synchronous
         database = Database(
             self.path,
-            synchronous=parse_choice(synchronous, "synchronous", ("normal", "full")),
+            synchronous=parse_choice(synchronous, "synchronous", get_args(Synchronous)),
             timeout=parse_duration(busy_timeout, "busy_timeout", zero=True),
             clock=clock or machine_clock(),
             wall=wall or time.time,
