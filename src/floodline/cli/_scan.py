@@ -17,13 +17,12 @@ from floodline.cli._scan_settings import codes
 from floodline.cli._scanning import folder_for_cache, scanning, without_ignored
 from floodline.scan import Report, Scan
 from floodline.scan._findings.baseline import against, known, write
-from floodline.scan._findings.finding import LEVELS
+from floodline.scan._findings.finding import LEVELS, at_least
 from floodline.scan._reporters import audit as audit_module
 from floodline.scan._reporters import github as github_module
 from floodline.scan._reporters import json as json_module
 from floodline.scan._reporters import sarif as sarif_module
 from floodline.scan._reporters import text as text_module
-from floodline.scan._scan import at_least
 
 FOUND, SKIPPED = 1, 3
 LEVEL = click.Choice(["high", "medium", "low"])

@@ -11,19 +11,14 @@ from pathlib import Path
 from floodline.errors import ConfigError
 from floodline.scan._findings.answers import answered
 from floodline.scan._findings.audit import Audited, audit
-from floodline.scan._findings.finding import LEVELS, LOW, Finding, in_characters
+from floodline.scan._findings.finding import Finding, in_characters
 from floodline.scan._findings.packing import pack_report, unpack_report
 from floodline.scan._findings.report import Report
 from floodline.scan._program.program import Program
-from floodline.scan._rules.abandoned_waits import waiters
-from floodline.scan._rules.catalogue import RULES
-from floodline.scan._rules.helpers import through_helpers
-from floodline.scan._rules.judge import Judge
-from floodline.scan._rules.marked import marked
-from floodline.scan._rules.preview import preview as previewed
-from floodline.scan._rules.resources import clients, resources
-from floodline.scan._rules.siblings import siblings
-from floodline.scan._rules.weak import weak
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._rules.checks import found_by_rules
+from floodline.scan._rules.containers import explain
+from floodline.scan._rules.registry import RULES
 from floodline.scan._sources.cache import Cache
 from floodline.scan._sources.reading import Progress, Reading
 
@@ -106,7 +101,9 @@ class Scan:
     ) -> Report:
         found = {
             (f.fingerprint, f.path, f.line): f
-            for f in self._found(preview=preview or any(c in chosen for c in PREVIEW))
+            for f in found_by_rules(
+                self.judge, preview=preview or any(c in chosen for c in PREVIEW)
+            )
             if preview or not RULES[f.rule].preview or f.rule in chosen
             if (not chosen or f.rule.startswith(chosen)) and not f.rule.startswith(left_out or "-")
         }
@@ -116,7 +113,7 @@ class Scan:
         )
         unasked = frozenset(c for c in PREVIEW if not preview and c not in chosen)
         findings, problems = answered(
-            ordered, self._reading.comments, self._places(ordered), unasked
+            ordered, self._reading.comments, self._places(ordered), RULES, unasked
         )
         if chosen or left_out:
             problems = [p for p in problems if "answers no finding" not in p.says]
@@ -124,16 +121,6 @@ class Scan:
             tuple(findings), len(self._reading.facts), sum(f.lines for f in self._reading.facts),
             tuple(self._reading.skipped), tuple(problems),
         )  # fmt: skip
-
-    def _found(self, *, preview: bool) -> Iterator[Finding]:
-        found = [*self.judge.findings()]
-        for rule in (marked, siblings, clients, waiters, through_helpers, weak):
-            found += rule(self.program, self.judge)
-        yield from found
-        if preview:
-            told = {finding.symbol for finding in found if finding.confidence != LOW}
-            yield from previewed(self.program, self.judge, told)
-            yield from resources(self.program, self.judge)
 
     def _places(self, findings: list[Finding]) -> dict[str, list[tuple[str, int]]]:
         """Where a comment may stand: the lines that grow it, and the line that makes it."""
@@ -166,13 +153,8 @@ class Scan:
             if not f".{key.replace(':', '.')}".endswith(f".{name}"):
                 continue
             told.append(f"{key.replace(':', '.')} ({held.file.path}:{held.made[0].at.line})")
-            told += [f"  {line}" for line in self.judge.explain(held)]
+            told += [f"  {line}" for line in explain(self.judge, held)]
         return told
-
-
-def at_least(confidence: str, level: str) -> bool:
-    """Whether a confidence is as high as a level."""
-    return LEVELS.index(confidence) >= LEVELS.index(level)
 
 
 @contextmanager

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from floodline.scan._findings.finding import Finding
-from floodline.scan._rules.catalogue import RULES
+from floodline.scan._findings.rule import Rule
 from floodline.scan._sources.comments import Comment
-
-# a bound is no answer where it is not a container that grows
-UNBOUNDABLE = {
-    "FLD301", "FLD303", "FLD403", "FLD404", "FLD405", "FLD406", "FLD407", "FLD505",
-}  # fmt: skip
 
 
 class Problem(NamedTuple):
@@ -27,6 +22,7 @@ def answered(
     findings: list[Finding],
     written: list[Comment],
     decided: dict[str, list[tuple[str, int]]],
+    rules: Mapping[str, Rule],
     unasked: frozenset[str] = frozenset(),
 ) -> tuple[list[Finding], list[Problem]]:
     """Mark the findings that a comment answers, and report comments that are wrong or unused.
@@ -39,28 +35,31 @@ def answered(
     result = []
     for finding in findings:
         places = [(finding.path, finding.line), *decided.get(finding.fingerprint, ())]
-        found = next((c for c in map(by_place.get, places) if c and _answers(c, finding)), None)
+        rule = rules[finding.rule]
+        found = next((c for c in map(by_place.get, places) if c and _answers(c, rule)), None)
         if found:
             used.add(found)
             finding = finding._replace(status="suppressed")
         result.append(finding)
     asked = [c for c in written if not (c.reason and c.codes and c.codes <= unasked)]
-    return result, list(_problems(asked, used))
+    return result, list(_problems(asked, used, rules))
 
 
-def _answers(comment: Comment, finding: Finding) -> bool:
+def _answers(comment: Comment, rule: Rule) -> bool:
     if not comment.reason:
         return False
     if comment.verb == "bounded":
-        return finding.rule not in UNBOUNDABLE
-    return finding.rule in comment.codes
+        return rule.boundable
+    return rule.code in comment.codes
 
 
-def _problems(written: Iterable[Comment], used: set[Comment]) -> Iterable[Problem]:
+def _problems(
+    written: Iterable[Comment], used: set[Comment], rules: Mapping[str, Rule]
+) -> Iterable[Problem]:
     for comment in written:
         if comment.verb == "noqa" or comment in used:
             continue
-        unknown = sorted(comment.codes - RULES.keys())
+        unknown = sorted(comment.codes - rules.keys())
         if comment.verb == "bounded" and not comment.reason:
             says = "say what bounds it: # floodline: bounded[by what]"
         elif comment.verb == "ignore" and not comment.codes:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from floodline.scan._facts.model import Change, FileFacts, Mark
 from floodline.scan._findings.finding import LOW, Finding, symbol_of
 from floodline.scan._program.program import Held, Program
+from floodline.scan._proofs.judge import Judge
 from floodline.scan._proofs.proof import REFUTED, Proof, place
 from floodline.scan._proofs.removal import RUNS
-from floodline.scan._rules.judge import Judge
 
 GROWING, BOUNDED, UNDECIDED = "growing", "bounded", "undecided"
 AGES = {"ttl", "idle", "max_age"}

@@ -1,4 +1,4 @@
-"""Doubts that add up, and one that goes: what is too little for medium, and what is more.
+"""How sure a finding is: what four proofs are worth, and which doubts add up.
 
 One thing may be unknown. That nobody is seen to run a function and that its callers give the key
 is one thing: the callers are not in the source. What comes on top of it is a second one.
@@ -6,15 +6,56 @@ is one thing: the callers are not in the source. What comes on top of it is a se
 
 from __future__ import annotations
 
-from floodline.scan._facts.model import Change
+from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._findings.finding import HIGH, LOW, MEDIUM
+from floodline.scan._proofs.events import in_a_loop
+from floodline.scan._proofs.growth import COMMAND_LINE
 from floodline.scan._proofs.holders import HANDED_ON
-from floodline.scan._proofs.proof import ASSUMED, PROVED, UNKNOWN, Proof
-from floodline.scan._proofs.removal import EVENT, Removal
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof
+from floodline.scan._proofs.removal import EVENT, NONE, Removal
 
 NEW_EACH_TIME = "a new value each time"  # as the proof of the keys says it
 
 
-def is_vague(change: Change, holder: Proof, path: Proof, key: Proof) -> bool:
+def confidence_of(proofs: tuple[Proof, ...], removal: Removal) -> str:
+    """High: all four proved. Medium: one is unknown, or the holder is assumed. Low: naive rule."""
+    states = [proof.state for proof in proofs]
+    if states[3] == REFUTED:
+        return ""
+    unknown = states.count(UNKNOWN)
+    if REFUTED not in states and unknown <= 1:
+        return HIGH if not unknown and ASSUMED not in states else MEDIUM
+    naive = removal.when == NONE and REFUTED not in states[:2]
+    return LOW if naive else ""
+
+
+def is_vague(
+    judge: Judge,
+    file: FileFacts,
+    change: Change,
+    holder: Proof,
+    path: Proof,
+    key: Proof,
+    *,
+    needs_event: bool = False,
+) -> bool:
+    """Whether too much is open for medium, in a program that shows where its events come in.
+
+    With `needs_event` an event has to be seen: nothing else says that the function runs at all.
+    """
+    if judge.trusts():
+        return False
+    if path.state != PROVED and judge.decorates(f"{file.module}:{change.function}"):
+        return True
+    if COMMAND_LINE & set(file.module.split(".")) and not in_a_loop(change):
+        path = path._replace(state=UNKNOWN)  # a command is an event that comes once
+    if needs_event and path.state != PROVED:
+        return True
+    return _is_open(change, holder, path, key)
+
+
+def _is_open(change: Change, holder: Proof, path: Proof, key: Proof) -> bool:
     """Whether more is open than who calls: who holds it, how often it grows, or the keys.
 
     A list that takes what it is given is a register, as long as no event is seen to fill it.

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from floodline.scan._facts.model import At, FileFacts
+from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.proof import Proof, place
 from floodline.scan._proofs.removal import Way
-from floodline.scan._rules.catalogue import RULES
 
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 LEVELS = [LOW, MEDIUM, HIGH]
@@ -44,6 +44,11 @@ class Finding(NamedTuple):
     proofs: tuple[Proof, ...]
 
 
+def at_least(confidence: str, level: str) -> bool:
+    """Whether a confidence is as high as a level."""
+    return LEVELS.index(confidence) >= LEVELS.index(level)
+
+
 def symbol_of(program: Program, held: Held) -> str:
     """Name a container so that a developer can search for it."""
     module, _, rest = held.key.partition(":")
@@ -71,7 +76,7 @@ def fingerprint(rule: str, symbol: str) -> str:
 def make(
     program: Program,
     held: Held,
-    rule: str,
+    rule: Rule,
     file: FileFacts,
     at: At,
     confidence: str,
@@ -92,7 +97,7 @@ def make(
 
 
 def build(
-    rule: str,
+    rule: Rule,
     path: str,
     at: At,
     symbol: str,
@@ -108,11 +113,10 @@ def build(
         Proof(f"{claim}: {proof.claim}", proof.state, proof.at)
         for claim, proof in zip(CLAIMS, proofs, strict=False)
     )
-    known = RULES[rule]
-    message = known.says.format(symbol, line=risk_line)
+    message = rule.says.format(symbol, line=risk_line)
     return Finding(
-        rule, known.name, path, at.line, at.column, at.end_line, at.end_column, symbol, confidence,
-        message, fingerprint(rule, symbol), "new", tuple(dict.fromkeys(grows)),
+        rule.code, rule.name, path, at.line, at.column, at.end_line, at.end_column, symbol,
+        confidence, message, fingerprint(rule.code, symbol), "new", tuple(dict.fromkeys(grows)),
         tuple(dict.fromkeys(shrinks)), named,
     )  # fmt: skip
 

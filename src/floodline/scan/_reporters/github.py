@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from floodline.scan._findings.finding import Finding
+from floodline.scan._findings.finding import Finding, at_least
 from floodline.scan._findings.report import Report
-from floodline.scan._scan import at_least
 
 
 def render(report: Report, fail_on: str) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from floodline.scan._findings.finding import Finding
 from floodline.scan._findings.report import Report
-from floodline.scan._rules.catalogue import RULES
+from floodline.scan._rules.registry import RULES
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"high": "error", "medium": "warning", "low": "note"}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from floodline.scan._findings.finding import Finding
 from floodline.scan._findings.report import Report
-from floodline.scan._rules.catalogue import RULES
+from floodline.scan._rules.registry import RULES
 
 Piece = tuple[str, str]  # style, text
 STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan"}

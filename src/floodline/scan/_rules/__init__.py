@@ -1,1 +1,1 @@
-"""The rules, by family: each turns proofs into findings."""
+"""The rules, found by their codes: one folder a family, one module for what a rule is about."""

@@ -1,4 +1,4 @@
-"""FLD109 through helpers: add a key, do what can fail, `self._forget(key)`, and no `finally`."""
+"""FLD109 across functions: add a key, do what can fail, `self._forget(key)`, and no `finally`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import NamedTuple
 from floodline._python.mutations import TAKES_NAMED
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.vocabulary import HARMLESS, QUIET
+from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._program.program import Edge, Held, Program
+from floodline.scan._proofs.judge import Judge
 from floodline.scan._proofs.proof import UNKNOWN, Proof, place
 from floodline.scan._proofs.removal import RUNS, Removal
-from floodline.scan._rules.judge import Judge, confidence_of
+from floodline.scan._rules.detectors import Check, Detector
+from floodline.scan._rules.growth.skipped_removal import FLD109
 
 SAFE = {"finally", "except"}
 CHOICE = {"branch", "absent", "none", "for", "while", "limit", "once"}
@@ -28,37 +31,37 @@ class Step(NamedTuple):
     file: FileFacts
 
 
-def through_helpers(program: Program, judge: Judge) -> Iterator[Finding]:
+def _removed_by_callees(judge: Judge) -> Iterator[Finding]:
     """Yield the maps whose entry is left behind between two steps of which one is a helper."""
-    for held in program.held.values():
+    for held in judge.program.held.values():
         adds = [(f, c) for f, c in held.changes if c.verb == "grow" and c.key_text and not c.depth]
         drops = [(f, c) for f, c in held.changes if c.verb in ("shrink", "replace")]
         if not adds or not drops or any(limit.acts for _, limit in held.limits):
             continue
         if all(c.op in TAKES_NAMED and c.key_text and not c.marks & SAFE for _, c in drops):
-            found = _left_behind(program, judge, held, adds, drops)
+            found = _left_behind(judge, held, adds, drops)
             if found:
                 yield found
 
 
 def _left_behind(
-    program: Program,
     judge: Judge,
     held: Held,
     adds: list[tuple[FileFacts, Change]],
     drops: list[tuple[FileFacts, Change]],
 ) -> Finding | None:
+    program = judge.program
     for function in _functions(program, adds) & _functions(program, drops):
         first = _steps(program, function, adds)
         last = _steps(program, function, drops)
-        if not first or not last or not _alone(program, judge, function, drops):
+        if not first or not last or not _alone(judge, function, drops):
             continue
         added, removed = first[0], last[0]
         if added.key != removed.key or (added.direct and removed.direct):
             continue
         risk = _risk(program, function, added.line, removed.line)
         if risk:
-            found = _finding(program, judge, held, added, removed, function, risk)
+            found = _finding(judge, held, added, removed, function, risk)
             if found:
                 return found
     return None
@@ -90,13 +93,11 @@ def _given(edge: Edge) -> str:
     return edge.call.arguments[0].rpartition("=")[2] if edge.call.arguments else ""
 
 
-def _alone(
-    program: Program, judge: Judge, function: str, drops: list[tuple[FileFacts, Change]]
-) -> bool:
+def _alone(judge: Judge, function: str, drops: list[tuple[FileFacts, Change]]) -> bool:
     """Whether only this function removes, apart from what happens at the end."""
     for file, change in drops:
         own = f"{file.module}:{change.function}"
-        callers = {edge.caller for edge in program.callers.get(own, ())}
+        callers = {edge.caller for edge in judge.program.callers.get(own, ())}
         others = {item for item in callers - {function} if not judge.reach.is_end(item)}
         if others or judge.reach.is_passed(own) or (own != function and not callers):
             return False
@@ -116,9 +117,9 @@ def _risk(program: Program, function: str, first: int, last: int) -> int:
 
 
 def _finding(
-    program: Program, judge: Judge, held: Held, added: Step, removed: Step, function: str, risk: int
+    judge: Judge, held: Held, added: Step, removed: Step, function: str, risk: int
 ) -> Finding | None:
-    path = program.names.modules[function.partition(":")[0]].path
+    path = judge.program.names.modules[function.partition(":")[0]].path
     told = f"the removal in line {removed.line} is skipped if the call fails"
     proofs = (
         judge.holders.proof(held),
@@ -129,7 +130,10 @@ def _finding(
     if confidence_of(proofs, Removal(RUNS, proofs[3], ())) not in (HIGH, MEDIUM):
         return None
     return make(
-        program, held, "FLD109", added.file, added.change.at, MEDIUM, proofs,
+        judge.program, held, FLD109, added.file, added.change.at, MEDIUM, proofs,
         [(added.file.path, added.change.at.line)], (), risk_line=risk,
         shrinks=[(removed.file.path, removed.change.at.line)],
     )  # fmt: skip
+
+
+DETECTORS: tuple[Detector, ...] = (Check(FLD109, _removed_by_callees),)

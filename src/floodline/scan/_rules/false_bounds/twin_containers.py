@@ -1,4 +1,4 @@
-"""Two maps that grow together with one key, of which only one is cleaned on some path."""
+"""FLD205: two containers grow together with one key, and only one of them is cleaned."""
 
 from __future__ import annotations
 
@@ -7,19 +7,54 @@ from collections.abc import Iterator
 
 from floodline._python.mutations import TAKES_NAMED
 from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
-from floodline.scan._program.program import Held, Program
+from floodline.scan._findings.rule import Rule
+from floodline.scan._program.program import Held
+from floodline.scan._proofs.judge import Judge
 from floodline.scan._proofs.proof import UNKNOWN, Proof, place
-from floodline.scan._proofs.removal import RUNS, Removal
-from floodline.scan._rules.judge import Judge, confidence_of
+from floodline.scan._proofs.removal import RUNS, Removal, Way
+from floodline.scan._rules.detectors import Case, Check, Detector, Pattern
+
+FLD205 = Rule(
+    "FLD205", "bounded-but-sibling-grows", "{} keeps what line {line} drops beside it",
+    "remove the key from both in one function, and call that",
+)  # fmt: skip
+BOUNDS = {"cap", "ttl"}
 
 Drop = tuple[FileFacts, Change]
 
 
-def siblings(program: Program, judge: Judge) -> Iterator[Finding]:
-    """Yield the maps that keep a key which their sibling drops."""
+def _bounds_of_twins(case: Case) -> Iterator[Way]:
+    """Yield what bounds other containers of the owner that grow with the same key."""
+    places = {
+        (f.module, c.function, c.key_text) for f, c in case.growing if c.key_text and not c.depth
+    }
+    for other in case.judge.family(case.held) if places else ():
+        growing = [
+            (f, c)
+            for f, c in other.changes
+            if c.verb == "grow" and (f.module, c.function, c.key_text) in places
+        ]
+        if growing and other is not case.held:
+            ways = case.judge.removals.judge(other, 0, growing).ways
+            yield from (way for way in ways if way.when == RUNS and way.how in BOUNDS)
+
+
+def _has_bounded_twin(case: Case) -> bool:
+    return any(True for _ in _bounds_of_twins(case))
+
+
+def _told(case: Case) -> tuple[Proof, int]:
+    twin, proof = next(_bounds_of_twins(case)), case.removal.proof
+    told = f"{proof.claim}, and what stands beside it is bounded"
+    return Proof(told, proof.state, twin.at), twin.line
+
+
+def _uneven(judge: Judge) -> Iterator[Finding]:
+    """Yield the maps that keep a key which their twin drops."""
     families: dict[str, list[Held]] = defaultdict(list)
-    for held in program.held.values():
+    for held in judge.program.held.values():
         kinds = {made.kind for made in held.made}
         if held.made[0].ref[:2] in ("s:", "g:") and kinds & {"map", "set", "lookup"}:
             families[held.key.rpartition(".")[0] + held.key.partition(":")[0]].append(held)
@@ -27,10 +62,10 @@ def siblings(program: Program, judge: Judge) -> Iterator[Finding]:
         for left in family:
             for dropped in family:
                 if left is not dropped:
-                    yield from _left_behind(program, judge, left, dropped)
+                    yield from _left_behind(judge, left, dropped)
 
 
-def _left_behind(program: Program, judge: Judge, left: Held, dropped: Held) -> Iterator[Finding]:
+def _left_behind(judge: Judge, left: Held, dropped: Held) -> Iterator[Finding]:
     together = _functions(left, "grow") & _functions(dropped, "grow")
     cleaned = {name for name, _ in _functions(left, "shrink")}
     if not together or not cleaned or any(limit.acts for _, limit in left.limits):
@@ -42,7 +77,7 @@ def _left_behind(program: Program, judge: Judge, left: Held, dropped: Held) -> I
         near = judge.reach.ancestors(function) | judge.reach.descendants(function)
         if cleaned & near or change.marks & {"except", "finally"}:
             continue
-        yield from _finding(program, judge, left, file, change)
+        yield from _finding(judge, left, file, change)
         return
 
 
@@ -65,9 +100,7 @@ def _drops(held: Held) -> list[Drop]:
     ]
 
 
-def _finding(
-    program: Program, judge: Judge, left: Held, file: FileFacts, change: Change
-) -> Iterator[Finding]:
+def _finding(judge: Judge, left: Held, file: FileFacts, change: Change) -> Iterator[Finding]:
     kinds = {made.kind for made in left.made}
     grown = [g for g in judge.growth(left, kinds) if g[1].verb == "grow" and not g[1].depth]
     for at_file, growth, path, _ in grown:
@@ -78,7 +111,11 @@ def _finding(
         if confidence_of(proofs, Removal(RUNS, skipped, ())) in (HIGH, MEDIUM):
             shrinks = [(f.path, c.at.line) for f, c in left.changes if c.verb == "shrink"]
             yield make(
-                program, left, "FLD205", at_file, growth.at, MEDIUM, proofs,
+                judge.program, left, FLD205, at_file, growth.at, MEDIUM, proofs,
                 [(at_file.path, growth.at.line)], (), risk_line=change.at.line, shrinks=shrinks,
             )  # fmt: skip
             return
+
+
+BOUNDED_TWIN = Pattern(FLD205, _has_bounded_twin, _told)
+DETECTORS: tuple[Detector, ...] = (BOUNDED_TWIN, Check(FLD205, _uneven))

@@ -1,4 +1,4 @@
-"""Weak references that do not let go: a value that refers to its key, a finalizer for each use."""
+"""FLD111: weak references that keep alive: values that refer to their keys, piles of finalizers."""
 
 from __future__ import annotations
 
@@ -6,26 +6,41 @@ from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
 from floodline.scan._facts.vocabulary import MAKERS
+from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import LOW, Finding, build, make
+from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held, Program
+from floodline.scan._proofs.judge import Judge
 from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
 from floodline.scan._proofs.reach import REPEATS
 from floodline.scan._proofs.removal import NONE, PUBLIC, RUNS, Removal
-from floodline.scan._rules.judge import Judge, confidence_of
+from floodline.scan._rules.detectors import Case, Check, Detector, Pattern
+
+FLD111 = Rule(
+    "FLD111", "weak-container-kept-alive", "{} keeps dead weak references",
+    "use weakref.WeakSet, or prune in the callback of weakref.ref",
+)  # fmt: skip
 
 
-def weak(program: Program, judge: Judge) -> Iterator[Finding]:
-    """Yield weak containers that keep their keys alive, and objects that collect finalizers."""
-    for held in program.held.values():
+def _is_reference(case: Case) -> bool:
+    return case.change.value == "weakref" and "map" not in case.kinds
+
+
+def _keys(judge: Judge) -> Iterator[Finding]:
+    """Yield weak containers that keep their keys alive."""
+    for held in judge.program.held.values():
         if any(made.fills == "WeakKeyDictionary" for made in held.made):
-            yield from _kept_alive(program, judge, held)
-    for file in program.files:
-        for mark in file.marks:
-            if mark.kind == "finalize" and _is_finalize(program, file, mark):
-                yield from _finalized(judge, file, mark)
+            yield from _kept_alive(judge, held)
 
 
-def _kept_alive(program: Program, judge: Judge, held: Held) -> Iterator[Finding]:
+def _finalizers(judge: Judge) -> Iterator[Finding]:
+    """Yield what collects finalizers on objects that live on."""
+    for file, mark in judge.marks("finalize"):
+        if _is_finalize(judge.program, file, mark):
+            yield from _finalized(judge, file, mark)
+
+
+def _kept_alive(judge: Judge, held: Held) -> Iterator[Finding]:
     for file, change in held.changes:
         if change.verb != "grow" or change.value != "key" or change.depth:
             continue
@@ -41,7 +56,7 @@ def _kept_alive(program: Program, judge: Judge, held: Held) -> Iterator[Finding]
         confidence = confidence_of(proofs, Removal(NONE, proofs[3], ()))
         if confidence not in ("", LOW):
             grows = [(file.path, change.at.line)]
-            yield make(program, held, "FLD111", file, change.at, confidence, proofs, grows, ())
+            yield make(judge.program, held, FLD111, file, change.at, confidence, proofs, grows, ())
             return
 
 
@@ -71,4 +86,12 @@ def _finalized(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     confidence = confidence_of(proofs, Removal(NONE, proofs[3], ()))
     if confidence not in ("", LOW):
         symbol = f"{file.module}.{mark.function}"
-        yield build("FLD111", file.path, mark.at, symbol, confidence, proofs, grows=[at])
+        yield build(FLD111, file.path, mark.at, symbol, confidence, proofs, grows=[at])
+
+
+DEAD_REFERENCE = Pattern(FLD111, _is_reference)
+DETECTORS: tuple[Detector, ...] = (
+    DEAD_REFERENCE,
+    Check(FLD111, _keys),
+    Check(FLD111, _finalizers),
+)

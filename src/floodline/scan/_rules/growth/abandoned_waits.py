@@ -10,27 +10,28 @@ from collections.abc import Iterator
 
 from floodline._python.mutations import TAKES_NAMED
 from floodline.scan._facts.model import Change, FileFacts, Mark
+from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
-from floodline.scan._program.program import Held, Program
+from floodline.scan._program.program import Held
+from floodline.scan._proofs.judge import Judge
 from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
 from floodline.scan._proofs.removal import RUNS, Removal
-from floodline.scan._rules.judge import Judge, confidence_of
+from floodline.scan._rules.detectors import Check, Detector
+from floodline.scan._rules.growth.skipped_removal import FLD109
 
 ENOUGH = {"cap", "ttl", "finally"}
 
 
-def waiters(program: Program, judge: Judge) -> Iterator[Finding]:
+def _waits(judge: Judge) -> Iterator[Finding]:
     """Yield the maps in which an answer that never comes leaves its key."""
-    for held in program.held.values():
+    for held in judge.program.held.values():
         for file, mark in held.signs:
-            if mark.kind == "waits" and (found := _abandoned(program, judge, held, file, mark)):
+            if mark.kind == "waits" and (found := _abandoned(judge, held, file, mark)):
                 yield found
                 break
 
 
-def _abandoned(
-    program: Program, judge: Judge, held: Held, file: FileFacts, mark: Mark
-) -> Finding | None:
+def _abandoned(judge: Judge, held: Held, file: FileFacts, mark: Mark) -> Finding | None:
     here = f"{file.module}:{mark.function}"
     added = [
         (f, c)
@@ -39,7 +40,7 @@ def _abandoned(
         and not c.depth and c.at.line < mark.at.line
     ]  # fmt: skip
     removed = [(f, c) for f, c in held.changes if c.verb in ("shrink", "replace") and not c.depth]
-    if not added or not removed or _is_cleaned(program, judge, here, removed):
+    if not added or not removed or _is_cleaned(judge, here, removed):
         return None
     removal = judge.removals.judge(held, 0, added)
     if any(way.when == RUNS and way.how in ENOUGH for way in removal.ways):
@@ -58,15 +59,14 @@ def _abandoned(
     if confidence not in (HIGH, MEDIUM):
         return None
     return make(
-        program, held, "FLD109", file, change.at, confidence, proofs,
+        judge.program, held, FLD109, file, change.at, confidence, proofs,
         [(file.path, change.at.line)], removal.ways, risk_line=mark.at.line,
     )  # fmt: skip
 
 
-def _is_cleaned(
-    program: Program, judge: Judge, here: str, removed: list[tuple[FileFacts, Change]]
-) -> bool:
+def _is_cleaned(judge: Judge, here: str, removed: list[tuple[FileFacts, Change]]) -> bool:
     """Whether the waiting function, or who calls it, cleans up, or somebody empties the map."""
+    program = judge.program
     removers = {f"{file.module}:{change.function}" for file, change in removed}
     near = {here, *(edge.caller for edge in program.callers.get(here, ()))}
     called = {edge.callee for item in near for edge in program.edges_of.get(item, ())}
@@ -79,3 +79,6 @@ def _is_cleaned(
         change.op not in TAKES_NAMED and not judge.reach.is_end(f"{file.module}:{change.function}")
         for file, change in removed
     )
+
+
+DETECTORS: tuple[Detector, ...] = (Check(FLD109, _waits),)

@@ -1,0 +1,80 @@
+"""Puts the four proofs of each container together, for every rule that needs them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from floodline.scan._facts.model import Change, FileFacts, Mark
+from floodline.scan._program.program import Held, Program
+from floodline.scan._proofs.growth import Paths
+from floodline.scan._proofs.holders import Holders
+from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof
+from floodline.scan._proofs.reach import Reach
+from floodline.scan._proofs.removal import Removals
+
+Grown = tuple[FileFacts, Change, Proof, Proof]  # where it grows, on which path, with which keys
+STATES = [PROVED, ASSUMED, UNKNOWN, REFUTED]
+
+
+class Judge:
+    """Answers for the containers and functions of a program: one prover for each of the proofs."""
+
+    def __init__(self, program: Program, *, library: bool = False) -> None:
+        self.program = program
+        self._library = library
+        self.reach = Reach(program, library=library)
+        self.holders = Holders(program, self.reach, library=library)
+        self.paths = Paths(program, self.reach)
+        self.removals = Removals(program, self.reach, library=library)
+        self._marks: dict[str, list[tuple[FileFacts, Mark]]] = defaultdict(list)
+        for file in program.files:
+            for mark in file.marks:
+                self._marks[mark.kind].append((file, mark))
+        self._decorating = {  # inner functions that return what they are given
+            f"{file.module}:{mark.function}" for file, mark in self.marks("gives")
+        }
+        self._families: dict[str, list[Held]] = defaultdict(list)
+        for held in program.held.values():
+            if held.made[0].ref[:2] == "s:":
+                self._families[held.key.rpartition(".")[0]].append(held)
+
+    def marks(self, kind: str) -> Sequence[tuple[FileFacts, Mark]]:
+        """Return the marks of one kind in all files."""
+        return self._marks.get(kind, ())
+
+    def family(self, held: Held) -> Sequence[Held]:
+        """Return the containers of the class that owns this one, itself included."""
+        return self._families.get(held.key.rpartition(".")[0], ())
+
+    def growth(self, held: Held, kinds: set[str]) -> list[Grown]:
+        """Return where a container grows, the best proved first."""
+        verbs = {"grow", "insert", "lookup"} if "lookup" in kinds else {"grow"}
+        found: list[Grown] = []
+        for file, change in held.changes:
+            if change.verb not in verbs or "limit" in change.marks:
+                continue
+            if change.depth and kinds == {"set"}:
+                continue
+            if kinds == {"list"} and change.op == "[]=" and not change.depth:
+                continue  # an item of a list is replaced
+            path, key = self.paths.path(held, file, change), self.paths.key(file, change)
+            found.append((file, change, path, key))
+        found.sort(key=lambda g: (_worst(g[2], g[3]), g[1].verb == "lookup", g[1].depth))
+        return found
+
+    def trusts(self) -> bool:
+        """Whether much is taken on trust: a program that shows its events says more."""
+        return self._library or not self.paths.events.shown
+
+    def is_seen(self, function: str) -> bool:
+        """Whether a function is seen to run for events, or that is taken on trust."""
+        return self.trusts() or bool(self.paths.events.why(function))
+
+    def decorates(self, function: str) -> bool:
+        """Whether an inner function returns what it is given: it runs where things are defined."""
+        return function in self._decorating
+
+
+def _worst(*proofs: Proof) -> int:
+    return max(STATES.index(proof.state) for proof in proofs)

@@ -1,0 +1,1 @@
+"""FLD3xx: caches that keep what they were called with."""

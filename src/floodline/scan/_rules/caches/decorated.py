@@ -1,0 +1,42 @@
+"""The functions with a cache that lasts: those of which nobody empties it, and not of few calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floodline.scan._facts.model import FileFacts, Function, Mark
+from floodline.scan._program.program import Program
+from floodline.scan._proofs.judge import Judge
+
+
+def lasting(judge: Judge) -> Iterator[tuple[FileFacts, Mark, Function]]:
+    """Yield the cached functions whose cache nobody clears and which has more than few results."""
+    program = judge.program
+    cleared = _cleared(program)
+    for file, mark in judge.marks("cache"):
+        function = program.names.functions[f"{file.module}:{mark.name}"]
+        few = mark.detail == "few" or _is_enum(program, f"{file.module}:{function.owner}")
+        if mark.name.rpartition(".")[2] not in cleared and not few:
+            yield file, mark, function
+
+
+def is_bound(function: Function) -> bool:
+    """Whether a function gets its instance, which is then a part of the key."""
+    plain = not function.owner or "staticmethod" in function.decorators
+    return not plain and function.parameters[:1] == ("self",)
+
+
+def _cleared(program: Program) -> set[str]:
+    return {
+        call.callee.rpartition("|")[0].rpartition(".")[2].rpartition(":")[2]
+        for file in program.files
+        for call in file.calls
+        if call.callee.endswith("|cache_clear")
+    }
+
+
+def _is_enum(program: Program, owner: str) -> bool:
+    names = program.names
+    return owner in names.classes and any(
+        "Enum" in base for kind in names.order(owner) for base in names.classes[kind].bases
+    )

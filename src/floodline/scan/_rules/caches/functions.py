@@ -1,0 +1,45 @@
+"""FLD302: a cache of a function without a size, and arguments that have no end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._findings.finding import MEDIUM, Finding, build
+from floodline.scan._findings.rule import Rule
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._rules.detectors import Check, Detector
+
+FLD302 = Rule(
+    "FLD302", "unbounded-function-cache", "{} keeps every result it ever gave",
+    "give it a size: functools.lru_cache(maxsize=...)", preview=True,
+)  # fmt: skip
+
+
+def _functions(judge: Judge) -> Iterator[Finding]:
+    for file, mark in judge.marks("cache"):
+        if mark.detail == "unbounded":
+            yield from _cached(judge, file, mark)
+
+
+def _cached(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
+    function = judge.program.names.functions[f"{file.module}:{mark.name}"]
+    symbol = f"{file.module}.{mark.name}"
+    if function.parameters[:1] in (("self",), ("cls",)):
+        return
+    at = place(file.path, mark.at.line)
+    for number, name in enumerate(function.parameters):
+        state, why = judge.paths.origin(file.module, mark.name, f"param:{number}")
+        if state == PROVED:
+            proofs = (
+                Proof("held by the module", PROVED, at),
+                Proof("one entry for every argument", PROVED, at),
+                Proof(f"argument {name}: {why}", UNKNOWN, at),
+                Proof("nothing leaves", PROVED, at),
+            )
+            yield build(FLD302, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
+            return
+
+
+DETECTORS: tuple[Detector, ...] = (Check(FLD302, _functions, gives_way=True),)

@@ -1,0 +1,1 @@
+"""FLD4xx: tasks, listeners, timers and other work that is registered and never ends."""

@@ -1,0 +1,68 @@
+"""FLD406: a context variable that is set for each call, and never reset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floodline.scan._facts.model import Call, FileFacts, Mark
+from floodline.scan._findings.finding import MEDIUM, Finding, build
+from floodline.scan._findings.rule import Rule
+from floodline.scan._program.program import Program
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._proofs.reach import REPEATS
+from floodline.scan._rules.callbacks.marked_calls import marked_calls
+from floodline.scan._rules.detectors import Check, Detector
+
+FLD406 = Rule(
+    "FLD406", "contextvar-not-reset", "{} is set for each call and never reset",
+    "token = var.set(...), and var.reset(token) in `finally`", preview=True, boundable=False,
+)  # fmt: skip
+# a function whose work is to set something leaves it to its caller when that ends
+SETTERS = ("set", "push", "enter", "aenter", "activate", "attach", "start", "use", "bind")
+
+
+def _variables(judge: Judge) -> Iterator[Finding]:
+    resets = _resets(judge.program)
+    for file, mark, call, _ in marked_calls(judge, "set"):
+        yield from _variable(judge, file, mark, call, resets)
+
+
+def _resets(program: Program) -> set[str]:
+    """Return the variables that are reset, by a call or by whoever gets `var.reset`."""
+    found = set()
+    for file in program.files:
+        for call in file.calls:
+            handed = (text[2:].partition("=")[0] for text in call.arguments if text[:2] == "r:")
+            for text in (call.callee, *handed):
+                if text.startswith("o:g:") and text.endswith("|reset"):
+                    base = text.partition(":")[2].rpartition("|")[0]
+                    found.add(program.key_of_base(file, call.function, base))
+    return found
+
+
+def _variable(
+    judge: Judge, file: FileFacts, mark: Mark, call: Call, resets: set[str]
+) -> Iterator[Finding]:
+    base = call.callee.partition(":")[2].rpartition("|")[0]
+    key = judge.program.key_of_base(file, call.function, base)
+    module, _, name = key.partition(":")
+    made = judge.program.names.globals.get(module, {}).get(name, "")
+    if made.rpartition(".")[2] != "ContextVar" or key in resets:
+        return
+    often = judge.reach.often(f"{file.module}:{call.function}")
+    last = call.function.rpartition(".")[2].lstrip("_")
+    if often != REPEATS or call.arguments[:1] in ((), ("const",)) or last.startswith(SETTERS):
+        return
+    at = place(file.path, call.line)
+    proofs = (
+        Proof(f"{name} keeps its value as long as its context lives", UNKNOWN, at),
+        Proof(f"{call.function.rpartition('.')[2]}() sets it each time it runs", PROVED, at),
+        Proof("the value belongs to one call", PROVED, at),
+        Proof("nobody resets it", PROVED, at),
+    )
+    symbol = key.replace(":", ".")
+    yield build(FLD406, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
+
+
+DETECTORS: tuple[Detector, ...] = (Check(FLD406, _variables),)

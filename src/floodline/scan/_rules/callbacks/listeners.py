@@ -1,0 +1,79 @@
+"""FLD403: a listener is added to something that lives on, and nobody removes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floodline.scan._facts.model import Call, FileFacts, Function, Mark
+from floodline.scan._facts.vocabulary import MAKERS, opposites_of
+from floodline.scan._findings.finding import MEDIUM, Finding, build
+from floodline.scan._findings.rule import Rule
+from floodline.scan._program.program import Program
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.proof import PROVED, REFUTED, UNKNOWN, Proof, place
+from floodline.scan._proofs.reach import REPEATS
+from floodline.scan._rules.callbacks.marked_calls import marked_calls
+from floodline.scan._rules.detectors import Check, Detector
+
+FLD403 = Rule(
+    "FLD403", "listener-never-removed", "{} adds a listener that nobody removes",
+    "remove it when the owner ends, or hand over a weakref.WeakMethod",
+    preview=True, boundable=False,
+)  # fmt: skip
+
+
+def _listeners(judge: Judge) -> Iterator[Finding]:
+    for file, mark, call, names in marked_calls(judge, "listener"):
+        if not names & {*opposites_of(mark.detail)}:
+            yield from _listener(judge, file, mark, call)
+
+
+def _listener(judge: Judge, file: FileFacts, mark: Mark, call: Call) -> Iterator[Finding]:
+    program = judge.program
+    function = program.names.functions.get(f"{file.module}:{call.function}")
+    if function is None or not _outlives(program, file, function, call):
+        return
+    given = [*call.arguments, *(k.partition("=")[2] for k in call.keywords)]
+    if not any(_is_bound(program, file, call, text) for text in given):
+        return
+    at = place(file.path, call.line)
+    last = call.function.rpartition(".")[2]
+    if last in MAKERS:
+        owner = judge.holders.instance(f"{file.module}:{function.owner}")
+        if owner.state != REFUTED:
+            return
+        path = Proof(f"each instance adds one; {owner.claim}", PROVED, owner.at or at)
+    elif judge.reach.often(f"{file.module}:{call.function}") == REPEATS:
+        path = Proof(f"{last}() adds one each time it runs", PROVED, at)
+    else:
+        return
+    proofs = (
+        Proof("what is listened to keeps its listeners", UNKNOWN, at), path,
+        Proof("every call adds one more", PROVED, at),
+        Proof(f"nobody calls {' or '.join(opposites_of(mark.detail)[:2])} here", PROVED, at),
+    )  # fmt: skip
+    symbol = f"{file.module}.{call.function}"
+    yield build(FLD403, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
+
+
+def _outlives(program: Program, file: FileFacts, function: Function, call: Call) -> bool:
+    """Whether what is listened to was there before: handed in or global, and not made here."""
+    kind, _, rest = call.callee.partition(":")
+    base = rest.rpartition("|")[0]
+    if base.startswith("self."):
+        own = program.names.classes.get(f"{file.module}:{function.owner}")
+        return own is not None and base[5:] not in dict(own.attributes)
+    if base.startswith("T:"):
+        return base[2:] in function.annotations
+    return kind == "o" and base not in ("g:atexit", "g:signal") and not base.startswith("C:")
+
+
+def _is_bound(program: Program, file: FileFacts, call: Call, text: str) -> bool:
+    """Whether an argument is a function that keeps something alive: a method or an inner one."""
+    if text[:2] == "f:":
+        return True
+    found = program.functions_in(file, call, text)
+    return any(program.names.functions[key].owner or "<locals>" in key for key in found)
+
+
+DETECTORS: tuple[Detector, ...] = (Check(FLD403, _listeners),)

@@ -1,0 +1,58 @@
+"""FLD405: a logging handler that is added on every call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._findings.finding import MEDIUM, Finding, build
+from floodline.scan._findings.rule import Rule
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._proofs.reach import REPEATS
+from floodline.scan._rules.detectors import Check, Detector
+
+FLD405 = Rule(
+    "FLD405", "handler-per-call", "{} adds a logging handler on every call",
+    "add it once at start-up, or test `if not logger.handlers`", boundable=False,
+)  # fmt: skip
+PREPARING = ("setup", "configure", "init", "_setup", "_configure", "_init", "enable")
+
+
+def _handlers(judge: Judge) -> Iterator[Finding]:
+    for file, mark in judge.marks("handler"):
+        name = mark.function.rpartition(".")[2]
+        once = name in ("__init__", "main") or name.startswith(PREPARING)
+        repeats = judge.reach.often(f"{file.module}:{mark.function}") == REPEATS
+        if mark.detail or once or not repeats or _is_undone(file, mark):
+            continue
+        at = place(file.path, mark.at.line)
+        proofs = (
+            Proof("loggers live as long as the process", PROVED, at),
+            Proof(f"{name}() adds one each time it runs", PROVED, at),
+            Proof("every call adds one more", PROVED, at),
+            Proof("nothing asks whether it is there", UNKNOWN, at),
+        )
+        symbol = f"{file.module}.{mark.function}"
+        yield build(FLD405, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
+
+
+def _is_undone(file: FileFacts, mark: Mark) -> bool:
+    """Whether handlers are taken out or emptied here, or the one that is added is always the same.
+
+    A logger takes the same handler only once.
+    """
+    home = mark.function.rpartition(".")[0]
+    here = [call for call in file.calls if call.function == mark.function]
+    near = [call for call in file.calls if home and call.function.rpartition(".")[0] == home]
+    if any(call.callee.endswith("removeHandler") for call in (*here, *near)):
+        return True
+    changed = {c.ref for c in file.changes if c.function == mark.function and c.verb != "lookup"}
+    if any(ref.endswith("|handlers") for ref in changed):
+        return True
+    added = [c for c in here if c.line == mark.at.line and c.callee.endswith("addHandler")]
+    given = added[0].arguments[0] if added and added[0].arguments else ""
+    return given[:4] in ("r:s:", "r:g:") and given[2:].partition("=")[0] not in changed
+
+
+DETECTORS: tuple[Detector, ...] = (Check(FLD405, _handlers),)

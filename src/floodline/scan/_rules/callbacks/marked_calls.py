@@ -1,0 +1,26 @@
+"""The calls that a front end marked, with what else their file calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floodline.scan._facts.model import Call, FileFacts, Mark
+from floodline.scan._proofs.judge import Judge
+
+
+def marked_calls(judge: Judge, kind: str) -> Iterator[tuple[FileFacts, Mark, Call, set[str]]]:
+    """Yield every marked call, and the last names of all calls of its file."""
+    here: FileFacts | None = None
+    for file, mark in judge.marks(kind):
+        if file is not here:
+            here = file
+            calls = {(c.function, c.line, c.callee): c for c in file.calls}
+            names = {last_of(call.callee) for call in file.calls}
+        call = calls.get((mark.function, mark.at.line, mark.name))
+        if call:
+            yield file, mark, call, names
+
+
+def last_of(callee: str) -> str:
+    """Return the name of the function or method that a call names."""
+    return callee.rpartition("|")[2].rpartition(":")[2]

@@ -1,0 +1,71 @@
+"""FLD407: one exception object, raised again and again, keeps the frames of its last raise."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._findings.finding import HIGH, LEVELS, LOW, MEDIUM, Finding, build
+from floodline.scan._findings.rule import Rule
+from floodline.scan._program.program import Program
+from floodline.scan._proofs.growth import COMMAND_LINE
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._proofs.reach import REPEATS, STARTS
+from floodline.scan._rules.detectors import Check, Detector
+
+FLD407 = Rule(
+    "FLD407", "shared-exception-raised", "{} is one object, raised again and again",
+    "raise a new one each time: its traceback keeps the frames of the last raise", boundable=False,
+)  # fmt: skip
+FAILS = ("Error", "Exception", "Warning", "Interrupt", "Exit")
+
+
+def _exceptions(judge: Judge) -> Iterator[Finding]:
+    """One finding for each exception, at the best place, with all places that raise it."""
+    by_symbol: dict[str, list[Finding]] = defaultdict(list)
+    for file, mark in judge.marks("raise"):
+        for finding in _raised(judge, file, mark):
+            by_symbol[finding.fingerprint].append(finding)
+    for group in by_symbol.values():
+        best = max(group, key=lambda finding: LEVELS.index(finding.confidence))
+        places = dict.fromkeys(place for finding in (best, *group) for place in finding.grows)
+        yield best._replace(grows=tuple(places))
+
+
+def _raised(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
+    key = judge.program.names.resolve(file.module, mark.detail)
+    module, _, name = key.partition(":")
+    made = judge.program.names.globals.get(module, {}).get(name, "")
+    if not made or not _is_error(judge.program, module, made):
+        return
+    at = place(file.path, mark.at.line)
+    often = judge.reach.often(f"{file.module}:{mark.function}")
+    once = bool(COMMAND_LINE & set(file.module.split(".")))
+    if once:
+        often = STARTS
+    path = Proof("raised each time the function runs", PROVED if often == REPEATS else UNKNOWN, at)
+    proofs = (
+        Proof(f"{name} is held by the module", PROVED, at), path,
+        Proof("each raise adds to its traceback and context", PROVED, at),
+        Proof("the traceback stays until the next raise", PROVED, at),
+    )  # fmt: skip
+    if handled := judge.paths.events.why(f"{file.module}:{mark.function}"):
+        told = f"the traceback stays, unless it is dropped by who catches it: {handled}"
+        proofs = (*proofs[:3], Proof(told, UNKNOWN, at))
+    confidence = HIGH if often == REPEATS and not handled else LOW if once else MEDIUM
+    yield build(FLD407, file.path, mark.at, f"{module}.{name}", confidence, proofs, grows=[at])
+
+
+def _is_error(program: Program, module: str, made: str) -> bool:
+    if made.endswith(FAILS):
+        return True
+    key = program.names.class_of(module, made)
+    names = program.names
+    return bool(key) and any(
+        base.endswith(FAILS) for item in names.order(key) for base in names.classes[item].bases
+    )
+
+
+DETECTORS: tuple[Detector, ...] = (Check(FLD407, _exceptions),)

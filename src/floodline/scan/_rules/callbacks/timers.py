@@ -1,0 +1,52 @@
+"""FLD404: a function that sets a timer for itself runs for ever, with all that it refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floodline.scan._facts.model import Call, FileFacts, Mark
+from floodline.scan._findings.finding import MEDIUM, Finding, build
+from floodline.scan._findings.rule import Rule
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.proof import PROVED, REFUTED, UNKNOWN, Proof, place
+from floodline.scan._rules.callbacks.marked_calls import marked_calls
+from floodline.scan._rules.detectors import Check, Detector
+
+FLD404 = Rule(
+    "FLD404", "timer-never-cancelled", "{} sets its own timer again and nobody cancels it",
+    "keep the timer and cancel it where the owner ends", preview=True, boundable=False,
+)  # fmt: skip
+
+
+def _timers(judge: Judge) -> Iterator[Finding]:
+    for file, mark, call, names in marked_calls(judge, "timer"):
+        if not mark.detail and "cancel" not in names:
+            yield from _timer(judge, file, mark, call)
+
+
+def _timer(judge: Judge, file: FileFacts, mark: Mark, call: Call) -> Iterator[Finding]:
+    own = f"{file.module}:{call.function}"
+    given = [*call.arguments, *(k.partition("=")[2] for k in call.keywords)]
+    handed = [key for text in given for key in judge.program.functions_in(file, call, text)]
+    function = judge.program.names.functions.get(own)
+    if own not in handed or function is None:
+        return
+    at = place(file.path, call.line)
+    holder = Proof("every call starts one more", UNKNOWN, at)
+    if function.owner:
+        owner = judge.holders.instance(f"{file.module}:{function.owner}")
+        if owner.state == PROVED:
+            return
+        state = PROVED if owner.state == REFUTED else UNKNOWN
+        holder = Proof(f"the timer keeps its instance; {owner.claim}", state, owner.at or at)
+    proofs = (
+        holder,
+        Proof(f"{call.function.rpartition('.')[2]}() sets its own timer again", PROVED, at),
+        Proof("every instance adds one more", PROVED, at),
+        Proof("nobody cancels it", PROVED, at),
+    )
+    symbol = f"{file.module}.{call.function}"
+    yield build(FLD404, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
+
+
+DETECTORS: tuple[Detector, ...] = (Check(FLD404, _timers),)

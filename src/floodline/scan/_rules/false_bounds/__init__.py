@@ -1,0 +1,1 @@
+"""FLD2xx: what looks like a bound and is none."""

@@ -1,0 +1,1 @@
+"""FLD1xx: containers that grow, and what should have removed from them."""

@@ -1,0 +1,56 @@
+"""FLD104: a container of the class body that methods fill through `self`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floodline.scan._findings.finding import MEDIUM, Finding, make
+from floodline.scan._findings.rule import Rule
+from floodline.scan._program.program import Held
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._rules.detectors import Check, Detector
+
+FLD104 = Rule(
+    "FLD104", "shared-class-container", "{} is one object for all instances of the class",
+    "make it in __init__, or declare it ClassVar if it is meant to be shared", preview=True,
+)  # fmt: skip
+
+
+def _shared(judge: Judge) -> Iterator[Finding]:
+    for held in judge.program.held.values():
+        if not _is_meant(held):
+            yield from _filled_by_instances(judge, held)
+
+
+def _is_meant(held: Held) -> bool:
+    """Whether it is no container of the class body, or one that says that it is shared."""
+    body = f"{held.key.partition(':')[2].rpartition('.')[0]}:"
+    name = held.key.rpartition(".")[2]
+    if any(m.function != body or m.fills == "field" or m.ref == "s:" for m in held.made):
+        return True
+    return name.isupper() or any(
+        mark.kind == "classvar" and mark.name == name and mark.function == body
+        for mark in held.file.marks
+    )
+
+
+def _filled_by_instances(judge: Judge, held: Held) -> Iterator[Finding]:
+    for file, change in held.changes:
+        function = judge.program.names.functions.get(f"{file.module}:{change.function}")
+        by_self = function is not None and function.parameters[:1] == ("self",)
+        if change.verb != "grow" or change.ref[:2] != "s:" or change.depth or not by_self:
+            continue
+        at, made = place(file.path, change.at.line), place(held.file.path, held.made[0].at.line)
+        proofs = (
+            Proof("held by the class, shared by all instances", PROVED, made),
+            Proof(f"every instance adds to it in {change.function}()", PROVED, at),
+            Proof("what one instance adds, all others see", UNKNOWN, at),
+            Proof("__init__ makes no other", PROVED, made),
+        )
+        grows = [(file.path, change.at.line)]
+        yield make(judge.program, held, FLD104, file, change.at, MEDIUM, proofs, grows, ())
+        return
+
+
+DETECTORS: tuple[Detector, ...] = (Check(FLD104, _shared, gives_way=True),)

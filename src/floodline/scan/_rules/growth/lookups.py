@@ -1,0 +1,49 @@
+"""FLD105: a `defaultdict` whose entry comes back when a reader asks for it."""
+
+from __future__ import annotations
+
+from floodline.scan._findings.confidence import confidence_of, is_vague
+from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
+from floodline.scan._findings.rule import Rule
+from floodline.scan._program.program import Held
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.proof import PROVED, Proof, place
+from floodline.scan._proofs.removal import NONE, RUNS, Removal
+from floodline.scan._rules.detectors import Detector, Search
+from floodline.scan._rules.growth.locks import FLD106, makes_locks
+
+FLD105 = Rule(
+    "FLD105", "lookup-inserts", "{} is a defaultdict: looking up a missing key inserts it",
+    "read with .get(key), or test `key in` first",
+)  # fmt: skip
+
+
+def _looked_up(judge: Judge, held: Held, holder: Proof) -> Finding | None:
+    if all(made.kind != "lookup" for made in held.made):
+        return None
+    grows = {c.function for _, c in held.changes if c.verb == "grow"}
+    drops = {c.function for _, c in held.changes if c.verb == "shrink" and not c.depth}
+    for file, change, path, key in judge.growth(held, {"lookup"}):
+        if change.verb != "lookup" or change.function in grows | drops:
+            continue
+        if change.marks & {"absent", "except", "for"} or change.depth:
+            continue
+        at = place(file.path, change.at.line)
+        told = "the look-up inserts the key, and nothing removes it there"
+        proofs = (holder, path, key, Proof(told, PROVED, at))
+        best = judge.removals.judge(held, 0, [(file, change)])
+        if best.when == RUNS:
+            continue
+        confidence = confidence_of(proofs, Removal(NONE, proofs[3], ()))
+        if is_vague(judge, file, change, *proofs[:3]):
+            continue
+        if confidence in (HIGH, MEDIUM):
+            return make(
+                judge.program, held, FLD106 if makes_locks(held) else FLD105, file, change.at,
+                confidence, proofs, [(file.path, change.at.line)], best.ways,
+            )  # fmt: skip
+    return None
+
+
+READ = Search(FLD105, _looked_up)
+DETECTORS: tuple[Detector, ...] = (READ,)

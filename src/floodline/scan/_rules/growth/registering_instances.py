@@ -1,0 +1,21 @@
+"""FLD110: every instance puts itself into a container when it is made."""
+
+from __future__ import annotations
+
+from floodline.scan._findings.rule import Rule
+from floodline.scan._rules.detectors import Case, Detector, Pattern
+
+FLD110 = Rule(
+    "FLD110", "instance-registers-itself", "{} keeps every instance that was ever made",
+    "use weakref.WeakSet, or remove the instance when it closes",
+)  # fmt: skip
+
+
+def _puts_itself_in(case: Case) -> bool:
+    change = case.change
+    maker = change.function.rpartition(".")[2] in ("__init__", "__post_init__", "__new__")
+    return maker and (change.value == "self" or change.key == "fresh:self")
+
+
+ITSELF = Pattern(FLD110, _puts_itself_in)
+DETECTORS: tuple[Detector, ...] = (ITSELF,)

@@ -1,0 +1,58 @@
+"""FLD109: something is added and removed in one function, and what lies between may leave it."""
+
+from __future__ import annotations
+
+from floodline.scan._facts.model import Pair
+from floodline.scan._findings.confidence import confidence_of
+from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
+from floodline.scan._findings.rule import Rule
+from floodline.scan._program.program import Held
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._proofs.removal import PUBLIC, RUNS, Removal
+from floodline.scan._rules.detectors import Detector, Search
+
+FLD109 = Rule(
+    "FLD109", "removal-skipped-on-error", "{} keeps an entry when line {line} leaves",
+    "remove it in `finally`, or use a context manager",
+)  # fmt: skip
+
+
+def _paired(judge: Judge, held: Held, holder: Proof) -> Finding | None:
+    for file, pair in held.pairs:
+        if not _only_way(judge, held, pair):
+            continue
+        change = next(
+            c for f, c in held.changes if f is file and c.at == pair.added and c.verb == "grow"
+        )
+        path, key = judge.paths.path(held, file, change), judge.paths.passing(file, change)
+        # what leaves a function takes its locals along, unless it is caught in there
+        local = held.made[0].ref[:2] == "l:" and held.made[0].function == pair.function
+        risk = UNKNOWN if pair.risk == "call" or local else PROVED
+        how = (
+            f"by the {pair.risk}"
+            if pair.risk in ("return", "raise")
+            else f"if the {pair.risk} fails"
+        )
+        told = f"the removal in line {pair.removed_line} is skipped {how}"
+        skipped = Proof(told, risk, place(file.path, pair.risk_line))
+        proofs = (holder, path, key, skipped)
+        confidence = confidence_of(proofs, Removal(RUNS, skipped, ()))
+        if confidence in (HIGH, MEDIUM):
+            return make(
+                judge.program, held, FLD109, file, change.at, confidence, proofs,
+                [(file.path, pair.added.line)], (), risk_line=pair.risk_line,
+                shrinks=[(file.path, pair.removed_line)],
+            )  # fmt: skip
+    return None
+
+
+def _only_way(judge: Judge, held: Held, pair: Pair) -> bool:
+    """Whether nothing else that runs would remove the entry: no limit, no sweeper."""
+    if any(limit.acts for _, limit in held.limits):
+        return False
+    return judge.removals.elsewhere(held, pair.depth, pair.function) not in (RUNS, PUBLIC)
+
+
+PAIR = Search(FLD109, _paired)
+DETECTORS: tuple[Detector, ...] = (PAIR,)

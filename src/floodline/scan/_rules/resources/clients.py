@@ -1,0 +1,51 @@
+"""FLD505: a client that is made for one call and never closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._facts.vocabulary import MAKERS
+from floodline.scan._findings.finding import LOW, MEDIUM, Finding, build
+from floodline.scan._findings.rule import Rule
+from floodline.scan._proofs.growth import COMMAND_LINE
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._proofs.reach import REPEATS
+from floodline.scan._rules.detectors import Check, Detector
+
+FLD505 = Rule(
+    "FLD505", "client-per-call", "{} makes a client on every call and never closes it",
+    "make it once and share it, or open it in a `with` block", boundable=False,
+)  # fmt: skip
+ENDS = ("close", "aclose", "shutdown", "dispose", "disconnect", "__exit__", "__aexit__")
+
+
+def _clients(judge: Judge) -> Iterator[Finding]:
+    for file, mark in judge.marks("client"):
+        yield from _client(judge, file, mark)
+
+
+def _client(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
+    name = mark.function.rpartition(".")[2]
+    if judge.reach.often(f"{file.module}:{mark.function}") != REPEATS or name in {*MAKERS, "main"}:
+        return
+    if COMMAND_LINE & set(file.module.split(".")):
+        return  # a client for one run
+    names = judge.program.names
+    own = names.class_of(file.module, mark.name)
+    if own and not any(names.method(own, end) for end in ENDS):
+        return
+    at = place(file.path, mark.at.line)
+    proofs = (
+        Proof("its connections or threads live until they are collected", UNKNOWN, at),
+        Proof(f"{name}() makes one each time it runs", PROVED, at),
+        Proof("every call makes one more", PROVED, at),
+        Proof(f"{mark.name} is neither closed nor kept", PROVED, at),
+    )
+    symbol = f"{file.module}.{mark.function}"
+    confidence = MEDIUM if judge.is_seen(f"{file.module}:{mark.function}") else LOW
+    yield build(FLD505, file.path, mark.at, symbol, confidence, proofs, grows=[at])
+
+
+DETECTORS: tuple[Detector, ...] = (Check(FLD505, _clients),)

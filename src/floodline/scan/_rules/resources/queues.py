@@ -1,0 +1,77 @@
+"""FLD501: a queue without a limit that is fed again and again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from floodline.scan._facts.model import Call, FileFacts, Mark
+from floodline.scan._findings.confidence import confidence_of
+from floodline.scan._findings.finding import MEDIUM, Finding, build
+from floodline.scan._findings.rule import Rule
+from floodline.scan._program.program import Program
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._proofs.reach import LOOPS, REPEATS
+from floodline.scan._proofs.removal import NONE, Removal
+from floodline.scan._rules.detectors import Check, Detector
+
+FLD501 = Rule(
+    "FLD501", "unbounded-queue", "{} is a queue without a limit",
+    "give it a maxsize, so that a slow reader slows the writer down", preview=True,
+)  # fmt: skip
+PUTS, GETS = {"put", "put_nowait"}, {"get", "get_nowait", "join"}
+Uses = dict[str, list[tuple[FileFacts, Call]]]
+
+
+def _queues(judge: Judge) -> Iterator[Finding]:
+    uses = _uses_of_queues(judge.program)
+    for file, mark in judge.marks("queue"):
+        yield from _queue(judge, file, mark, uses)
+
+
+def _uses_of_queues(program: Program) -> tuple[Uses, Uses]:
+    """Return who puts into and who takes out of each queue."""
+    puts: Uses = defaultdict(list)
+    gets: Uses = defaultdict(list)
+    for file in program.files:
+        for call in file.calls:
+            base, _, name = call.callee.partition(":")[2].rpartition("|")
+            if name not in PUTS and name not in GETS:
+                continue
+            key = program.key_of_base(file, call.function, base)
+            (puts if name in PUTS else gets)[key].append((file, call))
+    return puts, gets
+
+
+def _queue(judge: Judge, file: FileFacts, mark: Mark, uses: tuple[Uses, Uses]) -> Iterator[Finding]:
+    key = judge.program.key(file, mark.function, mark.name)
+    made = place(file.path, mark.at.line)
+    if mark.name[:2] == "s:":
+        holder = judge.holders.instance(key.rpartition(".")[0])
+    else:
+        holder = Proof("held by the module", PROVED, made)
+    taken = uses[1].get(key, [])
+    for at_file, call in uses[0].get(key, []):
+        function = f"{at_file.module}:{call.function}"
+        at = place(at_file.path, call.line)
+        often = judge.reach.often(function) == REPEATS or call.repeats in LOOPS
+        told = (
+            f"line {taken[0][1].line} takes out, as fast as it can"
+            if taken
+            else "nobody was seen taking out"
+        )
+        proofs = (
+            holder,
+            Proof(f"{call.function.rpartition('.')[2]}() puts into it each time it runs",
+                  PROVED if often else UNKNOWN, at),
+            Proof("every call adds one more", PROVED, at),
+            Proof(told, UNKNOWN, made),
+        )  # fmt: skip
+        if confidence_of(proofs, Removal(NONE, proofs[3], ())) == MEDIUM:
+            symbol = key.replace(":", ".")
+            yield build(FLD501, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
+            return
+
+
+DETECTORS: tuple[Detector, ...] = (Check(FLD501, _queues),)
