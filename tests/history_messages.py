@@ -52,6 +52,23 @@ class Responses(OpenAI):
         output = [{"type": "input_text", "text": text}] if nested else text
         return [{"type": "function_call_output", "call_id": key, "output": output} for key in ids]
 
+    def hosted(self, kind: str = "web_search_call") -> Message:
+        return {"type": kind, "status": "completed"}
+
+    def asks(self, key: str) -> Message:
+        wanted = {"type": "mcp_approval_request", "id": key, "server_label": "wiki"}
+        return {**wanted, "name": "look", "arguments": "{}"}
+
+    def approves(self, key: str, approve: bool = True) -> Message:
+        answer = {"type": "mcp_approval_response", "approval_request_id": key}
+        return {**answer, "approve": approve}
+
+
+HOSTED = (
+    *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
+    *("mcp_call", "mcp_list_tools", "an_item_of_next_year"),
+)
+
 
 class Anthropic(OpenAI):
     provider = "anthropic"

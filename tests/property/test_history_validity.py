@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from floodline.errors import PinsTooLarge
 from floodline.history import Conversation, check
 from floodline.history._atoms import OURS
-from history_messages import SHAPES, Message, OpenAI
+from history_messages import HOSTED, SHAPES, Message, OpenAI, Responses
 
 STEPS = ("user", "system", "says", "calls", "answer", "answer", "late", "again", "greet", "pin")
 bounds = st.fixed_dictionaries(
@@ -57,7 +57,8 @@ class Talk:
         if what == "calls":
             new = [f"c{self.count}_{i}" for i in range(self.draw(st.integers(1, 4)))]
             self.open += new
-            return shape.calls(text, new, reasoning=self.draw(st.booleans()))
+            said = shape.calls(text, new, reasoning=self.draw(st.booleans()))
+            return self._among_hosted(said) if isinstance(shape, Responses) else said
         if what == "answer" and self.open:
             chosen = self.draw(st.lists(st.sampled_from(self.open), min_size=1, unique=True))
             self.open = [key for key in self.open if key not in chosen]
@@ -76,12 +77,28 @@ class Talk:
         self.open = []
         return [shape.user(text)]
 
+    def _among_hosted(self, said: list[Message]) -> list[Message]:
+        """A response with what the provider ran itself, and what it asks for, between its items."""
+        items: list[Message] = []
+        for item in said:
+            hosted = self.draw(st.lists(st.sampled_from(HOSTED), max_size=3))
+            items += [*map(Responses().hosted, hosted), item]
+        if self.draw(st.booleans()):
+            self.open.append(f"mcpr_{self.count}")
+            items.append(Responses().asks(self.open[-1]))
+        return items
+
     def _results(self, text: str, ids: list[str]) -> list[Message]:
         nested = self.draw(st.booleans())
-        if self.draw(st.booleans()):
+        if self.draw(st.booleans()) and not any(key.startswith("mcpr_") for key in ids):
             return self.shape.results(text, ids, nested=nested)
-        parts = [self.shape.results(f"{text} {key}", [key], nested=nested) for key in ids]
+        parts = [self._answer(f"{text} {key}", key, nested=nested) for key in ids]
         return [message for part in parts for message in part]
+
+    def _answer(self, text: str, key: str, *, nested: bool) -> list[Message]:
+        if key.startswith("mcpr_"):
+            return [Responses().approves(key)]
+        return self.shape.results(text, [key], nested=nested)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.provider)
@@ -113,7 +130,7 @@ def test_at_every_step_the_list_is_valid_bounded_and_complete(
                 continue
             if not known:
                 accepted.append(message)
-            _look(conversation, shape.provider, data.draw(st.integers(1, 900)))
+            _look(conversation, shape.provider, data.draw(st.integers(1, 900)), accepted)
             _nothing_is_lost(conversation, shelf, accepted)
     _comes_back_equal(conversation)
 
@@ -128,10 +145,10 @@ def _pin(conversation: Conversation, index: int) -> None:
         pass
 
 
-def _look(conversation: Conversation, provider: str, tokens: int) -> None:
-    assert check(conversation, provider) == []
-    assert check(conversation.window(provider=provider), provider, in_flight=False) == []
-    assert check(conversation.window(tokens, provider), provider, in_flight=False) == []
+def _look(conversation: Conversation, provider: str, tokens: int, original: list[Message]) -> None:
+    assert check(conversation, provider, original=original) == []
+    for window in (conversation.window(None, provider), conversation.window(tokens, provider)):
+        assert check(window, provider, in_flight=False, original=original) == []
     first = next((m for m in conversation if m.get("role") != "system"), None)
     assert first is not None
     assert first.get("role") == "user"

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from floodline.history._formats.shapes import PAIRED_ITEMS, RESPONSES, Kind, Message, Reading
+from floodline.history._formats.shapes import (
+    PAIRED_ITEMS,
+    RESPONSES,
+    Kind,
+    Message,
+    Reading,
+    is_linked,
+)
 
 AS_APPENDED, CHANGED, OURS = 0, 1, 2  # where an entry's message comes from
 
@@ -52,6 +59,11 @@ class Atom:
         return self.entries[-1].message.get("type") == "reasoning"
 
     @property
+    def reasoned(self) -> bool:
+        """Whether reasoning leads this; it never stands further back."""
+        return self.entries[0].message.get("type") == "reasoning"
+
+    @property
     def in_flight(self) -> bool:
         """Whether something that belongs to this is still to come."""
         return bool(self.open) or (self.family == RESPONSES and self.dangling)
@@ -64,14 +76,16 @@ class Atom:
     def gathers(self, reading: Reading, message: Message) -> bool:
         """Tell whether the next item of a response belongs to this atom.
 
-        Reasoning belongs to what follows it, and to all the calls of its response; calls side by
-        side are one step of the model.
+        Reasoning belongs to all that its response has behind it, up to the next reasoning: the
+        API knows by its id what an item came with, hosted ones included. Calls side by side are
+        one step of the model.
         """
         last = self.entries[-1].message.get("type")
-        if reading.kind is Kind.reasoning or not reading.calls:
-            return last == "reasoning"
-        reasoned = any(e.message.get("type") == "reasoning" for e in self.entries)
-        return reasoned or (last in PAIRED_ITEMS and message.get("type") in PAIRED_ITEMS)
+        if reading.kind is Kind.reasoning or not self.reasoned:
+            return last == "reasoning" or (
+                last in PAIRED_ITEMS and message.get("type") in PAIRED_ITEMS
+            )
+        return last == "reasoning" or is_linked(message)
 
     def weight(self) -> tuple[int, int, int]:
         """Return messages, tokens and bytes."""

@@ -13,7 +13,7 @@ from floodline.history._atoms import AS_APPENDED, CHANGED, OURS, Atom, Entry
 from floodline.history._bounds import Bounds, Counters
 from floodline.history._cut import Plan
 from floodline.history._formats.markers import pick, summary_message
-from floodline.history._formats.shapes import Kind, Message, read
+from floodline.history._formats.shapes import RESPONSES, Kind, Message, is_linked, read
 from floodline.history._formats.shorten import weigh
 from floodline.history._intake import Incoming, SeenIds, id_of, receive
 from floodline.history._ledger import Ledger
@@ -113,6 +113,12 @@ class Keeper:
 
     def _add(self, entry: Entry, one: Incoming, pin: bool) -> None:
         ledger = self.ledger
+        if ledger.lost is not None and not pin and self._is_of_lost(one):
+            if entry.origin == AS_APPENDED:
+                self._owe(entry.seq, entry.message)
+            self._count_left(ledger.lost, 1)
+            self.counters.unread += 1
+            return
         if one.reading.kind is Kind.user and (ledger.open or ledger.run is not None):
             closed, reasoning = ledger.close_calls(self._measure)
             self.counters.closed_calls += closed
@@ -120,7 +126,18 @@ class Keeper:
                 self._owe(lost.seq, lost.message)
         ledger.add(entry, one.reading, pin=pin)
 
+    def _is_of_lost(self, one: Incoming) -> bool:
+        """Tell whether this item came with reasoning that was cut: it must not stay without."""
+        reading = one.reading
+        if reading.kind is Kind.system:
+            return False
+        if reading.family in (RESPONSES, None) and reading.kind in (Kind.model, Kind.opaque):
+            return is_linked(one.message)
+        self.ledger.lost = None  # another response, or the user
+        return False
+
     def _store_result(self, entry: Entry, one: Incoming, pin: bool) -> bool:
+        self.ledger.lost = None
         atoms = [self.ledger.find_open(key) for key in one.reading.results]
         first = atoms[0]
         if first is not None and all(atom is first for atom in atoms):
@@ -212,12 +229,18 @@ class Keeper:
                 return False
             self.counters.archived += sent
         if entries:
-            self.left = self.left or {}
-            self.left[reason] = self.left.get(reason, 0) + len(entries)
+            self._count_left(reason, len(entries))
             if reason != "summary":
                 self._note_unread(plan)
+        run = self.ledger.run
+        if run is not None and run.reasoned and run.key in plan.victims:
+            self.ledger.lost = reason
         self.ledger.commit(plan)
         return True
+
+    def _count_left(self, reason: str, messages: int) -> None:
+        self.left = self.left or {}
+        self.left[reason] = self.left.get(reason, 0) + messages
 
     def _note_unread(self, plan: Plan) -> None:
         """A step that fits no bound leaves before the model has seen it: say so."""
@@ -254,6 +277,8 @@ class Keeper:
     def _start_summary(self, summariser: Summariser) -> None:
         """Have the older half summarised, so that the next summary is half a window away."""
         plan = self.ledger.plan(self._fits_half)
+        if self.ledger.run is not None:  # more may come to it, which the summary would not know
+            plan.victims.pop(self.ledger.run.key, None)
         messages = [entry.message for entry in plan.entries()]
         if messages:
             if self.ledger.summary is not None:

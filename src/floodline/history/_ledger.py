@@ -15,7 +15,7 @@ from typing import Any
 from floodline.history._atoms import OURS, Atom, Entry
 from floodline.history._cut import Front, Plan
 from floodline.history._formats.markers import NEVER_ANSWERED, results_for
-from floodline.history._formats.shapes import RESPONSES, Kind, Message, Reading
+from floodline.history._formats.shapes import ANSWERS, RESPONSES, Kind, Message, Reading, is_linked
 
 Fits = Callable[[int, int, int], bool]
 Measure = Callable[[Message], tuple[int, int]]
@@ -29,8 +29,8 @@ class Ledger:
     """Atoms, totals (messages, tokens, bytes; the same of what is fixed) and open calls."""
 
     __slots__ = (
-        "fixed", "kept", "latest", "loose", "messages", "open", "opener", "rest", "run", "size",
-        "summary", "tokens", "turn",
+        "fixed", "kept", "latest", "loose", "lost", "messages", "open", "opener", "rest", "run",
+        "size", "summary", "tokens", "turn",
     )  # fmt: skip  # one name a line would fill the page
 
     def __init__(self) -> None:
@@ -44,6 +44,7 @@ class Ledger:
         self.opener: Atom | None = None
         self.run: Atom | None = None
         self.latest: Atom | None = None
+        self.lost: str | None = None  # why the reasoning of the present response was cut
 
     def add(self, entry: Entry, reading: Reading, *, pin: bool = False) -> Atom:
         """Store a message that is no result: in the atom that it belongs to, or in its own."""
@@ -62,8 +63,7 @@ class Ledger:
         if reading.kind is Kind.user:
             self._begin_turn(atom)
         elif reading.kind is not Kind.system:
-            responded = reading.family == RESPONSES and reading.kind is not Kind.opaque
-            self.run = atom if responded else None
+            self.run = self._next_run(atom, reading, entry.message)
         atom.pinned = pin
         if self.rest.maxlen == 0:
             self.rest = deque()
@@ -73,6 +73,14 @@ class Ledger:
         if pin:
             self._prop(atom, 1)
         return atom
+
+    def _next_run(self, atom: Atom, reading: Reading, message: Message) -> Atom | None:
+        """Return to which atom the next item may belong, after one that began its own."""
+        run = self.run
+        if run is not None and run.reasoned and _is_aside(reading.kind, message):
+            return run
+        responded = reading.family == RESPONSES and reading.kind is not Kind.opaque
+        return atom if responded else None
 
     def answer(self, atom: Atom, entry: Entry) -> None:
         """Store a result beside its call."""
@@ -300,13 +308,14 @@ class Ledger:
             "rest": [atom.dump() for atom in self.rest],
             "turn": self.turn,
             "summary": None if self.summary is None else self.summary.dump(),
+            **({} if self.lost is None else {"lost": self.lost}),
         }
 
     @classmethod
     def load(cls, data: dict[str, Any]) -> Ledger:
         """Make a ledger from what `dump` returned; everything else follows from it."""
         ledger = cls()
-        ledger.turn = data["turn"]
+        ledger.turn, ledger.lost = data["turn"], data.get("lost")
         rest = [Atom.load(atom) for atom in data["rest"]]
         ledger.kept = {atom.key: atom for atom in map(Atom.load, data["kept"])}
         if rest:
@@ -327,12 +336,21 @@ class Ledger:
     def _find_run(self) -> Atom | None:
         last = None
         for atom in self.atoms():
-            last = last if atom.kind is Kind.system else atom
+            if atom.kind is Kind.system:
+                continue
+            if last is not None and last.reasoned and _is_aside(atom.kind, atom.entries[0].message):
+                continue
+            last = atom
         if (
             last is None
             or last.family != RESPONSES
             or last.kind not in (Kind.model, Kind.reasoning)
         ):
             return None
-        answered = any(str(e.message.get("type")).endswith("_output") for e in last.entries)
+        answered = any(e.message.get("type") in ANSWERS for e in last.entries)
         return None if answered else last
+
+
+def _is_aside(kind: Kind, message: Message) -> bool:
+    """Tell whether this is text of the model that nothing ties to the response around it."""
+    return kind is Kind.model and message.get("role") == "assistant" and not is_linked(message)

@@ -42,9 +42,11 @@ def test_the_names_of_the_package_are_these():
         "HistoryStats",
         "Page",
         "Problem",
+        "Rule",
         "check",
         "estimate",
         "extractive_summary",
+        "rules",
         "tiktoken_counter",
         "trim",
     ]

@@ -3,43 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from floodline.errors import MalformedMessage
 from floodline.history._formats.shapes import (
     ANTHROPIC,
+    APPROVAL_REQUEST,
+    APPROVAL_RESPONSE,
     GEMINI,
     OPENAI,
     RESPONSES,
     Kind,
     Message,
     Reading,
+    is_linked,
     parse_provider,
     read,
 )
 
 _OPAQUE = Reading(None, Kind.opaque)
+_DANGLING = "reasoning without the item that must follow it"
 
 
 @dataclass(slots=True, frozen=True)
 class Problem:
-    """One reason for a rejection; `place` looks like `$[3].tool_calls[0].id`."""
+    """One reason for a rejection; `place` looks like `$[3].tool_calls[0].id`.
+
+    `rule` is the name of one of `rules(provider)`, which say where it is written.
+    """
 
     place: str
     why: str
+    rule: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.why}: {self.place}"
 
 
 def check(
-    messages: Iterable[Message], provider: str | None = None, *, in_flight: bool = True
+    messages: Iterable[Message],
+    provider: str | None = None,
+    *,
+    in_flight: bool = True,
+    original: Iterable[Message] | None = None,
 ) -> list[Problem]:
     """Return what `provider` (inferred if None) would reject; an empty list means: send it.
 
     Calls of the last turn that have no result yet are in flight and no problem, unless
     `in_flight=False`. System messages are taken for what they are with every provider, though
     Anthropic and Gemini want them outside the list, where `Conversation.window` leaves them.
+    With `original`, the list of which `messages` are a part, it also tells which items have lost
+    the reasoning that they came with. `rules` lists what is looked for.
     """
     problems: list[Problem] = []
     listed = list(messages)
@@ -49,12 +64,16 @@ def check(
         for i, reading in enumerate(readings):
             if not accepts(family, reading.family, reading.kind):
                 wrote = reading.family or "another provider"
-                problems.append(Problem(f"$[{i}]", f"{family} does not take messages of {wrote}"))
+                why = f"{family} does not take messages of {wrote}"
+                problems.append(Problem(f"$[{i}]", why, "provider"))
                 readings[i] = _OPAQUE
-    walk = _Walk(family or infer(readings), problems)
+    family = family or infer(readings)
+    walk = _Walk(family, problems)
     for i, (message, reading) in enumerate(zip(listed, readings, strict=True)):
         walk.step(message, reading, f"$[{i}]")
     walk.end(in_flight)
+    if original is not None and family == RESPONSES:
+        _check_parted(listed, list(original), problems)
     return sorted(problems, key=lambda problem: int(problem.place[2 : problem.place.index("]")]))
 
 
@@ -77,8 +96,55 @@ def _read(message: Message, i: int, problems: list[Problem]) -> Reading:
     try:
         return read(message, f"$[{i}]")
     except MalformedMessage as error:
-        problems.append(Problem(error.place, error.why))
+        rule = "role" if error.place.endswith(".role") else "shape"
+        problems.append(Problem(error.place, error.why, rule))
         return _OPAQUE
+
+
+def _check_parted(
+    messages: list[Message], original: list[Message], problems: list[Problem]
+) -> None:
+    """Find items without the reasoning that stood before them in the original list."""
+    came_with = _reasoning_of(original)
+    now_with = _reasoning_of(messages)
+    for i, message in enumerate(messages):
+        lost = came_with.get(_identity(message), set()) - now_with.get(_identity(message), set())
+        if lost:
+            what = message.get("type", "message")
+            why = f"the {what} was parted from the reasoning that it came with"
+            problems.append(Problem(f"$[{i}]", why, "reasoning"))
+
+
+def _reasoning_of(messages: list[Message]) -> dict[object, set[object]]:
+    """Return which reasoning each item of a response stands behind, up to the next reasoning."""
+    found: dict[object, set[object]] = {}
+    lead: set[object] = set()
+    reasons = False
+    for i, message in enumerate(messages):
+        reading = _read(message, i, [])
+        if reading.kind is Kind.reasoning:
+            lead = {*(lead if reasons else ()), _identity(message)}
+        elif reading.kind in (Kind.user, Kind.result):
+            lead = set()
+        elif lead and reading.kind is not Kind.system and is_linked(message):
+            found[_identity(message)] = lead
+        reasons = reading.kind is Kind.reasoning or (reasons and reading.kind is Kind.system)
+    return found
+
+
+def _identity(message: object) -> object:
+    """Return by what a message is known in two lists: its id, or that it is the same dict."""
+    own = message.get("id") if isinstance(message, dict) else None
+    return own if isinstance(own, str) else id(message)
+
+
+class _Asked(NamedTuple):
+    """A call, or a request for approval, that waits for its answer."""
+
+    key: str
+    place: str
+    turn: int
+    approval: bool
 
 
 class _Walk:
@@ -86,8 +152,8 @@ class _Walk:
 
     def __init__(self, family: str | None, problems: list[Problem]) -> None:
         self._family, self._problems = family, problems
-        self._waiting: list[tuple[str, str, int]] = []
-        self._missed: list[tuple[str, str, int]] = []
+        self._waiting: list[_Asked] = []
+        self._missed: list[_Asked] = []
         self._turn = 0
         self._before: Kind | None = None
         self._reasoning: str | None = None
@@ -107,41 +173,57 @@ class _Walk:
             if reading.kind is Kind.user or not (joined or self._family == RESPONSES):
                 self._miss()
             self._turn += reading.kind is Kind.user
-            self._waiting += [(key, place, self._turn) for key in reading.calls]
+            for key in reading.calls:
+                approval = message.get("type") == APPROVAL_REQUEST
+                self._waiting.append(_Asked(key, place, self._turn, approval))
         self._before = reading.kind
 
     def end(self, in_flight: bool) -> None:
-        for key, place, turn in self._missed + self._waiting:
+        for key, place, turn, approval in self._missed + self._waiting:
             if turn < self._turn or not in_flight:
-                self._say(place, f"the call {key!r} has no result right after it")
+                if approval:
+                    why = f"the approval request {key!r} has no response after it"
+                    self._say(place, why, "approval")
+                else:
+                    self._say(place, f"the call {key!r} has no result right after it", "call")
         if self._reasoning and not in_flight:
-            self._say(self._reasoning, "reasoning without the item that must follow it")
+            self._say(self._reasoning, _DANGLING, "following")
 
     def _check_first(self, reading: Reading, place: str) -> None:
         first = self._before is None and self._family in (ANTHROPIC, GEMINI)
         if first and reading.kind is Kind.model:
-            self._say(place, f"the first message for {self._family} must be the user's")
+            self._say(place, f"the first message for {self._family} must be the user's", "first")
 
     def _check_reasoning(self, reading: Reading, place: str) -> None:
         if self._reasoning and reading.kind in (Kind.user, Kind.result):
-            self._say(self._reasoning, "reasoning without the item that must follow it")
+            self._say(self._reasoning, _DANGLING, "following")
         self._reasoning = place if reading.kind is Kind.reasoning else None
 
     def _answer(self, message: Message, reading: Reading, place: str) -> None:
+        approval = message.get("type") == APPROVAL_RESPONSE
         for key in reading.results:
             if not self._found(self._waiting, key):
-                if self._found(self._missed, key):
-                    self._say(place, f"the result of {key!r} does not stand right after its call")
+                late = self._found(self._missed, key)
+                if approval:
+                    why = f"a response to {key!r}, which is requested nowhere before it"
+                    if late:
+                        why = f"the response to {key!r} comes after the next user's message"
+                    self._say(place, why, "approval")
+                elif late:
+                    why = f"the result of {key!r} does not stand right after its call"
+                    self._say(place, why, "result")
                 else:
-                    self._say(place, f"a result of {key!r}, which is called nowhere before it")
+                    why = f"a result of {key!r}, which is called nowhere before it"
+                    self._say(place, why, "result")
         if reading.family == ANTHROPIC:
             types = [block.get("type") == "tool_result" for block in message["content"]]
             if types != sorted(types, reverse=True):
-                self._say(f"{place}.content", "tool_result blocks must stand before all others")
+                why = "tool_result blocks must stand before all others"
+                self._say(f"{place}.content", why, "order")
 
-    def _found(self, calls: list[tuple[str, str, int]], key: str) -> bool:
+    def _found(self, calls: list[_Asked], key: str) -> bool:
         for i, call in enumerate(calls):
-            if call[0] == key:
+            if call.key == key:
                 del calls[i]
                 return True
         return False
@@ -150,5 +232,5 @@ class _Walk:
         self._missed += self._waiting
         self._waiting = []
 
-    def _say(self, place: str, why: str) -> None:
-        self._problems.append(Problem(place, why))
+    def _say(self, place: str, why: str, rule: str) -> None:
+        self._problems.append(Problem(place, why, rule))

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from floodline.history._formats.shapes import ANTHROPIC, GEMINI, RESPONSES, Message, gemini_part
+from floodline.history._formats.shapes import (
+    ANTHROPIC,
+    APPROVAL_REQUEST,
+    APPROVAL_RESPONSE,
+    GEMINI,
+    RESPONSES,
+    Message,
+    gemini_part,
+)
 
 NEVER_ANSWERED = "[no result: the conversation went on before this call was answered]"
 STILL_RUNNING = "[no result yet: this call is still running]"
@@ -28,12 +36,30 @@ def results_for(
     if family == GEMINI:
         return [{"role": "user", "parts": _gemini_responses(asked, list(open_calls), text)}]
     if family == RESPONSES:
-        types = {item.get("call_id"): item.get("type") for item in asked}
+        items = list(asked)
+        types = {item.get("call_id"): str(item.get("type")) for item in items}
+        requests = {item.get("id") for item in items if item.get("type") == APPROVAL_REQUEST}
         return [
-            {"type": f"{types.get(key, 'function_call')}_output", "call_id": key, "output": text}
+            _denial(key, text) if key in requests else _output(types.get(key), key, text)
             for key in open_calls
         ]
     return [{"role": "tool", "tool_call_id": key, "content": text} for key in open_calls]
+
+
+def _output(called: str | None, key: str, text: str) -> Message:
+    answer: Message = {"type": f"{called or 'function_call'}_output", "call_id": key}
+    if called == "shell_call":
+        outcome = {"type": "exit", "exit_code": 1}
+        return {**answer, "output": [{"stdout": "", "stderr": text, "outcome": outcome}]}
+    if called == "apply_patch_call":
+        answer["status"] = "failed"
+    return {**answer, "output": text}
+
+
+def _denial(key: str, why: str) -> Message:
+    """A request that nobody granted is not granted; without an answer the API takes no more."""
+    answer = {"type": APPROVAL_RESPONSE, "approval_request_id": key}
+    return {**answer, "approve": False, "reason": why}
 
 
 def _gemini_responses(asked: Iterable[Message], names: list[str], text: str) -> list[Message]:

@@ -52,6 +52,7 @@ _ROLES = {
 }
 _PLAIN = {role: Reading(None, kind) for role, kind in _ROLES.items()}  # most messages are text
 _OPAQUE = Reading(None, Kind.opaque)
+_SENT_ID = "the id that the provider sent"
 
 _BLOCK_FAMILIES = {
     **dict.fromkeys(("image_url", "file"), OPENAI),
@@ -65,9 +66,12 @@ PAIRED_ITEMS = (
     *("local_shell_call", "shell_call", "apply_patch_call"),
 )
 _OUTPUT_ITEMS = tuple(f"{item}_output" for item in PAIRED_ITEMS)
+APPROVAL_REQUEST, APPROVAL_RESPONSE = "mcp_approval_request", "mcp_approval_response"
+ANSWERS = (*_OUTPUT_ITEMS, APPROVAL_RESPONSE)  # items that the caller adds, which end a response
 _LONE_ITEMS = (
     *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
-    *("mcp_call", "mcp_list_tools", "item_reference", "compaction"),
+    *("mcp_call", "mcp_list_tools", "item_reference", "compaction", "compaction_trigger"),
+    *("tool_search_call", "tool_search_output", "program", "program_output"),
 )
 
 
@@ -134,7 +138,7 @@ def _read_tool_calls(message: Message, place: str) -> tuple[str, ...]:
     keys: list[str] = []
     for i, call in enumerate(calls):
         here = f"{place}[{i}]"
-        _add_key(keys, _text(_dict(call, here), "id", here, "the id that the provider sent"), here)
+        _add_key(keys, _text(_dict(call, here), "id", here, _SENT_ID), here)
         if call.get("type", "function") == "function":
             function = _dict(call.get("function"), f"{here}.function")
             _text(function, "name", f"{here}.function", "the name of the function")
@@ -159,7 +163,7 @@ def _read_blocks(
                 raise _wrong(f"{here}.text", f"the text must be a str, {_not(text)}")
         elif type_ == "tool_use":
             _speaker(role, "assistant", here, type_)
-            _add_key(uses, _text(block, "id", here, "the id that the provider sent"), here)
+            _add_key(uses, _text(block, "id", here, _SENT_ID), here)
             _text(block, "name", here, "the name of the tool")
         elif type_ == "tool_result":
             _speaker(role, "user", here, type_)
@@ -181,8 +185,15 @@ def _read_item(item: Message, type_: str, place: str) -> Reading:
         return Reading(RESPONSES, Kind.model, (key,))
     if type_ in _OUTPUT_ITEMS:
         key = _text(item, "call_id", place, "the call_id of the call that this answers")
-        if item.get("output") is None:
+        if item.get("output") is None and type_ != "apply_patch_call_output":
             raise _wrong(f"{place}.output", "the output of the call is missing")
+        return Reading(RESPONSES, Kind.result, (), (key,))
+    if type_ == APPROVAL_REQUEST:
+        return Reading(RESPONSES, Kind.model, (_text(item, "id", place, _SENT_ID),))
+    if type_ == APPROVAL_RESPONSE:
+        key = _text(item, "approval_request_id", place, "the id of the request that this answers")
+        if not isinstance(approve := item.get("approve"), bool):
+            raise _wrong(f"{place}.approve", f"approve must be True or False, {_not(approve)}")
         return Reading(RESPONSES, Kind.result, (), (key,))
     if type_ == "message":
         raise _wrong(f"{place}.role", "a message item needs a role")
@@ -212,6 +223,14 @@ def _read_gemini(message: Message, role: object, place: str) -> Reading:
     kinds = {"system": Kind.system, "model": Kind.model, "user": Kind.user, None: Kind.user}
     kind = kinds.get(role if isinstance(role, str) else None, Kind.opaque)
     return Reading(GEMINI, kind, tuple(calls))
+
+
+def is_linked(message: Message) -> bool:
+    """Tell whether the API may know by its id with which reasoning an item came.
+
+    A message that somebody wrote down as text has no id, and stands for itself.
+    """
+    return "type" in message and ("role" not in message or "id" in message)
 
 
 def gemini_part(part: Message, name: str) -> Any:

@@ -19,6 +19,7 @@ _FIXED_KEYS = frozenset(
     {
         *("id", "type", "role", "name", "status"),
         *("call_id", "tool_call_id", "tool_use_id", "file_id"),
+        *("approval_request_id", "server_label", "fingerprint"),
         *("signature", "thoughtSignature", "thought_signature", "encrypted_content"),
         *("mimeType", "mime_type", "media_type"),
     }

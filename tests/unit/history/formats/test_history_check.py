@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from floodline.history import Problem, check
+from floodline.history import Problem, check, rules
 from history_messages import SHAPES, Anthropic, Gemini, OpenAI, Responses
 
 openai, responses, anthropic, gemini = OpenAI(), Responses(), Anthropic(), Gemini()
@@ -118,3 +118,84 @@ def test_opaque_messages_pass():
         Problem("$[0]", "gemini does not take messages of another provider")
     ]
     assert check([{"type": "of next year"}], "openai") == []
+
+
+def test_an_approval_response_needs_its_request():
+    messages = [responses.user("go"), responses.approves("mcpr_1")]
+    (problem,) = check(messages)
+    assert problem == Problem(
+        "$[1]", "a response to 'mcpr_1', which is requested nowhere before it"
+    )
+    assert problem.rule == "approval"
+    assert (
+        check([responses.user("go"), responses.asks("mcpr_1"), responses.approves("mcpr_1")]) == []
+    )
+
+
+def test_an_approval_request_needs_a_response_before_the_next_turn():
+    messages = [responses.user("go"), responses.asks("mcpr_1")]
+    assert check(messages) == []
+    (problem,) = check(messages, in_flight=False)
+    assert problem == Problem("$[1]", "the approval request 'mcpr_1' has no response after it")
+    assert places([*messages, responses.user("well?")]) == ["$[1]"]
+    late = [*messages, responses.user("well?"), responses.approves("mcpr_1")]
+    (problem,) = check(late)
+    assert problem.why == "the response to 'mcpr_1' comes after the next user's message"
+
+
+def test_an_item_that_lost_its_reasoning_is_found_beside_the_original():
+    (thought,) = responses.calls("hm", [], reasoning=True)
+    call, searches = responses.calls("hm", ["a"]), [responses.hosted(), responses.hosted()]
+    whole = [responses.user("go"), thought, *searches, *call, *responses.results("1", ["a"])]
+    assert check(whole, original=whole) == []
+    parted = [whole[0], *call, whole[-1]]
+    assert check(parted) == []
+    (problem,) = check(parted, original=whole)
+    assert (problem.place, problem.rule) == ("$[1]", "reasoning")
+    assert "function_call was parted from the reasoning" in problem.why
+    assert places([whole[0], *searches], original=whole) == ["$[1]", "$[2]"]
+
+
+def test_an_item_belongs_to_the_last_reasoning_before_it_and_to_all_that_stand_together():
+    thoughts = [{"type": "reasoning", "id": f"rs_{n}", "summary": []} for n in range(3)]
+    searches = [responses.hosted() | {"id": f"ws_{n}"} for n in range(2)]
+    system = responses.system("x")
+    whole = [responses.user("go"), thoughts[0], searches[0], thoughts[1], system, thoughts[2]]
+    whole.append(searches[1])
+    assert check([whole[0], *whole[3:]], "responses", original=whole) == []
+    parted = [whole[0], thoughts[2], searches[1]]
+    assert places(parted, original=whole) == ["$[2]"]
+
+
+@every_shape
+def test_every_problem_names_a_rule_of_its_provider(shape):
+    known = {rule.name for rule in rules(shape.provider)}
+    thought = {"type": "reasoning", "summary": []}
+    lists = [
+        [shape.user("go"), *shape.results("1", ["a"])],
+        [shape.user("go"), *shape.calls("hm", ["a"]), shape.user("well?")],
+        [shape.user("go"), {"role": 7}, {"role": "tool"}, {"parts": 5}],
+        [*shape.says("hi"), shape.user("go")],
+        [{"role": "user", "content": "x", "parts": []}],
+        [shape.user("go"), thought] if shape.provider == "responses" else [],
+    ]
+    if shape.provider == "anthropic":
+        (message,) = anthropic.results("1", ["a"])
+        message["content"].insert(0, {"type": "text", "text": "here"})
+        lists.append([shape.user("go"), *shape.calls("hm", ["a"]), message])
+    if shape.provider == "responses":
+        lists.append([shape.user("go"), shape.approves("x")])
+    found = {
+        problem.rule for one in lists for problem in check(one, shape.provider, in_flight=False)
+    }
+    assert found <= known
+    only_beside_the_original = {"reasoning"} & known
+    assert known - found <= only_beside_the_original | {"provider"}
+
+
+def test_rules_say_where_they_come_from():
+    assert {rule.provider for rule in rules()} == {"openai", "responses", "anthropic", "gemini"}
+    assert rules("claude") == rules("anthropic")
+    for rule in rules():
+        assert rule.text
+        assert rule.source.startswith("https://")
