@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from floodline.bounded import _arguments as bounds
+from floodline.bounded._hooks import Exits
+from floodline.bounded._single_flight import Flights
+from floodline.bounded._table import Table
 from floodline.telemetry import Stats
-
-if TYPE_CHECKING:
-    from floodline.bounded._map import BoundedMap
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -45,7 +45,19 @@ class BatchStats(Stats):
     failed: int
 
 
-def map_stats(map: BoundedMap[Any, Any], items: int) -> MapStats:
+class Measured(Protocol):
+    """What `map_stats` sees of a map."""
+
+    name: str
+    _limits: bounds.Limits
+    _table: Table[Any, Any]
+    _scale: bounds.Scale | None
+    _exits: Exits
+    _misses: int
+    _flights: Flights[Any]
+
+
+def map_stats(map: Measured, items: int) -> MapStats:
     """Put the figures of a map together."""
     limits, table = map._limits, map._table
     return MapStats(

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, ValuesView
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
-from floodline.bounded._entry import K, V
+from floodline.bounded._entry import Entry, K, V
 
-if TYPE_CHECKING:
-    from floodline.bounded._map import BoundedMap
+
+class Peeked(Protocol[K, V]):
+    """What a view sees of its map."""
+
+    def _living(self) -> Iterator[Entry[K, V]]: ...
+
+    def _peek(self, key: Any) -> Entry[K, V] | None: ...
 
 
 class Values(ValuesView[V]):
     """The values of what has not expired."""
 
-    _mapping: BoundedMap[object, V]
+    _mapping: Peeked[Any, V]
 
     def __iter__(self) -> Iterator[V]:
         return (entry.value for entry in self._mapping._living())
@@ -29,7 +34,7 @@ class Values(ValuesView[V]):
 class Items(ItemsView[K, V]):
     """The pairs of what has not expired."""
 
-    _mapping: BoundedMap[K, V]
+    _mapping: Peeked[K, V]
 
     def __iter__(self) -> Iterator[tuple[K, V]]:
         return ((entry.key, entry.value) for entry in self._mapping._living())

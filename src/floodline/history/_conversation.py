@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Self, cast, overload
+from typing import Any, Self, overload
 
 from floodline._clock import Clock, forward, monotonic
 from floodline._units import Duration, Size, parse_count, parse_duration, parse_size
@@ -273,10 +273,10 @@ class Conversation(Sequence[Message]):
         return self is other or self._dump() == other._dump()
 
     def __copy__(self) -> Self:
-        return cast("Self", duplicate(self))
+        return duplicate(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return cast("Self", duplicate(self, memo))
+        return duplicate(self, memo)
 
     def __reduce__(self) -> tuple[Any, ...]:
         keeper, own = self._keeper, getattr(self, "__dict__", {})

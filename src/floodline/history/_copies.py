@@ -8,12 +8,30 @@ pickle can, and says so if not.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 from floodline.history._keeper import Keeper
 
-if TYPE_CHECKING:
-    from floodline.history._conversation import Conversation
+
+class Copied(Protocol):
+    """What this module sees of a conversation."""
+
+    _keeper: Keeper
+    _window_tokens: int
+
+    @property
+    def configure(self) -> Callable[..., Any]:
+        """See `Conversation.configure`."""
+        ...
+
+    def _dump(self) -> dict[str, Any]: ...
+
+    @classmethod
+    def __floodline_load__(cls, data: dict[str, Any]) -> Any: ...
+
+
+C = TypeVar("C", bound=Copied)
 
 
 def attached(keeper: Keeper) -> dict[str, Any]:
@@ -26,7 +44,7 @@ def attached(keeper: Keeper) -> dict[str, Any]:
     return found
 
 
-def duplicate(original: Conversation, memo: dict[int, Any] | None = None) -> Conversation:
+def duplicate(original: C, memo: dict[int, Any] | None = None) -> C:
     """Return a conversation of the same class, data and attachments; with `memo` a deep one.
 
     The archive knows a conversation by its id. One that has only been prepared, with an id that
@@ -43,15 +61,15 @@ def duplicate(original: Conversation, memo: dict[int, Any] | None = None) -> Con
 
 
 def rebuild(
-    kind: type[Conversation],
+    kind: type[C],
     data: dict[str, Any],
     attachments: dict[str, Any],
     clock: Any,
     window_tokens: int,
     own: dict[str, Any],
-) -> Conversation:
+) -> C:
     """Make a conversation from its dump, what was attached to it and what a subclass added."""
-    made = kind.__floodline_load__(data)
+    made: C = kind.__floodline_load__(data)
     made._keeper.clock, made._window_tokens = clock, window_tokens
     made.configure(**attachments)
     if own:

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import OrderedDict, deque
+from typing import Protocol
 
 from floodline.sessions._table.entry import LIVE, OPENING, Entry
-from floodline.sessions._table.policy import NEVER
+from floodline.sessions._table.policy import NEVER, Policy
+from floodline.sessions._table.seats import Seats
 from floodline.telemetry import Reason
 
-if TYPE_CHECKING:
-    from floodline.sessions._table.table import Table
+
+class Queues(Protocol):
+    """What this module sees of the table: those who may be due, soonest first, and the bounds."""
+
+    policy: Policy
+    max_idle: float
+    max_age: float
+    max_bytes: float
+    bytes: int
+    entries: dict[str, Entry]
+    ownerless: deque[Entry]
+    lingering: OrderedDict[str, float]
+    by_age: OrderedDict[str, Entry]
+    idle: OrderedDict[str, Entry]
+    seats: Seats
+
+    def is_free(self, entry: Entry) -> bool:
+        """Return True if the session is live and nobody has it."""
+        ...
 
 
-def next_due(table: Table, now: float) -> tuple[Entry, Reason] | None:
+def next_due(table: Queues, now: float) -> tuple[Entry, Reason] | None:
     """Return the next entry that must leave, and why; one that is held is marked instead."""
     return (
         _ownerless(table) or _lingered(table, now) or _aged(table, now) or _idle_or_over(table, now)
     )
 
 
-def _ownerless(table: Table) -> tuple[Entry, Reason] | None:
+def _ownerless(table: Queues) -> tuple[Entry, Reason] | None:
     while table.ownerless:
         entry = table.ownerless.popleft()
         if table.is_free(entry) and entry.leave is not Reason.closed:
@@ -29,13 +48,13 @@ def _ownerless(table: Table) -> tuple[Entry, Reason] | None:
     return None
 
 
-def _lingered(table: Table, now: float) -> tuple[Entry, Reason] | None:
+def _lingered(table: Queues, now: float) -> tuple[Entry, Reason] | None:
     for key, due in table.lingering.items():
         return (table.entries[key], Reason.completed) if due <= now else None
     return None
 
 
-def _aged(table: Table, now: float) -> tuple[Entry, Reason] | None:
+def _aged(table: Queues, now: float) -> tuple[Entry, Reason] | None:
     while table.by_age:
         entry = next(iter(table.by_age.values()))
         if now - entry.opened_at < table.max_age:
@@ -47,7 +66,7 @@ def _aged(table: Table, now: float) -> tuple[Entry, Reason] | None:
     return None
 
 
-def _idle_or_over(table: Table, now: float) -> tuple[Entry, Reason] | None:
+def _idle_or_over(table: Queues, now: float) -> tuple[Entry, Reason] | None:
     for entry in table.idle.values():
         if now - entry.used_at >= table.max_idle:
             return entry, Reason.idle
@@ -59,7 +78,7 @@ def _idle_or_over(table: Table, now: float) -> tuple[Entry, Reason] | None:
     return None
 
 
-def soonest(table: Table, now: float) -> float:
+def soonest(table: Queues, now: float) -> float:
     """Say when the next entry can become due, going by the heads of the queues."""
     if table.ownerless:  # one has died since
         return -NEVER
