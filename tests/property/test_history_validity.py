@@ -69,7 +69,7 @@ class Talk:
             self.open = self.open[len(mixed) :]
             return self._results(text, [self.draw(st.sampled_from(self.old)), *mixed])
         if what == "greet":
-            return [*shape.says(text), {"unknown": text}]
+            return [*shape.says(text), {"type": "of_next_year", "text": text}]
         if what == "says":
             thought = shape.provider == "responses" and self.draw(st.booleans())
             return [*(shape.calls(text, [], reasoning=True) if thought else ()), *shape.says(text)]

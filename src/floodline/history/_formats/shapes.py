@@ -1,7 +1,8 @@
 """What the providers' messages mean: who speaks, which calls are made, which results are given.
 
 The one place that knows OpenAI chat, OpenAI responses, Anthropic and Gemini. A message that two of
-them could have written has no family; one that mixes them, or that none of them defines, is opaque.
+them could have written has no family; one that mixes them, or an item of unknown type, is opaque.
+One without role and type, or with a role that its provider does not have, is refused.
 """
 
 from __future__ import annotations
@@ -50,8 +51,16 @@ _ROLES = {
     "user": Kind.user,
     "assistant": Kind.model,
 }
+# What each API takes for a role; system messages go beside the list of the last two.
+ROLES = {
+    OPENAI: ("system", "developer", "user", "assistant", "tool", "function"),
+    RESPONSES: ("system", "developer", "user", "assistant"),
+    ANTHROPIC: ("system", "user", "assistant"),
+    GEMINI: ("system", "user", "model", "function", "tool"),
+}
 _PLAIN = {role: Reading(None, kind) for role, kind in _ROLES.items()}  # most messages are text
 _OPAQUE = Reading(None, Kind.opaque)
+_FUNCTION = Reading(OPENAI, Kind.opaque)  # of the time before tool_calls
 _SENT_ID = "the id that the provider sent"
 
 _BLOCK_FAMILIES = {
@@ -92,18 +101,21 @@ def read(message: object, place: str) -> Reading:
     if not isinstance(message, dict):
         raise _wrong(place, f"a message must be a dict, {_not(message)}")
     role, type_ = message.get("role"), message.get("type")
-    if "parts" in message or role == "model":
-        mixed = "content" in message or "tool_calls" in message
-        return _OPAQUE if mixed else _read_gemini(message, role, place)
-    if role is None:
-        return _read_item(message, type_, place) if isinstance(type_, str) else _OPAQUE
-    if not isinstance(role, str):
+    if role is not None and not isinstance(role, str):
         raise _wrong(f"{place}.role", f"the role must be a str, not {type(role).__name__}")
+    if "parts" in message or (role == "model" and "content" not in message):
+        return _read_parts(message, role, place)
+    if role is None:
+        if isinstance(type_, str) and type_:
+            return _read_item(message, type_, place)
+        raise _wrong(f"{place}.role", "a message needs a role, or a type as the items of responses")
     if role == "tool":
         key = _text(message, "tool_call_id", place, "the id of the call that this answers")
         return Reading(OPENAI, Kind.result, (), (key,))
     if role not in _ROLES:
-        return _OPAQUE
+        if role != "function":
+            raise _unknown_role(role, RESPONSES if type_ == "message" else OPENAI, place)
+        return _FUNCTION
     if type(message.get("content")) is str and type_ is None and "tool_calls" not in message:
         return _PLAIN[role]
     return _read_turn(message, role, type_, place)
@@ -124,6 +136,8 @@ def _read_turn(message: Message, role: str, type_: object, place: str) -> Readin
         families.add(RESPONSES)
     if len(families) > 1:
         return _OPAQUE
+    if ANTHROPIC in families and role == "developer":
+        raise _unknown_role(role, ANTHROPIC, place)
     kind = Kind.result if results else _ROLES[role]
     return Reading(next(iter(families), None), kind, calls or uses, results)
 
@@ -200,7 +214,17 @@ def _read_item(item: Message, type_: str, place: str) -> Reading:
     return Reading(RESPONSES, Kind.model) if type_ in _LONE_ITEMS else _OPAQUE
 
 
-def _read_gemini(message: Message, role: object, place: str) -> Reading:
+def _read_parts(message: Message, role: str | None, place: str) -> Reading:
+    if "content" not in message and "tool_calls" not in message:
+        return _read_gemini(message, role, place)
+    if role not in ROLES[GEMINI] and role not in ROLES[OPENAI]:
+        raise _unknown_role(role or "", GEMINI, place)
+    return _OPAQUE
+
+
+def _read_gemini(message: Message, role: str | None, place: str) -> Reading:
+    if role is not None and role not in ROLES[GEMINI]:
+        raise _unknown_role(role, GEMINI, place)
     parts = message.get("parts")
     place = f"{place}.parts"
     if not isinstance(parts, list):
@@ -221,8 +245,7 @@ def _read_gemini(message: Message, role: object, place: str) -> Reading:
     if results:
         return Reading(GEMINI, Kind.result, (), tuple(results))
     kinds = {"system": Kind.system, "model": Kind.model, "user": Kind.user, None: Kind.user}
-    kind = kinds.get(role if isinstance(role, str) else None, Kind.opaque)
-    return Reading(GEMINI, kind, tuple(calls))
+    return Reading(GEMINI, kinds.get(role, Kind.opaque), tuple(calls))
 
 
 def is_linked(message: Message) -> bool:
@@ -239,6 +262,12 @@ def gemini_part(part: Message, name: str) -> Any:
     if found is None:
         found = part.get("function_call" if name == "functionCall" else "function_response")
     return found
+
+
+def _unknown_role(role: str, provider: str, place: str) -> MalformedMessage:
+    *others, last = ROLES[provider]
+    known = f"{', '.join(others)} and {last}"
+    return _wrong(f"{place}.role", f"the role {role!r} is unknown; {provider} has {known}")
 
 
 def _speaker(role: object, wanted: str, place: str, what: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from floodline._units import Size, parse_size
+from floodline.errors import MalformedMessage
 from floodline.history._formats.markers import SUMMARY_HEADING
 from floodline.history._formats.shapes import Kind, Message, gemini_part, read
 
@@ -49,15 +50,18 @@ def _sort_out(
     asked: list[str] = []
     said: list[str] = []
     tools: Counter[str] = Counter()
-    for i, message in enumerate(messages):
-        reading = read(message, f"$[{i}]")
+    for message in messages:
+        try:
+            kind = read(message, "$").kind
+        except MalformedMessage:  # an older version took it in
+            kind = Kind.opaque
         text = "\n".join(_texts(message))[:_SCANNED]
         if text.startswith(SUMMARY_HEADING):
             found = text.removeprefix(SUMMARY_HEADING).strip().splitlines()
             earlier += [line.removeprefix("- ") for line in found if not line.endswith(":")]
-        elif reading.kind is Kind.user:
+        elif kind is Kind.user:
             asked += [_clip(line) for line in _SENTENCE.findall(text)[:1] if line.strip()]
-        elif reading.kind is Kind.model:
+        elif kind is Kind.model:
             said += [_clip(line) for line in _SENTENCE.findall(text) if line.strip()]
             tools.update(_tool_names(message))
     return earlier, asked, said, tools

@@ -199,3 +199,24 @@ def test_rules_say_where_they_come_from():
     for rule in rules():
         assert rule.text
         assert rule.source.startswith("https://")
+
+
+def test_messages_without_a_role_and_with_one_that_nobody_has_are_reported():
+    messages = [openai.user("go"), {"content": "hm"}, {"role": "critic", "content": "hm"}]
+    problems = check(messages)
+    assert [(p.place, p.rule) for p in problems] == [("$[1].role", "role"), ("$[2].role", "role")]
+    assert str(problems[0]) == (
+        "a message needs a role, or a type as the items of responses: $[1].role"
+    )
+    assert str(problems[1]) == (
+        "the role 'critic' is unknown; openai has system, developer, user, assistant, tool and "
+        "function: $[2].role"
+    )
+
+
+def test_a_role_that_another_provider_has_is_reported():
+    function = {"role": "function", "name": "f", "content": "42"}
+    assert check([openai.user("go"), function], "openai") == []
+    for provider in ("responses", "anthropic", "gemini"):
+        assert places([function], provider) == ["$[0]"]
+    assert "gemini has system, user, model" in check([{"role": "assistant", "parts": []}])[0].why
