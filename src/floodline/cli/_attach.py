@@ -9,7 +9,7 @@ import click
 
 from floodline._units import format_duration, parse_duration
 from floodline.recorder import Recorder
-from floodline.recorder import _text as answer
+from floodline.recorder import _answer as answer
 from floodline.recorder._attach import wake
 from floodline.recorder._proc import alive, command_of
 from floodline.recorder._recording.file import check_room

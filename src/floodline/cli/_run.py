@@ -18,7 +18,7 @@ import click
 from floodline._units import format_size, parse_size
 from floodline.errors import ConfigError
 from floodline.recorder import Recorder
-from floodline.recorder import _text as answer
+from floodline.recorder import _answer as answer
 from floodline.recorder._exit_cause import processes
 from floodline.recorder._launch import (
     Program,

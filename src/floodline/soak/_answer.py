@@ -4,14 +4,57 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 from floodline import __version__
-from floodline._units import format_size
+from floodline._pages.answer_text import Named, Told, answer_text
 from floodline.leaks import Suspect
+from floodline.leaks._figures import SuspectRecord
 
 EXITS = {"bounded": 0, "growing": 1, "undecided": 3}
 FAILED = 4
+
+
+class SeriesRecord(TypedDict, total=False):
+    """What was measured at each sample, and the length of each suspect; empty without a sample."""
+
+    rounds: list[int]
+    objects: list[int]
+    bytes: list[int]
+    rss: list[int]
+    blocks: list[int]
+    malloc_used: list[int]
+    malloc_free: list[int]
+    malloc_mapped: list[int]
+    arenas: list[int]
+    suspects: list[list[int]]
+
+
+class Needed(TypedDict):
+    """What is missing for a verdict."""
+
+    rounds: int | None
+    why: str | None
+
+
+class AnswerRecord(TypedDict):
+    """The answer in JSON."""
+
+    schema: int
+    tool: str
+    python: str
+    verdict: str
+    where: str | None
+    rounds: int
+    warmup: int
+    bytes_per_round: float
+    objects_per_round: float
+    rss_per_round: float
+    memory: dict[str, float]
+    suspects: list[SuspectRecord]
+    series: SeriesRecord
+    needed: Needed
+    errors: list[str]
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -32,7 +75,7 @@ class Answer:
     needed_rounds: int | None = None
     why: str | None = None
     memory: dict[str, float] = field(default_factory=dict)
-    series: dict[str, Any] = field(default_factory=dict)
+    series: SeriesRecord = field(default_factory=SeriesRecord)
     errors: tuple[str, ...] = ()
 
     @property
@@ -40,7 +83,7 @@ class Answer:
         """0 bounded, 1 growing, 3 undecided, 4 the scenario failed."""
         return FAILED if self.errors else EXITS[self.verdict]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> AnswerRecord:
         """Return the JSON document."""
         return {
             "schema": 1,
@@ -62,44 +105,18 @@ class Answer:
 
     def text(self) -> str:
         """Return the answer in words, first what matters."""
-        over = f"over {self.rounds - self.warmup} rounds"
         if self.errors:
             return f"FAILED  the scenario raised\n  {self.errors[0]}"
-        growing = [s for s in self.suspects if s.verdict == "growing"]
-        if self.verdict == "growing" and growing:
-            first = growing[0]
-            head = f"GROWING  {_pace(first)}, {_bytes(first.bytes_per_round)} {over}"
-        else:
-            rate = self.rss_per_round
-            if self.where == "native":  # what malloc reuses does not show in resident memory yet
-                rate = max(rate, self.memory.get("malloc_used_per_round", rate))
-            head = f"{self.verdict.upper()}  {_bytes(rate)} resident {over}"
-        lines = [head + (f"  ({self.where})" if self.where else "")]
-        if self.why:
-            lines.append(f"  {self.why}")
-        for suspect in self.suspects:
-            lines += _lines(suspect)
-        return "\n".join(lines)
-
-
-def _pace(one: Suspect) -> str:
-    return f"+{one.per_round:.1f} {one.unit}{'' if one.per_round == 1 else 's'}/round"
-
-
-def _bytes(rate: float) -> str:
-    return f"{'-' if rate < 0 else '+'}{format_size(abs(rate))}/round"
-
-
-def _lines(one: Suspect) -> list[str]:
-    lines = [f"  {one.owner}   {one.type}, {one.len} {one.unit}s"]
-    lines.append(f"    reached by  {one.path}")
-    if one.file:
-        where = f"{one.file}:{one.line}  {one.function or ''}".rstrip()
-        lines.append(
-            f"    fed at      {where}" + ("" if one.line_source == "trace" else "  (static)")
+        rate = self.rss_per_round
+        if self.where == "native":  # what malloc reuses does not show in resident memory yet
+            rate = max(rate, self.memory.get("malloc_used_per_round", rate))
+        told = Told(
+            verdict=self.verdict,
+            where=self.where,
+            why=self.why,
+            by="round",
+            span=f"{self.rounds - self.warmup} rounds",
+            rate=rate,
+            suspects=[Named(s.as_dict(), s.unit, s.function or "") for s in self.suspects],
         )
-    if one.holds:
-        lines.append(f"    holds       {one.holds}")
-    if one.echoes:
-        lines.append(f"    echoed by   {', '.join(one.echoes)}")
-    return lines
+        return answer_text(told)

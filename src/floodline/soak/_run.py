@@ -15,7 +15,6 @@ from floodline.errors import ConfigError
 from floodline.leaks import Suspect
 from floodline.leaks._closeup import Close, Feeder, Watch, look_closer, merge, with_traced_line
 from floodline.leaks._figures import (
-    PROCESS,
     Series,
     decide,
     find_candidates,
@@ -170,7 +169,14 @@ class Soak:
             memory={f"{name}_per_round": _rate(series, name) for name in names},
             series={
                 "rounds": series.rounds,
-                **{name: series.process(name) for name in PROCESS[1:]},
+                "objects": series.process("objects"),
+                "bytes": series.process("bytes"),
+                "rss": series.process("rss"),
+                "blocks": series.process("blocks"),
+                "malloc_used": series.process("malloc_used"),
+                "malloc_free": series.process("malloc_free"),
+                "malloc_mapped": series.process("malloc_mapped"),
+                "arenas": series.process("arenas"),
                 "suspects": lengths,
             },
         )

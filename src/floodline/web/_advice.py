@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
 
+from floodline._pages.answer_words import place
+from floodline._pages.document import Step
 from floodline._units import format_duration, format_size
-from floodline.web._phrases import State, Suspect, growing, place, shown
+from floodline.web._phrases import State, Suspect, growing, shown
 
 MAPS = ("dict", "OrderedDict", "defaultdict", "Counter", "WeakKeyDictionary", "WeakValueDictionary")
 LOGS = ("list", "deque", "tuple", "bytearray")
@@ -22,15 +23,7 @@ ELSEWHERE = {
 }
 
 
-@dataclass(slots=True, frozen=True)
-class Step:
-    """One thing to do: a sentence, and the line of code for it if there is one."""
-
-    says: str
-    code: str = ""
-
-
-def steps(state: State) -> list[Step]:
+def advice(state: State) -> list[Step]:
     """Return what to do next, the most useful first."""
     found = [*_bounds(state), *_elsewhere(state), *_sessions(state), *_ends(state)]
     return found or [Step("Nothing: keep watching, or draw a line with --line to be warned.")]

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from floodline._pages.document import STYLE
 from floodline.web._event_stream import Live, Source, encode
 from floodline.web._metrics import metrics_text
 
@@ -41,6 +42,7 @@ def make_app(source: Source, *, token: str | None, max_readers: int = 16) -> Sta
             Route("/api/state", _state),
             Route("/api/live", _Stream(live), methods=["GET"]),
             Route("/metrics", _metrics),
+            Route("/static/style.css", _style),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(Access, token=token)],
@@ -67,6 +69,10 @@ class _Stream:
 
 async def _page(_: Request) -> Response:
     return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
+
+
+async def _style(_: Request) -> Response:
+    return FileResponse(STYLE)  # the report is drawn with it too
 
 
 async def _state(request: Request) -> Response:

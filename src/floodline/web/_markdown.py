@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from floodline._pages.answer_words import growth, pace, place
 from floodline._units import format_duration
 from floodline.web import _phrases as words
-from floodline.web._advice import steps
-from floodline.web._plot import in_words
+from floodline.web._advice import advice
+from floodline.web._memory_curve import in_words
 
 USUAL = ("process_started", "process_ended")
 MOST_EVENTS = 30  # the last; the page has all
@@ -74,14 +75,14 @@ def _part(title: str, lines: list[str]) -> list[str]:
     return [f"## {title}", "", *lines, ""] if lines else []
 
 
-def _suspect(suspect: dict[str, Any]) -> list[str]:
-    rate = f"{words.pace(suspect)}, {words.growth(suspect['bytes_per_round'])}"
+def _suspect(suspect: words.Suspect) -> list[str]:
+    rate = f"{pace(suspect['per_round'])}, {growth(suspect['bytes_per_round'])}"
     lines = [
         f"- {code(suspect['owner'])}: {suspect['verdict']}, {rate}",
         f"  - {plain(suspect['type'])}, {suspect['len']:,} items",
         f"  - reached by {code(suspect['path'])}",
     ]
-    if fed := words.place(suspect):
+    if fed := place(suspect):
         text = f": {code(suspect['code'])}" if suspect.get("code") else ""
         lines.append(f"  - fed at {code(fed)}{text}")
     if found := suspect.get("finding"):
@@ -92,7 +93,7 @@ def _suspect(suspect: dict[str, Any]) -> list[str]:
 
 def _steps(state: words.State) -> list[str]:
     lines = []
-    for number, step in enumerate(steps(state), 1):
+    for number, step in enumerate(advice(state), 1):
         lines.append(f"{number}. {plain(step.says)}")
         if step.code:
             lines += ["", "   ```", f"   {step.code}", "   ```", ""]

@@ -5,25 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from floodline._pages.answer_words import ELSEWHERE, FLAT, UNNAMED, gains, growth, title
 from floodline._units import format_duration, format_size
 
 State = dict[str, Any]
-Suspect = dict[str, Any]
+Suspect = Any
 
-ELSEWHERE = {
-    "native": "Memory grows outside of Python objects: in C extensions or their buffers.",
-    "fragmentation": "The allocator keeps what Python has freed: fragmentation, not a container.",
-}
 SHORT = 22.0  # seconds
 RUNNING = "This recording is still being written. All up to {at} is here."
 CUT = "From {since} on nothing could be written ({why}). All up to the last tick, {at}, is here."
 UNCLOSED = "{cause}. All up to the last tick, {at}, is here."
-
-
-def title(text: str) -> str:
-    """Write the first letter large, but not that of a name such as `app.SESSIONS`."""
-    first = text.partition(" ")[0]
-    return text if "." in first[:-1] or "_" in first else text[:1].upper() + text[1:]
 
 
 def growing(state: State) -> list[Suspect]:
@@ -35,14 +26,11 @@ def because(state: State) -> str:
     """Say in one sentence why the verdict is what it is."""
     worst = growing(state)
     if state["verdict"] == "growing" and worst:
-        first = worst[0]
-        fed = f", fed at {place(first)}" if first["file"] else ""
-        rate = f"{pace(first)[1:]} ({growth(first['bytes_per_round'])})"
-        return f"{first['owner']} gains {rate}{fed}."
+        return gains(worst[0])
     if state["verdict"] == "growing":
-        return ELSEWHERE.get(state["where"], "Memory grows, and no single container explains it.")
+        return ELSEWHERE.get(state["where"], UNNAMED)
     if state["verdict"] == "bounded":
-        return "Python objects and process memory are both flat."
+        return FLAT
     needed = state["needed"] or {}
     why = title(str(needed.get("why") or "there was too little to see")).rstrip(".")
     more = f" Watch for about {format_duration(needed['seconds'])} more." if needed else ""
@@ -103,28 +91,6 @@ def crossing(state: State) -> str:
     return f"crosses {format_size(line)} in {format_duration(memory['crosses_in'])}"
 
 
-def pace(suspect: Suspect) -> str:
-    """Write how many items a container gains, in the unit of time that suits it."""
-    rate = suspect["per_round"]
-    for unit, seconds in (("s", 1), ("min", 60)):
-        if abs(rate) * seconds >= 1:
-            return f"{_count(rate * seconds)} items/{unit}"
-    return f"{_count(rate * 3600)} items/h"
-
-
-def _count(number: float) -> str:
-    """Write a change in three figures, and never as a power of ten."""
-    return f"{number:+,.0f}" if abs(number) >= 999.5 else f"{number:+.3g}"
-
-
-def growth(rate: float) -> str:
-    """Write bytes a second as bytes a minute."""
-    minute = rate * 60
-    if abs(minute) < 1:
-        return "none"
-    return f"{'-' if minute < 0 else '+'}{format_size(abs(minute))}/min"
-
-
 def rise(state: State) -> str:
     """Write how fast memory grows; a run of some seconds has a start, and no rate."""
     rate = state["memory"]["rate"]
@@ -144,13 +110,6 @@ def held(process: dict[str, Any]) -> str:
         return format_size(process["rss"] or 0)
     peak = process.get("peak")
     return f"at most {format_size(peak)}" if peak else measured(None)
-
-
-def place(suspect: Suspect) -> str:
-    """Write the line that feeds a container, or nothing."""
-    if not suspect["file"]:
-        return ""
-    return f"{suspect['file']}:{suspect['line']}" if suspect["line"] else str(suspect["file"])
 
 
 def reasons(holder: dict[str, Any]) -> list[tuple[str, int]]:

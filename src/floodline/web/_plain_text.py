@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from floodline._pages.answer_words import growth, pace, place
 from floodline._units import format_duration, format_size
 from floodline.web import _phrases as words
 from floodline.web._phrases import State
@@ -27,9 +28,9 @@ def _lines(state: State) -> Iterator[str]:
     size = size if memory["peak"] else "not measured, "
     yield f"memory    {size}growth {words.rise(state)}, {words.crossing(state)}"
     for suspect in words.shown(state):
-        rate = f"{words.pace(suspect)}  {words.growth(suspect['bytes_per_round'])}"
+        rate = f"{pace(suspect['per_round'])}  {growth(suspect['bytes_per_round'])}"
         what = f"{suspect['owner']}  {suspect['verdict']}  {suspect['len']:,} items"
-        yield f"suspect   {what}  {rate}  {words.place(suspect)}"
+        yield f"suspect   {what}  {rate}  {place(suspect)}"
     for each in state["sessions"]:
         figures = "  ".join(
             f"{name} {words.count(each[name])}"

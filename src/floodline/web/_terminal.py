@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from floodline._pages.answer_words import growth, pace, place
 from floodline._units import format_duration, format_size
 from floodline.web import _phrases as words
 from floodline.web._phrases import State
@@ -73,15 +74,15 @@ def _curve(points: list[list[float]], width: int) -> str:
     return "".join(BARS[round(size / most * (len(BARS) - 1))] for size in sizes)
 
 
-def _suspects(suspects: list[dict[str, Any]]) -> RenderableType | None:
+def _suspects(suspects: list[words.Suspect]) -> RenderableType | None:
     rows = (
         (
             _text(each["owner"], "bold"),
             Text(each["verdict"], STYLES.get(each["verdict"], "")),
             f"{each['len']:,}",
-            words.pace(each),
-            words.growth(each["bytes_per_round"]),
-            words.place(each),
+            pace(each["per_round"]),
+            growth(each["bytes_per_round"]),
+            place(each),
         )
         for each in suspects
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from floodline.recorder._text import text
+from floodline.recorder._answer import text
 from recorder_fakes import suspect
 
 
 def state(verdict="growing", *suspects, **changes):
+    told = [{"command": "app.py", "pids": [1], **one} for one in suspects]
     return {
-        "verdict": verdict, "where": "python", "needed": None, "suspects": list(suspects),
+        "verdict": verdict, "where": "python", "needed": None, "suspects": told,
         "started": 0.0, "now": 90.0, "memory": {"rate": 2048.0}, "exit": None, "not_covered": [],
         "events": [],
         **changes,

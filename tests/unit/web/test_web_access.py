@@ -85,7 +85,7 @@ def test_two_dashboards_on_one_host_keep_their_cookies_apart():
     assert len(names) == 2
 
 
-@pytest.mark.parametrize("path", ["/", "/api/state", "/static/app.css", "/nowhere", "/metrics"])
+@pytest.mark.parametrize("path", ["/", "/api/state", "/static/style.css", "/nowhere", "/metrics"])
 def test_every_answer_is_sealed(path):
     headers = get(path).headers
     policy = headers["content-security-policy"]
@@ -116,7 +116,7 @@ def test_nothing_can_be_changed(path, method):
 def test_the_page_and_its_files_are_served():
     page = get("/")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
-    for name in ("app.js", "parts.js", "plot.js", "words.js", "app.css", "uPlot.iife.min.js"):
+    for name in ("app.js", "parts.js", "plot.js", "words.js", "style.css", "uPlot.iife.min.js"):
         assert get(f"/static/{name}").status_code == 200
     assert get("/static/../_app.py").status_code == 404
 

@@ -8,12 +8,12 @@ from html.parser import HTMLParser
 
 import pytest
 
+from floodline._pages.markup import Markup, tag
 from floodline.errors import ConfigError
 from floodline.web import FORMATS, render_report, report_document, write_report
-from floodline.web._html import Markup, tag
 from floodline.web._markdown import code, plain
+from floodline.web._memory_curve import curve, in_words
 from floodline.web._phrases import moment
-from floodline.web._plot import in_words, plot
 from web_states import MIB, STARTED, SUSPECT, beginning, killed, leaking, steady
 
 NASTY = '<script>alert("x")</script>`|*'
@@ -325,7 +325,7 @@ def test_undecided_says_how_much_longer_and_bounded_needs_nothing():
 
 
 def test_the_curve_has_the_line_and_a_text_in_its_place():
-    drawn = plot(leaking())
+    drawn = curve(leaking())
     assert 'class="line"' in drawn
     assert "line 512 MiB" in drawn
     assert "limit" not in drawn  # 1 GiB is too far away to be drawn
@@ -337,20 +337,20 @@ def test_a_near_limit_is_drawn_and_a_far_line_is_not():
     state = leaking()
     state["memory"]["limit"] = 300 * MIB
     state["line"] = 10_000 * MIB
-    assert "limit 300 MiB" in plot(state)
-    assert "line 9.77 GiB" not in plot(state)
+    assert "limit 300 MiB" in curve(state)
+    assert "line 9.77 GiB" not in curve(state)
 
 
 @pytest.mark.parametrize("seconds", [1, 7, 480, 86400 * 30])
 def test_a_curve_of_any_length_stays_in_its_frame(seconds):
-    drawn = plot(leaking(seconds))
+    drawn = curve(leaking(seconds))
     numbers = [float(n) for n in re.findall(r' (?:x|x1|x2|y|y1|y2)="([^"]+)"', drawn)]
     assert all(0 <= number <= 920 for number in numbers)
     assert 2 <= drawn.count('class="end"') < 20
 
 
 def test_without_two_points_there_is_no_curve():
-    assert "too few figures" in plot(beginning())
+    assert "too few figures" in curve(beginning())
     assert in_words(beginning()) == "No memory figures."
 
 

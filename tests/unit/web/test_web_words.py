@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
+from floodline._pages.answer_words import growth, pace, place
 from floodline.web import _phrases as words
 from floodline.web import render_report, snapshot_text
 from floodline.web._terminal import _curve, screen
@@ -36,6 +37,7 @@ def test_a_suspect_whose_line_is_not_known_is_named_without_it():
     ("rate", "text"),
     [
         (2, "+2 items/s"),
+        (1, "+1 item/s"),
         (0.5, "+30 items/min"),
         (0.001, "+3.6 items/h"),
         (-3, "-3 items/s"),
@@ -43,14 +45,14 @@ def test_a_suspect_whose_line_is_not_known_is_named_without_it():
     ],
 )
 def test_rates_are_in_the_unit_that_suits_them(rate, text):
-    assert words.pace({**SUSPECT, "per_round": rate}) == text
+    assert pace(rate) == text
 
 
 @pytest.mark.parametrize(
     ("rate", "text"), [(1024, "+60 KiB/min"), (-1024, "-60 KiB/min"), (0.001, "none")]
 )
 def test_growth_is_per_minute(rate, text):
-    assert words.growth(rate) == text
+    assert growth(rate) == text
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def test_the_line_is_crossed_near_or_far():
 
 
 def test_a_place_may_have_no_line():
-    assert words.place({**SUSPECT, "line": None}) == "chat/service.py"
+    assert place({**SUSPECT, "line": None}) == "chat/service.py"
 
 
 def test_a_container_without_bounds_is_empty_and_none_is_fuller_than_full():

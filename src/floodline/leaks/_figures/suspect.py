@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
+
+
+class SuspectRecord(TypedDict):
+    """A suspect in JSON; soak and report share it."""
+
+    rank: int
+    verdict: str
+    owner: str
+    defined_in: str
+    path: str
+    type: str
+    holds: str
+    len: int
+    per_round: float
+    bytes_per_round: float
+    file: str | None
+    line: int | None
+    line_source: str | None
+    echoes: list[str]
 
 
 @dataclass(slots=True, frozen=True)
@@ -29,13 +48,24 @@ class Suspect:
     cap: int | None = None
     capped: bool = False
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> SuspectRecord:
         """Return the JSON record."""
-        record = asdict(self)
-        for name in ("function", "unit", "cap", "capped"):
-            del record[name]
-        record["echoes"] = list(self.echoes)
-        return record
+        return {
+            "rank": self.rank,
+            "verdict": self.verdict,
+            "owner": self.owner,
+            "defined_in": self.defined_in,
+            "path": self.path,
+            "type": self.type,
+            "holds": self.holds,
+            "len": self.len,
+            "per_round": self.per_round,
+            "bytes_per_round": self.bytes_per_round,
+            "file": self.file,
+            "line": self.line,
+            "line_source": self.line_source,
+            "echoes": list(self.echoes),
+        }
 
     def but(self, **changes: Any) -> Suspect:
         """Return the same suspect with other values of some fields."""

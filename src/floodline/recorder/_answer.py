@@ -1,0 +1,56 @@
+"""The answer of a run in words, as `floodline soak` gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from floodline._pages.answer_text import SHOWN, Named, Told, answer_text
+from floodline._units import format_duration
+from floodline.recorder._exit_cause import WENT_ON
+
+LEFT = "left_running"
+SHORT = 22.0  # seconds in which memory has no rate yet
+
+Record = dict[str, Any]
+
+
+def text(state: Record) -> str:
+    """Return the verdict, where it grows, and what grows, of a snapshot."""
+    seconds = max(0.0, state["now"] - state["started"])
+    rate = state["memory"]["rate"]
+    shown = [one for one in state["suspects"] if one["verdict"] == state["verdict"]]
+    needed = state["needed"]
+    told = Told(
+        verdict=state["verdict"],
+        where=state["where"],
+        why=needed["why"] if needed else None,
+        by="second",
+        span=format_duration(seconds),
+        rate=rate if rate or seconds >= SHORT else None,
+        suspects=[Named(one, processes=len(one["pids"])) for one in shown],
+        shown=SHOWN,
+        notes=[*_notes(state)],
+    )
+    return answer_text(told)
+
+
+def _notes(state: Record) -> Iterator[str]:
+    """Yield what else is worth a line: the end, lost processes, and what nobody watched."""
+    if (ended := state["exit"]) and (ended["status"] != 0 or WENT_ON in ended["cause"]):
+        name = ended["signal"]
+        signal = f"{name}: " if name and name not in ended["cause"] else ""
+        yield f"the program: {signal}{ended['cause']}"
+    events = state["events"]
+    if lost := _count(events, "process_lost"):
+        told = f"lost {lost} of its processes: killed, crashed, or left by os._exit"
+        why = [event["text"] for event in events if event["kind"] == "oom_kill"][-1:]
+        yield "; ".join([told, *why])
+    if left := _count(events, LEFT):
+        yield f"{left} of its processes still ran when the recording ended"
+    for one in state["not_covered"][:SHOWN]:
+        yield f"not covered: {one}"
+
+
+def _count(events: list[Record], kind: str) -> int:
+    return sum(event.get("count", 1) for event in events if event["kind"] == kind)
