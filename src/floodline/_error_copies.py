@@ -1,6 +1,7 @@
-"""An error for each of those who waited for the same thing: one object for all would grow.
+"""A copy of an error for each caller that waited for the same result.
 
-Each raise adds frames to the traceback of an error, and keeps them and their locals alive.
+Raising one object in several places adds frames to its traceback each time, and keeps those frames
+and their local variables alive.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ E = TypeVar("E", bound=BaseException)
 
 
 def twin_of(error: E, traceback: TracebackType | None) -> E:
-    """Return an equal error to raise, or the same one if it cannot be copied.
+    """Return an equal error to raise, or the error itself if it cannot be copied.
 
-    `traceback` is that of the place where it happened; what was added since belongs to others.
+    `traceback` is the one of the original failure, without the frames of other callers.
     """
     try:
-        twin = copy.copy(error)  # user code, like the constructor that it calls
+        twin = copy.copy(error)  # runs user code, and so does the constructor it calls
     except Exception:
         return error.with_traceback(traceback)
     if type(twin) is not type(error):
         return error.with_traceback(traceback)
-    twin.args = error.args  # a constructor may have made others of them
+    twin.args = error.args  # the constructor may have changed them
     if notes := getattr(error, "__notes__", None):
         twin.__notes__ = list(notes)
     twin.__cause__, twin.__context__ = error.__cause__, error.__context__

@@ -1,4 +1,4 @@
-"""The public names of a package, each imported when it is first asked for."""
+"""Public names of a package that are imported on first use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a package, given its globals.
 
-    `homes` says in which of its modules a name is made: `"_module"`, or `"_module:other_name"`.
+    `homes` maps a name to the module that defines it: `"_module"`, or `"_module:other_name"`.
     """
 
     def find(name: str) -> Any:

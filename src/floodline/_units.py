@@ -29,7 +29,7 @@ _SECONDS |= dict.fromkeys(("w", "week", "weeks"), 604800)
 
 
 def parse_size(value: Size, what: str) -> int:
-    """Return bytes, at least 1; `what` names the setting in the error."""
+    """Return a number of bytes, at least 1; `what` names the setting in errors."""
     number = _parse(value, _BYTES, what, 'a number of bytes or a string such as "64 MiB"')
     if number < 1:
         raise ConfigError(f"{what}={value!r} is below 1 byte; give a positive size or None")
@@ -37,7 +37,7 @@ def parse_size(value: Size, what: str) -> int:
 
 
 def parse_duration(value: Duration, what: str, *, zero: bool = False) -> float:
-    """Return seconds, above 0 unless `zero`; `what` names the setting in the error."""
+    """Return seconds, more than 0 unless `zero` is set; `what` names the setting in errors."""
     if isinstance(value, timedelta):
         number = value.total_seconds()
     else:
@@ -49,9 +49,9 @@ def parse_duration(value: Duration, what: str, *, zero: bool = False) -> float:
 
 
 def parse_count(value: int | None, what: str) -> int:
-    """Return a whole number of at least 1; `what` names the setting in the error."""
+    """Return a whole number of at least 1; `what` names the setting in errors."""
     if isinstance(value, bool) or not isinstance(value, int):
-        # None comes here only where it is not allowed
+        # None only gets here where it is not allowed
         otherwise = "" if value is None else ", or None"
         raise ConfigError(f"{what}={value!r} must be a whole number of at least 1{otherwise}")
     if value < 1:
@@ -60,7 +60,7 @@ def parse_count(value: int | None, what: str) -> int:
 
 
 def parse_choice(value: Choice, what: str, choices: tuple[str, ...]) -> Choice:
-    """Return `value` if it is one of `choices`; `what` names the setting in the error."""
+    """Return `value` if it is one of `choices`; `what` names the setting in errors."""
     if value not in choices:
         known = ", ".join(repr(c) for c in choices)
         raise ConfigError(f"{what}={value!r} is unknown; choose one of {known}")
@@ -68,11 +68,16 @@ def parse_choice(value: Choice, what: str, choices: tuple[str, ...]) -> Choice:
 
 
 def format_duration(seconds: float) -> str:
-    """Write seconds as `45 s`, `12 min` or `3.5 h`."""
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
+    """Write seconds as people say them: `0.25 s`, `45 s`, `4 min 22 s`, `3 h 30 min`."""
+    if seconds < 59.5:
+        return f"{seconds:.3g} s"
+    rest = round(seconds) if seconds < 3600 else round(seconds / 60) * 60
+    parts = []
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        number, rest = divmod(rest, size)
+        if number:
+            parts.append(f"{number} {unit}")
+    return " ".join(parts[:2])
 
 
 def format_size(size: float) -> str:

@@ -2,35 +2,35 @@
 
 FloodlineError
 ├── ConfigError (ValueError)             a setting or argument cannot work
-│   └── Unweighable (TypeError)          `max_bytes` without `weigh`, and no str or bytes
-├── TooLarge (ValueError)                one item alone is above the bound
+│   └── Unweighable (TypeError)          `max_bytes` without `weigh` for other than str and bytes
+├── TooLarge (ValueError)                a single item exceeds the whole bound
 ├── BatchFull (BufferError)              the sink fails and the batch is at its hard limit
 ├── BatchClosed (ValueError)             used after `close()`
-├── CreationCycle (RuntimeError)         a factory waits for the value that it is making
+├── CreationCycle (RuntimeError)         a factory waits for the value it is creating
 ├── StageTooLarge (MemoryError)          a stage grew above its hard limit
-├── ServeFailed (OSError)                the dashboard cannot listen there: the port is taken
+├── ServeFailed (OSError)                the dashboard cannot listen: the port is taken
 ├── SessionError
 │   ├── SessionNotFound (KeyError)       neither live nor stored, and `create=False`
-│   ├── SessionClosed                    closed meanwhile, or a short time ago
-│   ├── SessionsFull (TimeoutError)      no room, all in use
-│   ├── SessionBusy (TimeoutError)       somebody held the id for longer than the patience
-│   ├── ReentrantUse (RuntimeError)      the holder asked for what it holds
+│   ├── SessionClosed                    closed while waited for, while held, or recently
+│   ├── SessionsFull (TimeoutError)      no room: every live session is in use
+│   ├── SessionBusy (TimeoutError)       another caller held the id for too long
+│   ├── ReentrantUse (RuntimeError)      the holder asked for the same session again
 │   ├── HoldDeadlock (RuntimeError)      holders wait for each other
-│   ├── WouldBlockLoop (RuntimeError)    a blocking wait on a thread that runs an event loop
+│   ├── WouldBlockLoop (RuntimeError)    a blocking wait on a thread with a running event loop
 │   ├── WrongLoop (RuntimeError)         `AsyncSessions` used from a second event loop
-│   ├── SaveFailed                       the store did not take the state; it stays in memory
-│   └── SessionConflict                  somebody else wrote in between; the bytes are kept
+│   ├── SaveFailed                       the store did not accept the state; it stays in memory
+│   └── SessionConflict                  another process wrote first; the refused bytes are kept
 ├── StoreError
 │   ├── StoreUnavailable (OSError)       locked, full, read-only, unreachable; try again
-│   ├── StoreCorrupt                     the file is no database, or a damaged one
-│   ├── StoreTooNew                      written by a later floodline
+│   ├── StoreCorrupt                     the file is damaged, or not a floodline store
+│   ├── StoreTooNew                      written by a newer version of floodline
 │   ├── StoreClosed (ValueError)         used after `close()`
 │   ├── UnreadableRecord (ValueError)    one record is damaged; its bytes are in quarantine
 │   └── CodecError (TypeError)           the state cannot be encoded, or came back different
 └── HistoryError
-    ├── MalformedMessage (ValueError)    a message that no provider defines so, with its place
-    ├── PinsTooLarge (ValueError)        what must stay is alone above the bound
-    └── ArchiveFailed (OSError)          nothing can leave, and the history is at twice its bound
+    ├── MalformedMessage (ValueError)    a message that its provider would reject, with its place
+    ├── PinsTooLarge (ValueError)        pinned and system messages alone exceed the bound
+    └── ArchiveFailed (OSError)          the archive fails, and the history is at twice its bound
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ class FloodlineError(Exception):
 
 
 class ConfigError(FloodlineError, ValueError):
-    """A setting or argument that cannot work; says the value, the limit and what to do."""
+    """A setting or argument that cannot work; the message names value, limit and next step."""
 
 
 class Unweighable(ConfigError, TypeError):
-    """A value that is neither str nor bytes, in a container that has `max_bytes` but no `weigh`."""
+    """A container has `max_bytes` but no `weigh`, and the value is neither str nor bytes."""
 
 
 class TooLarge(FloodlineError, ValueError):
-    """One item alone weighs more than the whole bound; nothing was evicted for it."""
+    """A single item weighs more than the whole bound; nothing was evicted for it."""
 
 
 class BatchFull(FloodlineError, BufferError):
-    """The sink keeps failing and the batch has reached its hard limit; the item was not taken."""
+    """The sink keeps failing and the batch is at its hard limit; the item was not accepted."""
 
 
 class BatchClosed(FloodlineError, ValueError):
-    """The batch was used after it had been closed; the item was not taken."""
+    """The batch was used after it had been closed; the item was not accepted."""
 
 
 class CreationCycle(FloodlineError, RuntimeError):
-    """A factory asked, directly or over others, for the value that it is making."""
+    """A factory asked, directly or through others, for the value it is creating."""
 
 
 class StageTooLarge(FloodlineError, MemoryError):
@@ -69,7 +69,7 @@ class StageTooLarge(FloodlineError, MemoryError):
 
 
 class ServeFailed(FloodlineError, OSError):
-    """The dashboard cannot listen where it was told to, mostly because the port is taken."""
+    """The dashboard cannot listen at the given address, usually because the port is taken."""
 
 
 class SessionError(FloodlineError):
@@ -84,11 +84,11 @@ class SessionNotFound(SessionError, KeyError):
 
 
 class SessionClosed(SessionError):
-    """The session was closed while waited for or held, or is still under its tombstone."""
+    """The session was closed while waited for or held, or its tombstone has not expired."""
 
 
 class SessionsFull(SessionError, TimeoutError):
-    """All places are in use; `retry_after` is a guess in seconds."""
+    """Every live session is in use; `retry_after` is an estimate in seconds."""
 
     def __init__(self, message: str, *, retry_after: float = 1.0) -> None:
         super().__init__(message)
@@ -96,7 +96,7 @@ class SessionsFull(SessionError, TimeoutError):
 
 
 class SessionBusy(SessionError, TimeoutError):
-    """Another holder kept the session for longer than the patience."""
+    """Another caller held the session for longer than this one was willing to wait."""
 
 
 class ReentrantUse(SessionError, RuntimeError):
@@ -104,11 +104,11 @@ class ReentrantUse(SessionError, RuntimeError):
 
 
 class HoldDeadlock(SessionError, RuntimeError):
-    """Waiting would close a ring of holders that wait for each other."""
+    """Waiting would complete a cycle of holders that wait for each other."""
 
 
 class WouldBlockLoop(SessionError, RuntimeError):
-    """A blocking wait on a thread that runs an event loop; use `AsyncSessions` there."""
+    """A blocking wait on a thread with a running event loop; use `AsyncSessions` there."""
 
 
 class WrongLoop(SessionError, RuntimeError):
@@ -116,11 +116,11 @@ class WrongLoop(SessionError, RuntimeError):
 
 
 class SaveFailed(SessionError):
-    """The store did not take the state. It stays live and dirty, and is tried again."""
+    """The store did not accept the state. The session stays live and the save is retried."""
 
 
 class SessionConflict(SessionError):
-    """Somebody else wrote the session meanwhile. The refused bytes are kept in `conflicts`."""
+    """Another process wrote the session first. The refused bytes are kept in `conflicts`."""
 
 
 class StoreError(FloodlineError):
@@ -128,15 +128,15 @@ class StoreError(FloodlineError):
 
 
 class StoreUnavailable(StoreError, OSError):
-    """The store cannot work now (locked, full, read-only); nothing was written, try again."""
+    """The store is not usable now (locked, full, read-only); nothing was written, try again."""
 
 
 class StoreCorrupt(StoreError):
-    """The file is not a store of ours, or is damaged; it was left as it is."""
+    """The file is damaged or not a floodline store; it was left as it is."""
 
 
 class StoreTooNew(StoreError):
-    """The file was written by a later floodline than this one; it was left as it is."""
+    """The file was written by a newer version of floodline; it was left as it is."""
 
 
 class StoreClosed(StoreError, ValueError):
@@ -148,7 +148,7 @@ class UnreadableRecord(StoreError, ValueError):
 
 
 class CodecError(StoreError, TypeError):
-    """The state cannot be encoded, or came back different; the message ends in the place."""
+    """The state cannot be encoded, or came back different; the message ends with the place."""
 
 
 class HistoryError(FloodlineError):
@@ -156,10 +156,10 @@ class HistoryError(FloodlineError):
 
 
 class MalformedMessage(HistoryError, ValueError):
-    """A message that is not as its provider defines it; the message ends in the place."""
+    """A message that its provider would reject; the error text ends with the place."""
 
     def __init__(self, why: str, *, place: str = "$") -> None:
-        super().__init__(why)  # alone, so that a copy or a pickled one is made from it again
+        super().__init__(why)  # only `why`, so that copies and pickles can be rebuilt from args
         self.why = why
         self.place = place
 
@@ -168,8 +168,8 @@ class MalformedMessage(HistoryError, ValueError):
 
 
 class PinsTooLarge(HistoryError, ValueError):
-    """System and pinned messages alone are above the bound."""
+    """System and pinned messages alone exceed the bound."""
 
 
 class ArchiveFailed(HistoryError, OSError):
-    """The archive refuses what must leave, and the history stands at twice its bound."""
+    """The archive refuses what must leave, and the history has reached twice its bound."""

@@ -1,6 +1,6 @@
-"""Stages of a pipeline that watch their memory, for any runner that calls functions.
+"""Pipeline stages that watch their memory, for any runner that calls functions.
 
-A stage is a callable that takes a context and returns something, plain or as a coroutine.
+A stage is a function or coroutine function that takes a context and returns something.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 @dataclass(slots=True, frozen=True)
 class StageResult(Generic[T]):
-    """What a stage returned, and what memory did meanwhile; sizes are bytes.
+    """What a stage returned, and how memory changed; sizes are in bytes.
 
-    `growth` is after the collection, if there was one; `peak` is the highest resident size seen,
-    `peak_growth` that less the size at the start.
+    `growth` is measured after the collection, if there was one; `peak` is the highest resident
+    size seen, and `peak_growth` is that minus the size at the start.
     """
 
     value: T
@@ -41,12 +41,11 @@ class StageResult(Generic[T]):
 
 
 class MemoryBoundedStage:
-    """Wraps a stage: samples memory while it runs, and collects if it grew by `threshold`.
+    """Wraps a stage: samples memory while it runs, and collects garbage if it grew by `threshold`.
 
-    `stage(context)` returns a `StageResult`, or a coroutine of one if the wrapped stage is async
-    or returns something to be awaited.
-    Grown by more than `hard_limit`, an async stage is cancelled and a plain one, which cannot be
-    interrupted, is let to its end; both then raise `StageTooLarge`.
+    `stage(context)` returns a `StageResult`, or a coroutine for one if the wrapped stage is async
+    or returns an awaitable. Above `hard_limit`, an async stage is cancelled, and a plain one, which
+    cannot be interrupted, runs to its end; both then raise `StageTooLarge`.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class MemoryBoundedStage:
             interval=self._every, probe=probe, name=f"{self.name}.memory"
         )
         self._watcher: AbstractContextManager[object] = nullcontext()
-        if tracker is not None:  # which need not sample by itself
+        if tracker is not None:  # a tracker of the caller may not sample on its own
             self._watcher = MemoryTracker(
                 1,
                 interval=self._every,
@@ -82,11 +81,11 @@ class MemoryBoundedStage:
         self._collector = collector or GCController(
             trim=True, probe=self.tracker.read, name=f"{self.name}.gc"
         )
-        call = getattr(stage, "__call__", None)  # noqa: B004  # an object's may be async
+        call = getattr(stage, "__call__", None)  # noqa: B004  # a callable object may be async
         self._is_async = inspect.iscoroutinefunction(stage) or inspect.iscoroutinefunction(call)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the stage; the same arguments, and a `StageResult` around what it returns."""
+        """Run the stage with the same arguments, and return a `StageResult`."""
         if self._is_async:
             return self._run_async(*args, **kwargs)
         span = self.tracker.stage(self.name)
@@ -144,7 +143,7 @@ class MemoryBoundedStage:
         if self._is_above(span):
             raise StageTooLarge(
                 f"stage {self.name!r} grew by {format_size(span.peak_growth)}, above hard_limit"
-                f"={format_size(self._hard_limit or 0)}; let it hold less, or raise the limit"
+                f"={format_size(self._hard_limit or 0)}; keep less in memory, or raise the limit"
             )
 
     def _collect_after(self, span: Span) -> Collection | None:
@@ -166,7 +165,7 @@ async def _outcome(awaitable: Awaitable[T]) -> T:
 
 
 async def _end(task: asyncio.Future[Any]) -> None:
-    """Cancel what still runs, and wait until it has cleaned up."""
+    """Cancel a task that is still running, and wait until it has cleaned up."""
     if not task.done():
         task.cancel()
         await asyncio.wait((task,))
@@ -175,11 +174,11 @@ async def _end(task: asyncio.Future[Any]) -> None:
 class AutoSummarizingConversationStage:
     """Takes a turn of a conversation that summarises what it cannot keep.
 
-    `await stage(context)` appends the messages under `context["messages"]` (one or a list, a str
-    is a user's) to `context["conversation"]`, else to its own, then calls `respond(window)`, if
-    there is one, and appends what it returns. The context is returned with `conversation`,
-    `window` (what to send, valid for the provider) and `reply`. What is cut goes into a rolling
-    summary by `summarise`, made while `respond` runs; the next turn waits for it.
+    `await stage(context)` appends `context["messages"]` (a message, a list, or a string from the
+    user) to `context["conversation"]`, or else to its own conversation. It then calls
+    `respond(window)`, if given, and appends the reply. The returned context has `conversation`,
+    `window` (valid for the provider, ready to send) and `reply`. Messages that are cut go into a
+    rolling summary, which `summarise` makes while `respond` runs; the next turn waits for it.
     """
 
     def __init__(
@@ -208,7 +207,7 @@ class AutoSummarizingConversationStage:
         conversation = self._conversation_of(context)
         summariser = conversation._keeper.summariser
         if summariser is not None:
-            await summariser.ended()  # else turns that come fast are cut and never summarised
+            await summariser.ended()  # or quick turns are cut and never summarised
         conversation.extend(_messages(context.pop("messages", ())))
         window = conversation.window(self._window_tokens)
         context.update(conversation=conversation, window=window)
@@ -223,8 +222,8 @@ class AutoSummarizingConversationStage:
         given = context.get("conversation")
         conversation = self.conversation if given is None else given
         if not isinstance(conversation, Conversation):
-            raise ConfigError(f"conversation={given!r} of the context must be a Conversation")
-        if conversation._keeper.summariser is None:  # a store keeps no functions
+            raise ConfigError(f"conversation={given!r} in the context must be a Conversation")
+        if conversation._keeper.summariser is None:  # functions are not stored
             conversation.configure(summarise=self._summarise)
         return conversation
 

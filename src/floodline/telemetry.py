@@ -1,8 +1,8 @@
-"""The one seam between what holds memory and what shows it.
+"""The single interface between what holds memory and what displays it.
 
-Holders register themselves weakly; events go to whoever subscribed and into a short ring. Standard
-library only, because the probe inside a watched process imports this. Nothing here takes a lock:
-single operations on dicts and deques are atomic, and a finalizer may call all of it.
+Holders register themselves weakly; events go to subscribers and into a short ring buffer. Standard
+library only, because the probe inside a watched process imports this module. Nothing here takes a
+lock: single operations on dicts and deques are atomic, and finalizers may call any of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Reason(StrEnum):
 
     idle = "idle"
     age = "age"
-    count = "count"  # type: ignore[assignment]  # str has a method of that name, which no reason needs
+    count = "count"  # type: ignore[assignment]  # hides str.count, which no reason needs
     bytes = "bytes"
     pressure = "pressure"
     completed = "completed"
@@ -38,7 +38,7 @@ class Reason(StrEnum):
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class Stats:
-    """What every holder answers to `stats()`; the fields of all kinds are plain JSON values."""
+    """What `stats()` of every holder returns; all fields are plain JSON values."""
 
     kind: str
     name: str
@@ -58,13 +58,13 @@ class Holder(Protocol):
     """Anything that holds memory under a name."""
 
     def stats(self) -> Stats:
-        """Return the figures of this moment."""
+        """Return the current figures."""
         ...
 
 
 @dataclass(slots=True, frozen=True)
 class Event:
-    """Something worth telling a person: a stuck hold, a retained session, a hook that raised."""
+    """Something a person should know: a stuck hold, a retained session, a hook that raised."""
 
     kind: str
     source: str
@@ -94,7 +94,7 @@ def register(holder: Holder) -> None:
 
 
 def unregister(holder: Holder) -> None:
-    """Take a holder out before it is collected; harmless if it never was in."""
+    """Remove a holder before it is collected; harmless if it was never registered."""
     _holders.pop(id(holder), None)
 
 
@@ -104,7 +104,7 @@ def holders() -> list[Holder]:
 
 
 def subscribe(subscriber: Subscriber) -> Callable[[], None]:
-    """Call `subscriber(event)` for each event from now on; the answer ends that."""
+    """Call `subscriber(event)` for each event from now on; call the returned function to stop."""
     key = object()  # the same callable may subscribe twice
     _subscribers[key] = subscriber
 
@@ -115,19 +115,19 @@ def subscribe(subscriber: Subscriber) -> Callable[[], None]:
 
 
 def emit(kind: str, source: str, **fields: Any) -> None:
-    """Tell all subscribers; one that raises is passed over, and is told to nobody twice."""
+    """Notify all subscribers; one that raises is recorded and skipped."""
     event = Event(kind, source, time.time(), fields)
     _recent.append(event)
     _log_seldom(event)
     for subscriber in list(_subscribers.values()):
         try:
             subscriber(event)
-        except Exception as error:  # a broken listener must not stop its source
+        except Exception as error:  # a broken subscriber must not stop the source
             _recent.append(Event("subscriber_error", source, event.at, {"error": describe(error)}))
 
 
 def _log_seldom(event: Event) -> None:
-    """Write an event to the log `floodline`, at most one of a kind and source in a minute."""
+    """Log an event to `floodline`, at most one per kind and source in a minute."""
     key = (event.kind, event.source)
     if abs(event.at - _logged.get(key, 0.0)) < LOG_EVERY:
         return
@@ -139,12 +139,12 @@ def _log_seldom(event: Event) -> None:
 
 
 def recent() -> list[Event]:
-    """Return the last events, oldest first, at most 1,000."""
+    """Return the most recent events, oldest first, at most 1,000."""
     return list(_recent)
 
 
 def describe(error: BaseException) -> str:
-    """Write an error in one line, whatever its `__str__` does."""
+    """Describe an error in one line, even if its `__str__` raises."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # user code
@@ -152,7 +152,7 @@ def describe(error: BaseException) -> str:
 
 
 def _after_fork() -> None:
-    """In a forked child: each holder starts empty, and what was inherited is not ours to tell."""
+    """In a forked child, holders start empty; the parent's events and subscribers go."""
     _subscribers.clear()
     _recent.clear()
     for holder in holders():

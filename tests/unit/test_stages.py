@@ -316,7 +316,7 @@ def test_a_conversation_can_be_given():
 
 
 def test_something_else_than_a_conversation_is_refused():
-    with pytest.raises(ConfigError, match=r"conversation=\[\] of the context must be"):
+    with pytest.raises(ConfigError, match=r"conversation=\[\] in the context must be"):
         take(AutoSummarizingConversationStage(), conversation=[], messages="a")
 
 

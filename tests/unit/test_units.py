@@ -97,7 +97,17 @@ def test_a_choice_is_one_of_the_known():
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.25, "0.25 s"), (45, "45 s"), (720, "12 min"), (12600, "3.5 h"), (172800, "2 d")],
+    [
+        (0.25, "0.25 s"),
+        (45, "45 s"),
+        (720, "12 min"),
+        (90, "1 min 30 s"),
+        (59.7, "1 min"),
+        (12600, "3 h 30 min"),
+        (172800, "2 d"),
+        (3599.9, "1 h"),
+        (90061, "1 d 1 h"),
+    ],
 )
 def test_times_are_written_briefly(seconds, text):
     assert format_duration(seconds) == text

@@ -21,7 +21,7 @@ def state(verdict="growing", *suspects, **changes):
 def test_what_grows_comes_first_with_its_line():
     words = text(state("growing", suspect(pids=[1, 2], echoes=["app.INDEX"]))).splitlines()
     assert words == [
-        "GROWING  +2.0 items/s, +100 B/s over 1.5 min  (python)",
+        "GROWING  +2.0 items/s, +100 B/s over 1 min 30 s  (python)",
         "  app.SESSIONS   dict, 10 items, in 2 processes",
         "    reached by  app.SESSIONS",
         "    fed at      app.py:7  (static)",
@@ -49,7 +49,7 @@ def test_a_suspect_without_a_line_is_told_all_the_same():
 @pytest.mark.parametrize("verdict", ["bounded", "undecided"])
 def test_without_growth_the_resident_memory_is_told(verdict):
     words = text(state(verdict, suspect(), where="none", memory={"rate": -10.0}))
-    assert words == f"{verdict.upper()}  -10 B/s resident over 1.5 min"
+    assert words == f"{verdict.upper()}  -10 B/s resident over 1 min 30 s"
 
 
 def test_undecided_says_what_more_is_needed():

@@ -117,7 +117,7 @@ def test_a_closed_recording_without_a_status_has_ended_badly():
 
 def test_the_line_is_crossed_near_or_far():
     state = leaking()
-    assert words.crossing(state) == "crosses 512 MiB in 10.9 min"
+    assert words.crossing(state) == "crosses 512 MiB in 10 min 51 s"
     assert words.crossing({**state, "line": 100 * MIB}) == "crossed 100 MiB"
     assert words.crossing({**state, "closed": True}) == "below 512 MiB"
     assert words.crossing({**state, "line": None}) == "no line was drawn"
