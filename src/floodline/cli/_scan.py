@@ -17,7 +17,7 @@ from floodline.cli._scan_settings import codes
 from floodline.cli._scanning import folder_for_cache, scanning, without_ignored
 from floodline.scan import Report, Scan
 from floodline.scan._findings.baseline import against, known, write
-from floodline.scan._findings.finding import LEVELS, at_least
+from floodline.scan._findings.finding import Confidence, Status, at_least
 from floodline.scan._reporters import audit as audit_module
 from floodline.scan._reporters import github as github_module
 from floodline.scan._reporters import json as json_module
@@ -105,7 +105,7 @@ def command(
 
     def judged(scan: Scan) -> Report:
         found = scan.report(select=chosen, ignore=left_out, preview=preview)
-        level = min(confidence, fail_on, key=LEVELS.index)
+        level = min(map(Confidence, (confidence, fail_on)), key=list(Confidence).index)
         wanted = without_ignored(found.findings, said.per_file_ignores)
         kept = [f for f in wanted if at_least(f.confidence, level)]
         if write_baseline and baseline is not None:
@@ -134,7 +134,7 @@ def command(
 
 
 def _status(report: Report, fail_on: str) -> int:
-    if any(f.status == "new" and at_least(f.confidence, fail_on) for f in report.findings):
+    if any(f.status is Status.NEW and at_least(f.confidence, fail_on) for f in report.findings):
         return FOUND
     return SKIPPED if report.skipped else 0
 

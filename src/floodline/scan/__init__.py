@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from floodline.scan._findings.audit import Audited
-from floodline.scan._findings.finding import Finding
+from floodline.scan._findings.finding import Finding, Proof
 from floodline.scan._findings.report import Report
 from floodline.scan._findings.rule import Rule
-from floodline.scan._proofs.proof import Proof
 from floodline.scan._rules.registry import RULES
 from floodline.scan._scan import Scan
 

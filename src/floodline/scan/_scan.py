@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from floodline.errors import ConfigError
-from floodline.scan._findings.answers import answered
+from floodline.scan._findings.answers import Wrong, answered
 from floodline.scan._findings.audit import Audited, audit
 from floodline.scan._findings.finding import Finding, in_characters
 from floodline.scan._findings.packing import pack_report, unpack_report
@@ -88,7 +88,7 @@ class Scan:
         asked = f"{chosen} {left_out} {preview} {self._library}".encode()
         key = self._cache.key(b"report", asked, self._reading.digest())
         if (known := self._cache.get(key)) is not None:
-            with suppress(ValueError, TypeError, EOFError, IndexError):
+            with suppress(ValueError, TypeError, EOFError, LookupError):
                 return unpack_report(known)
         report = self._report(chosen, left_out, preview=preview)
         if not self._reading.exhausted:
@@ -116,7 +116,7 @@ class Scan:
             ordered, self._reading.comments, self._places(ordered), RULES, unasked
         )
         if chosen or left_out:
-            problems = [p for p in problems if "answers no finding" not in p.says]
+            problems = [p for p in problems if p.reason.ground is not Wrong.ANSWERS_NOTHING]
         return Report(
             tuple(findings), len(self._reading.facts), sum(f.lines for f in self._reading.facts),
             tuple(self._reading.skipped), tuple(problems),

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from floodline.scan._findings.finding import Finding
+from floodline.scan._facts.reasons import Ground, Reason
+from floodline.scan._findings.finding import Finding, Status
 from floodline.scan._findings.rule import Rule
 from floodline.scan._sources.comments import Comment
+
+
+class Wrong(Ground):
+    """What may be wrong with a comment."""
+
+    NO_BOUND = "say what bounds it: # floodline: bounded[by what]"
+    NO_RULES = "name the rules: # floodline: ignore[FLD101] reason"
+    NO_SUCH_RULE = "there is no rule {}; `floodline explain` lists the rules"
+    NO_REASON = "give a reason: # floodline: ignore[FLD101] reason"
+    ANSWERS_NOTHING = "this comment answers no finding; remove it"
 
 
 class Problem(NamedTuple):
@@ -15,7 +26,12 @@ class Problem(NamedTuple):
 
     path: str
     line: int
-    says: str
+    reason: Reason
+
+    @property
+    def says(self) -> str:
+        """What is wrong, and what to do about it."""
+        return str(self.reason)
 
 
 def answered(
@@ -39,7 +55,7 @@ def answered(
         found = next((c for c in map(by_place.get, places) if c and _answers(c, rule)), None)
         if found:
             used.add(found)
-            finding = finding._replace(status="suppressed")
+            finding = finding._replace(status=Status.SUPPRESSED)
         result.append(finding)
     asked = [c for c in written if not (c.reason and c.codes and c.codes <= unasked)]
     return result, list(_problems(asked, used, rules))
@@ -61,13 +77,11 @@ def _problems(
             continue
         unknown = sorted(comment.codes - rules.keys())
         if comment.verb == "bounded" and not comment.reason:
-            says = "say what bounds it: # floodline: bounded[by what]"
+            reason = Wrong.NO_BOUND()
         elif comment.verb == "ignore" and not comment.codes:
-            says = "name the rules: # floodline: ignore[FLD101] reason"
+            reason = Wrong.NO_RULES()
         elif unknown:
-            says = f"there is no rule {unknown[0]}; `floodline explain` lists the rules"
-        elif not comment.reason:
-            says = "give a reason: # floodline: ignore[FLD101] reason"
+            reason = Wrong.NO_SUCH_RULE(unknown[0])
         else:
-            says = "this comment answers no finding; remove it"
-        yield Problem(comment.path, comment.line, says)
+            reason = Wrong.ANSWERS_NOTHING() if comment.reason else Wrong.NO_REASON()
+        yield Problem(comment.path, comment.line, reason)

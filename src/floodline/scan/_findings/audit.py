@@ -4,24 +4,41 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from enum import StrEnum
 from typing import NamedTuple
 
 from floodline.scan._facts.model import Change, FileFacts, Mark
-from floodline.scan._findings.finding import LOW, Finding, symbol_of
+from floodline.scan._facts.reasons import Ground
+from floodline.scan._findings.finding import LOW, Finding, Status, symbol_of
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import REFUTED, Proof, place
-from floodline.scan._proofs.removal import RUNS
+from floodline.scan._proofs.proof import REFUTED, Evidence, place
+from floodline.scan._proofs.removal import RUNS, How
 
-GROWING, BOUNDED, UNDECIDED = "growing", "bounded", "undecided"
 AGES = {"ttl", "idle", "max_age"}
 KEYED = {"map", "set", "lookup", "weak"}
+
+
+class Verdict(StrEnum):
+    """What is known about the size of a container."""
+
+    GROWING = "growing"
+    BOUNDED = "bounded"
+    UNDECIDED = "undecided"
+
+
+class Told(Ground):
+    """Why an entry leaves, where no proof says it."""
+
+    COMMENT = "a comment says so"
+    WEAK = "an entry goes with its object"
+    WHERE_MADE = "{} where it is made"
 
 
 class Exit(NamedTuple):
     """One way out: by what means, whether it runs without being asked, why, and where."""
 
-    how: str  # event, finally, ttl, cap, call, sweep, shutdown, never, weak, comment
+    how: How
     runs: bool
     why: str
     at: str
@@ -33,7 +50,7 @@ class Audited(NamedTuple):
     symbol: str
     path: str
     line: int
-    verdict: str
+    verdict: Verdict
     key: str
     holder: str
     rule: str
@@ -71,13 +88,13 @@ def _container(
     symbol = symbol_of(program, held)
     exits, verdict = _exits(judge, held, [(file, change) for file, change, _ in grown])
     finding = told.get(symbol)
-    if finding and finding.status == "suppressed":
+    if finding and finding.status is Status.SUPPRESSED:
         at = place(finding.path, finding.line)
-        exits, verdict = (*exits, Exit("comment", True, "a comment says so", at)), BOUNDED
+        exits, verdict = (*exits, Exit(How.COMMENT, True, str(Told.COMMENT()), at)), Verdict.BOUNDED
     elif finding:
-        verdict = GROWING
+        verdict = Verdict.GROWING
     return Audited(
-        symbol, held.file.path, made.at.line, verdict, _key(grown[0][2]), holder.claim,
+        symbol, held.file.path, made.at.line, verdict, _key(grown[0][2]), str(holder.reason),
         finding.rule if finding else "", finding.confidence if finding else "",
         tuple(dict.fromkeys(place(f.path, c.at.line) for f, c, _ in grown)), exits,
     )  # fmt: skip
@@ -85,17 +102,19 @@ def _container(
 
 def _exits(
     judge: Judge, held: Held, grown: list[tuple[FileFacts, Change]]
-) -> tuple[tuple[Exit, ...], str]:
+) -> tuple[tuple[Exit, ...], Verdict]:
     if any(made.kind == "weak" for made in held.made):
         at = place(held.file.path, held.made[0].at.line)
-        return (Exit("weak", True, "an entry goes with its object", at),), BOUNDED
+        return (Exit(How.WEAK, True, str(Told.WEAK()), at),), Verdict.BOUNDED
     removal = judge.removals.judge(held, 0, grown)
-    exits = tuple(Exit(way.how, way.when == RUNS, way.told, way.at) for way in removal.ways)
-    return exits, BOUNDED if removal.when == RUNS else UNDECIDED
+    exits = tuple(Exit(way.how, way.when == RUNS, str(way.reason), way.at) for way in removal.ways)
+    return exits, Verdict.BOUNDED if removal.when == RUNS else Verdict.UNDECIDED
 
 
-def _key(proof: Proof) -> str:
-    return proof.claim.removeprefix("key ")
+def _key(proof: Evidence) -> str:
+    """Tell the key and where it comes from; a container with open keys has no other reason."""
+    [named] = proof.reason.values
+    return str(named)
 
 
 def _capped(program: Program, judge: Judge) -> Iterator[Audited]:
@@ -110,11 +129,11 @@ def _capped(program: Program, judge: Judge) -> Iterator[Audited]:
     for key, (file, mark) in capped.items():
         if key in uses and key not in program.held:
             at = place(file.path, mark.at.line)
-            how = "ttl" if set(mark.detail.split()) <= AGES else "cap"
-            exit_ = Exit(how, True, f"{mark.detail} where it is made", at)
+            how = How.TTL if set(mark.detail.split()) <= AGES else How.CAP
+            exit_ = Exit(how, True, str(Told.WHERE_MADE(mark.detail)), at)
             yield Audited(
-                key.replace(":", "."), file.path, mark.at.line, BOUNDED, uses[key][0][0], "",
-                "", "", tuple(dict.fromkeys(at for _, at in uses[key])), (exit_,),
+                key.replace(":", "."), file.path, mark.at.line, Verdict.BOUNDED, uses[key][0][0],
+                "", "", "", tuple(dict.fromkeys(at for _, at in uses[key])), (exit_,),
             )  # fmt: skip
 
 
@@ -136,5 +155,5 @@ def _uses(
                 origin = call.arguments[0].rpartition("=")[2]
                 state, why = judge.paths.origin(file.module, call.function, origin)
                 if state != REFUTED:
-                    found[key].append((why, place(file.path, call.line)))
+                    found[key].append((str(why), place(file.path, call.line)))
     return found

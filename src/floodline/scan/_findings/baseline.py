@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from floodline.errors import ConfigError
-from floodline.scan._findings.finding import Finding
+from floodline.scan._findings.finding import Finding, Status
 
 SCHEMA = "floodline.scan.baseline/1"
 
@@ -28,14 +28,16 @@ def known(path: Path) -> frozenset[str]:
 def against(findings: list[Finding], old: frozenset[str]) -> list[Finding]:
     """Mark the findings that the baseline has."""
     return [
-        f._replace(status="baseline") if f.fingerprint in old and f.status == "new" else f
+        f._replace(status=Status.BASELINE) if f.fingerprint in old and f.status is Status.NEW else f
         for f in findings
     ]
 
 
 def write(path: Path, findings: list[Finding]) -> int:
     """Write a baseline; if there is one, entries may leave it but none may come: that raises."""
-    wanted = {f.fingerprint: f"{f.rule} {f.symbol}" for f in findings if f.status != "suppressed"}
+    wanted = {
+        f.fingerprint: f"{f.rule} {f.symbol}" for f in findings if f.status is not Status.SUPPRESSED
+    }
     if path.exists():
         old = known(path)
         new = sorted(text for key, text in wanted.items() if key not in old)

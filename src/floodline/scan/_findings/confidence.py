@@ -7,36 +7,34 @@ is one thing: the callers are not in the source. What comes on top of it is a se
 from __future__ import annotations
 
 from floodline.scan._facts.model import Change, FileFacts
-from floodline.scan._findings.finding import HIGH, LOW, MEDIUM
+from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Confidence
 from floodline.scan._proofs.events import in_a_loop
+from floodline.scan._proofs.grounds import Holder, Origin
 from floodline.scan._proofs.growth import COMMAND_LINE
-from floodline.scan._proofs.holders import HANDED_ON
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof
+from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence
 from floodline.scan._proofs.removal import EVENT, NONE, Removal
 
-NEW_EACH_TIME = "a new value each time"  # as the proof of the keys says it
 
-
-def confidence_of(proofs: tuple[Proof, ...], removal: Removal) -> str:
+def confidence_of(proofs: tuple[Evidence, ...], removal: Removal) -> Confidence | None:
     """High: all four proved. Medium: one is unknown, or the holder is assumed. Low: naive rule."""
     states = [proof.state for proof in proofs]
     if states[3] == REFUTED:
-        return ""
+        return None
     unknown = states.count(UNKNOWN)
     if REFUTED not in states and unknown <= 1:
         return HIGH if not unknown and ASSUMED not in states else MEDIUM
     naive = removal.when == NONE and REFUTED not in states[:2]
-    return LOW if naive else ""
+    return LOW if naive else None
 
 
 def is_vague(
     judge: Judge,
     file: FileFacts,
     change: Change,
-    holder: Proof,
-    path: Proof,
-    key: Proof,
+    holder: Evidence,
+    path: Evidence,
+    key: Evidence,
     *,
     needs_event: bool = False,
 ) -> bool:
@@ -55,13 +53,13 @@ def is_vague(
     return _is_open(change, holder, path, key)
 
 
-def _is_open(change: Change, holder: Proof, path: Proof, key: Proof) -> bool:
+def _is_open(change: Change, holder: Evidence, path: Evidence, key: Evidence) -> bool:
     """Whether more is open than who calls: who holds it, how often it grows, or the keys.
 
     A list that takes what it is given is a register, as long as no event is seen to fill it.
     """
     seen = path.state == PROVED
-    passing = not seen and holder.claim.endswith(HANDED_ON)
+    passing = not seen and holder.reason.rests_on(Holder.HANDED_ON)
     if holder.state == UNKNOWN and (passing or key.state != PROVED):
         return True
     if seen:
@@ -71,11 +69,12 @@ def _is_open(change: Change, holder: Proof, path: Proof, key: Proof) -> bool:
     return key.state == ASSUMED and change.key == "append"
 
 
-def certain(key: Proof, removal: Removal) -> Removal:
+def certain(key: Evidence, removal: Removal) -> Removal:
     """Return a removal without its doubt, if its event has to come for each of ever new keys.
 
     An event may come for every user that there is. Whoever got a new id may never come again.
     """
-    if removal.when != EVENT or key.state != PROVED or NEW_EACH_TIME not in key.claim:
+    new = key.state == PROVED and key.reason.rests_on(Origin.NEW_EACH_TIME)
+    if removal.when != EVENT or not new:
         return removal
     return removal._replace(proof=removal.proof._replace(state=PROVED))

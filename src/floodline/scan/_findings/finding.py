@@ -4,24 +4,54 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from floodline.scan._facts.model import At, FileFacts
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held, Program
-from floodline.scan._proofs.proof import Proof, place
+from floodline.scan._proofs.proof import Evidence, State, place
 from floodline.scan._proofs.removal import Way
 
-HIGH, MEDIUM, LOW = "high", "medium", "low"
-LEVELS = [LOW, MEDIUM, HIGH]
-CLAIMS = (
-    "long-lived holder",
-    "growth on a repeating path",
-    "open key space",
-    "no removal that runs",
-)
+
+class Confidence(StrEnum):
+    """How sure a finding is, the least sure first."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class Status(StrEnum):
+    """Whether a finding counts: a baseline or a comment may have answered it."""
+
+    NEW = "new"
+    BASELINE = "baseline"
+    SUPPRESSED = "suppressed"
+
+
+class Claim(Ground):
+    """The four claims, each with what speaks for it."""
+
+    HOLDER = "long-lived holder: {}"
+    PATH = "growth on a repeating path: {}"
+    KEYS = "open key space: {}"
+    REMOVAL = "no removal that runs: {}"
+
+
+LOW, MEDIUM, HIGH = Confidence
+LEVELS = list(Confidence)
+
+
+class Proof(NamedTuple):
+    """One of the four claims as it is told, how sure it is, and where that is seen."""
+
+    claim: str
+    state: State
+    at: str
 
 
 class Finding(NamedTuple):
@@ -35,10 +65,10 @@ class Finding(NamedTuple):
     end_line: int
     end_column: int
     symbol: str
-    confidence: str
+    confidence: Confidence
     message: str
     fingerprint: str
-    status: str  # new, baseline, suppressed
+    status: Status
     grows: tuple[str, ...]
     shrinks: tuple[str, ...]
     proofs: tuple[Proof, ...]
@@ -46,7 +76,7 @@ class Finding(NamedTuple):
 
 def at_least(confidence: str, level: str) -> bool:
     """Whether a confidence is as high as a level."""
-    return LEVELS.index(confidence) >= LEVELS.index(level)
+    return LEVELS.index(Confidence(confidence)) >= LEVELS.index(Confidence(level))
 
 
 def symbol_of(program: Program, held: Held) -> str:
@@ -79,8 +109,8 @@ def make(
     rule: Rule,
     file: FileFacts,
     at: At,
-    confidence: str,
-    proofs: Sequence[Proof],
+    confidence: Confidence,
+    proofs: Sequence[Evidence],
     grows: Sequence[tuple[str, int]],
     ways: Sequence[Way],
     *,
@@ -101,23 +131,23 @@ def build(
     path: str,
     at: At,
     symbol: str,
-    confidence: str,
-    proofs: Sequence[Proof],
+    confidence: Confidence,
+    proofs: Sequence[Evidence],
     *,
     grows: Sequence[str] = (),
     shrinks: Sequence[str] = (),
     risk_line: int = 0,
 ) -> Finding:
-    """Build any finding; the proofs get their standing names in front."""
+    """Build any finding; here the proofs become text, with their standing names in front."""
     named = tuple(
-        Proof(f"{claim}: {proof.claim}", proof.state, proof.at)
-        for claim, proof in zip(CLAIMS, proofs, strict=False)
+        Proof(str(claim(proof.reason)), proof.state, proof.at)
+        for claim, proof in zip(Claim, proofs, strict=False)
     )
     message = rule.says.format(symbol, line=risk_line)
     return Finding(
         rule.code, rule.name, path, at.line, at.column, at.end_line, at.end_column, symbol,
-        confidence, message, fingerprint(rule.code, symbol), "new", tuple(dict.fromkeys(grows)),
-        tuple(dict.fromkeys(shrinks)), named,
+        confidence, message, fingerprint(rule.code, symbol), Status.NEW,
+        tuple(dict.fromkeys(grows)), tuple(dict.fromkeys(shrinks)), named,
     )  # fmt: skip
 
 

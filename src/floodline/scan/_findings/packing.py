@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import marshal
+from enum import StrEnum
+from typing import Any
 
-from floodline.scan._findings.answers import Problem
-from floodline.scan._findings.finding import Finding
+from floodline.scan._facts.reasons import Reason
+from floodline.scan._findings.answers import Problem, Wrong
+from floodline.scan._findings.finding import Confidence, Finding, Proof, Status
 from floodline.scan._findings.report import Report
-from floodline.scan._proofs.proof import Proof
-from floodline.scan._sources.files import Skipped
+from floodline.scan._proofs.proof import State
+from floodline.scan._sources.files import Skip, Skipped
 
 
 def pack_report(report: Report) -> bytes:
     """Write a report."""
-    findings = [(*f[:-1], [tuple(proof) for proof in f.proofs]) for f in report.findings]
-    others = [[tuple(item) for item in items] for items in (report.skipped, report.problems)]
-    return marshal.dumps((findings, report.files, report.lines, *others))
+    return marshal.dumps(_plain(report))
 
 
 def unpack_report(data: bytes) -> Report:
     """Read a report; data of another shape raises an error of Python's."""
     findings, files, lines, skipped, problems = marshal.loads(data)
     return Report(
-        tuple(Finding._make((*f[:-1], tuple(map(Proof._make, f[-1])))) for f in findings),
-        files, lines,
-        tuple(Skipped(*item) for item in skipped), tuple(Problem(*item) for item in problems),
+        tuple(map(_finding, findings)), files, lines,
+        tuple(Skipped(path, Skip[name](*values)) for path, (name, values) in skipped),
+        tuple(Problem(path, line, Wrong[name](*values)) for path, line, (name, values) in problems),
     )  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, Reason):
+        return value.ground.name, value.values
+    return tuple(map(_plain, value)) if isinstance(value, tuple) else value
+
+
+def _finding(row: tuple[Any, ...]) -> Finding:
+    finding = Finding._make(row)
+    return finding._replace(
+        confidence=Confidence(finding.confidence),
+        status=Status(finding.status),
+        proofs=tuple(Proof(claim, State(state), at) for claim, state, at in finding.proofs),
+    )

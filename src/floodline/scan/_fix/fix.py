@@ -15,7 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from floodline.scan._findings.finding import Finding
+from floodline.scan._findings.finding import Finding, Status
 from floodline.scan._fix.edits import FIXES, Edit, Refused, Source
 
 LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")  # lines as Python counts them
@@ -45,7 +45,7 @@ def rewrites(findings: Iterable[Finding], files: Iterable[str]) -> tuple[list[Re
     """
     by_path: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
-        if finding.rule in FIXES and finding.status == "new":
+        if finding.rule in FIXES and finding.status is Status.NEW:
             by_path[finding.path].append(finding)
     shared = _named_elsewhere(by_path, files)
     done, left = [], []

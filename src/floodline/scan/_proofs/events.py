@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from floodline.scan._facts.model import Change
+from floodline.scan._facts.reasons import Reason
 from floodline.scan._program.frameworks import Outer
 from floodline.scan._program.program import Program
-from floodline.scan._proofs.reach import REPEATS, Reach
+from floodline.scan._proofs.grounds import Run
+from floodline.scan._proofs.reach import Often, Reach
 
 DEEP = 5  # calls below a handler; further down much is done once and kept
 # classes of the standard library, and what it calls on them for each request, packet or record
@@ -34,9 +36,9 @@ class Events:
         self._program = program
         self._reach = reach
         self._outer = Outer(program)
-        self._runs: dict[str, str] = {}
+        self._runs: dict[str, Reason] = {}
         self.servants: set[str] = set()  # what is there for others may never run: all but its own
-        self._silent: dict[str, str] = {}  # what an app calls without telling anything
+        self._silent: dict[str, Reason] = {}  # what an app calls without telling anything
         for key in program.names.functions:
             if told := self._handled(key):
                 self._runs[key] = told
@@ -47,9 +49,9 @@ class Events:
         self.handlers = frozenset(self._runs)
         self._spread()
 
-    def why(self, function: str) -> str:
-        """Say why a function runs again and again, `""` if that is not seen."""
-        return self._runs.get(function, "")
+    def why(self, function: str) -> Reason | None:
+        """Say why a function runs again and again, `None` if that is not seen."""
+        return self._runs.get(function)
 
     def is_near(self, function: str, change: Change) -> bool:
         """Whether a change stands in a handler itself, or in a loop that waits."""
@@ -78,7 +80,7 @@ class Events:
             return False
         if self._program.callers.get(key) or self._reach.is_definition(key):
             return False
-        return self._reach.often(key) == REPEATS
+        return self._reach.often(key) is Often.REPEATS
 
     def _spread(self) -> None:
         below: dict[str, list[str]] = {}
@@ -89,7 +91,7 @@ class Events:
             below.setdefault(edge.caller, []).append(edge.callee)
             if edge.repeats in ("forever", "serves"):
                 name = edge.caller.rpartition(":")[2].rpartition(".")[2]
-                self._runs.setdefault(edge.callee, f"a loop of {name}() waits for more")
+                self._runs.setdefault(edge.callee, Run.LOOP_WAITS(name))
         for edges in (*self._program.handed.values(), *self._program.related.values()):
             for edge in edges:
                 if edge.repeats != "once" and not self._reach.is_seldom(edge.callee):
@@ -104,29 +106,29 @@ class Events:
             }
             self._runs.update(reached)
 
-    def _handled(self, key: str) -> str:
-        """Say who hands events to a function, `""` if nobody is seen to."""
+    def _handled(self, key: str) -> Reason | None:
+        """Say who hands events to a function, `None` if nobody is seen to."""
         function = self._program.names.functions[key]
         own = bool(function.owner) and "<" not in function.name
         name = function.name.rpartition(".")[2]
         if name.startswith("__"):
-            return ""
+            return None
         if own and self._overrides(key, name):
-            return f"{name}() is called for each event"
+            return Run.CALLED_FOR_EVENTS(name)
         if own and len(function.parameters) > 1 and self._outer.is_servant(key, name):
             self.servants.add(key)
-            return f"{name}() is there for whoever was given the {function.owner}"
+            return Run.SERVES_ITS_OWNER(name, function.owner)
         by = next((text for text in function.decorators if self._outer.is_app(key, text)), "")
         if by and len(function.parameters) == own:
-            self._silent[key] = f"@{by} calls {name}() for each event"
-            return ""
+            self._silent[key] = Run.DECORATED(by, name)
+            return None
         if by:
-            return f"@{by} calls {name}() for each event"
+            return Run.DECORATED(by, name)
         if len(function.parameters) == own:
-            return ""
+            return None
         if key in self._program.subscribed and (own or function.waits):
-            return f"{name}() is registered for an event"
-        return ""
+            return Run.REGISTERED(name)
+        return None
 
     def brings(self, function: str, text: str) -> bool:
         """Whether a function that runs for an event asks an object for it that a framework has."""

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.origins import parts_of
+from floodline.scan._facts.reasons import Reason
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Edge, Held, Program
 from floodline.scan._proofs.events import Events, in_a_loop
+from floodline.scan._proofs.grounds import Key, Origin, Path
 from floodline.scan._proofs.membership import Refusals
-from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
-from floodline.scan._proofs.reach import REPEATS, STARTS, Reach
+from floodline.scan._proofs.proof import (
+    ASSUMED,
+    PROVED,
+    REFUTED,
+    STATES,
+    UNKNOWN,
+    Evidence,
+    State,
+    place,
+)
+from floodline.scan._proofs.reach import Often, Reach
 
 DEEP = 4
-STATES = (PROVED, ASSUMED, UNKNOWN, REFUTED)
 NEW = {"task", "lock", "future", "waiter", "weakref", "made"}  # made where it is put in
 COMMAND_LINE = {"cli", "scripts", "commands", "__main__", "management"}
 CLOSED_TYPES = {"bool", "Literal", "type", "Type", "None", "Callable"}
 REUSED = {"id()", "hash()", "get_ident()"}  # as many as there are things at a time
+Answer = tuple[State, Reason]  # whether values have no end, and why
 
 
 class Paths:
@@ -27,43 +38,43 @@ class Paths:
         self._reach = reach
         self.events = Events(program, reach)
         self._refusals = Refusals(program)
-        self._known: dict[tuple[str, int, int], tuple[str, str]] = {}  # of parameters
+        self._known: dict[tuple[str, int, int], Answer] = {}  # of parameters
 
-    def path(self, held: Held, file: FileFacts, change: Change) -> Proof:
+    def path(self, held: Held, file: FileFacts, change: Change) -> Evidence:
         """Say whether the function that grows a container runs again and again."""
         function = f"{file.module}:{change.function}"
         at = place(file.path, change.at.line)
         name = change.function.rpartition(".")[2] or "the module"
         if not change.function or change.function.endswith(":"):
-            return Proof("grows while the module is loaded", REFUTED, at)
+            return Evidence(Path.ON_LOAD(), REFUTED, at)
         if "once" in change.marks:
-            return Proof("grows once, behind a flag", REFUTED, at)
+            return Evidence(Path.BEHIND_A_FLAG(), REFUTED, at)
         own = held.made[0].ref[:2] == "s:" and any(not m.function.endswith(":") for m in held.made)
         if (own or held.made[0].ref == "s:") and self._only_makes(function, 0):
-            return Proof("grows while the instance is made", REFUTED, at)
+            return Evidence(Path.WHILE_MADE(), REFUTED, at)
         if in_a_loop(change):
-            return Proof(f"grows in a loop of {name}() that waits for more", PROVED, at)
+            return Evidence(Path.WAITING_LOOP(name), PROVED, at)
         if self._reach.is_definition(function):
-            return Proof(f"{name}() runs where things are defined", REFUTED, at)
+            return Evidence(Path.DEFINITION(name), REFUTED, at)
         why = self.events.why(function)
         if why and (own or function not in self.events.servants):
-            return Proof(f"grows each time {name}() runs: {why}", PROVED, at)
+            return Evidence(Path.SEEN(name, why), PROVED, at)
         if self._makes_for_others(function, change):
-            return Proof(f"{name}() makes one more for whoever calls it", PROVED, at)
+            return Evidence(Path.FOR_CALLERS(name), PROVED, at)
         if any(self._reach.is_stream(file.module, mark) for mark in change.marks):
-            return Proof(f"grows in a loop of {name}() that may go on", ASSUMED, at)
+            return Evidence(Path.STREAM(name), ASSUMED, at)
         often = self._reach.often(function)
-        if change.marks & {"while"} and often != UNKNOWN:
-            return Proof(f"grows in a loop of {name}()", ASSUMED, at)
-        if often == REPEATS and COMMAND_LINE & set(file.module.split(".")):
-            return Proof(f"{name}() belongs to a command line, which runs once", UNKNOWN, at)
-        if often == REPEATS:
-            return Proof(f"grows each time {name}() runs; nobody is seen to run it", ASSUMED, at)
-        if often == STARTS:
-            return Proof(f"{name}() runs at start-up only", REFUTED, at)
-        return Proof(f"grows in {name}(); how often that runs is not known", UNKNOWN, at)
+        if change.marks & {"while"} and often is not Often.UNKNOWN:
+            return Evidence(Path.LOOP(name), ASSUMED, at)
+        if often is Often.REPEATS and COMMAND_LINE & set(file.module.split(".")):
+            return Evidence(Path.COMMAND_LINE(name), UNKNOWN, at)
+        if often is Often.REPEATS:
+            return Evidence(Path.UNSEEN(name), ASSUMED, at)
+        if often is Often.STARTS:
+            return Evidence(Path.START(name), REFUTED, at)
+        return Evidence(Path.NOT_KNOWN(name), UNKNOWN, at)
 
-    def seen(self, function: str) -> str:
+    def seen(self, function: str) -> State:
         """Return how sure it is that a function runs again and again, if nothing speaks against."""
         return PROVED if self.events.why(function) else ASSUMED
 
@@ -77,28 +88,29 @@ class Paths:
         private = found.name.rpartition(".")[2].startswith("_")
         return private and bool(callers) and all(self._only_makes(c, depth + 1) for c in callers)
 
-    def key(self, file: FileFacts, change: Change) -> Proof:
+    def key(self, file: FileFacts, change: Change) -> Evidence:
         """Say whether the keys that are put in have no end."""
         at = place(file.path, change.at.line)
         if change.key == "append":
-            return Proof("every call adds one more", self._adds(file, change), at)
+            return Evidence(Key.EVERY_CALL(), self._adds(file, change), at)
         state, why = self.origin(file.module, change.function, change.key)
         turns = "()" in change.key or "turn:" in change.key
         if state == ASSUMED and turns and in_a_loop(change):
-            state, why = PROVED, "received in each turn of the loop"
+            state, why = PROVED, Origin.RECEIVED()
         if state == ASSUMED and self._makes_for_others(f"{file.module}:{change.function}", change):
             state = PROVED
         if state == PROVED and (change.value == "sum" or change.op == "update"):
             state = ASSUMED  # what is counted comes again; what else a map has for keys is not seen
         if state in (PROVED, ASSUMED) and (told := self._refusals.of(file, change)):
-            state, why = told[0], f"{why}, {told[1]}"
-        return Proof(f"key {change.key_text or 'of the look-up'}: {why}", state, at)
+            state, why = told[0], Key.NARROWED(why, told[1])
+        named = Key.NAMED(change.key_text, why) if change.key_text else Key.OF_LOOKUP(why)
+        return Evidence(Key.KEY(named), state, at)
 
     def _makes_for_others(self, function: str, change: Change) -> bool:
         """Whether nothing here shows an event, and this is not a mere register of what is given."""
         return function in self.events.open and (change.value in NEW or change.value == "key")
 
-    def _adds(self, file: FileFacts, change: Change) -> str:
+    def _adds(self, file: FileFacts, change: Change) -> State:
         """Whether each call adds a thing of its own, and not one that was there before."""
         function = f"{file.module}:{change.function}"
         if "none" in change.marks:
@@ -111,14 +123,14 @@ class Paths:
         state, _ = self.origin(file.module, change.function, change.value)
         return PROVED if state == PROVED else ASSUMED
 
-    def passing(self, file: FileFacts, change: Change) -> Proof:
+    def passing(self, file: FileFacts, change: Change) -> Evidence:
         """The same for what is taken out again after each use: whatever it is, it is not fixed."""
         proof = self.key(file, change)
         if proof.state != UNKNOWN:
             return proof
-        return proof._replace(claim=f"{proof.claim}; it comes and goes", state=ASSUMED)
+        return proof._replace(reason=Key.COMES_AND_GOES(proof.reason), state=ASSUMED)
 
-    def origin(self, module: str, function: str, origin: str, depth: int = 0) -> tuple[str, str]:
+    def origin(self, module: str, function: str, origin: str, depth: int = 0) -> Answer:
         """Say whether values of an origin have no end, and why."""
         kind, _, detail = origin.partition(":")
         if kind == "all":
@@ -127,15 +139,15 @@ class Paths:
             outer, _, rest = detail.partition("|")
             return self.origin(module, outer, rest, depth)
         if kind in ("const", "type"):
-            return REFUTED, "a constant" if kind == "const" else "a type"
+            return REFUTED, Origin.A_CONSTANT() if kind == "const" else Origin.A_TYPE()
         maker = function.rpartition(".")[2] in MAKERS
         if kind == "fresh" and (detail in REUSED or (detail == "self" and not maker)):
-            return UNKNOWN, f"as many as there are things at a time ({detail})"
+            return UNKNOWN, Origin.REUSED(detail)
         if kind == "fresh":
-            return PROVED, f"a new value each time ({detail})"
+            return PROVED, Origin.NEW_EACH_TIME(detail)
         if kind == "turn" and "(*)" not in detail:
             own = self._program.names.class_of(module, detail.partition(".")[0])
-            return (UNKNOWN if own else ASSUMED), "what a loop gets turn by turn"
+            return (UNKNOWN if own else ASSUMED), Origin.TURN()
         if "(*)" in detail:
             return self._through(module, function, origin, depth)
         if kind == "param":
@@ -147,26 +159,26 @@ class Paths:
             # to go over all of it is to read a table, not what one event brings
             told = not any(part in detail for part in (".keys()", ".values()", ".items()"))
             if told and self.events.brings(f"{module}:{function}", detail):
-                return PROVED, f"{detail} comes with each event"
+                return PROVED, Origin.WITH_EVENT(detail)
             return self._dotted(module, detail)
         if kind == "self":
             if self.events.tells(f"{module}:{function}", detail.partition(".")[0]):
-                return PROVED, f"{detail} comes with each event"
+                return PROVED, Origin.WITH_EVENT(detail)
             return self._counted(f"{module}:s:{detail}", detail)
         if kind == "global":
             if self._is_definition(module, detail):
-                return REFUTED, f"{detail} is one fixed thing"
+                return REFUTED, Origin.FIXED(detail)
             return self._counted(f"{module}:g:{detail}", detail)
-        return UNKNOWN, f"comes from {detail}" if detail else "where it comes from is not known"
+        return UNKNOWN, Origin.ELSEWHERE(detail) if detail else Origin.NOT_KNOWN()
 
-    def _through(self, module: str, function: str, origin: str, depth: int) -> tuple[str, str]:
+    def _through(self, module: str, function: str, origin: str, depth: int) -> Answer:
         """A call that is given an open value may return one of a few."""
         given = origin.partition("(*)")[0].rpartition(".")[0]
         state, why = self.origin(module, function, given, depth)
         less = {PROVED: ASSUMED, ASSUMED: UNKNOWN}.get(state, state)
-        return less, f"made of what comes from elsewhere: {why}"
+        return less, Origin.MADE_OF(why)
 
-    def _widest(self, module: str, function: str, origin: str, depth: int) -> tuple[str, str]:
+    def _widest(self, module: str, function: str, origin: str, depth: int) -> Answer:
         """Of the parts of a key the one that is most open decides."""
         answers = [self.origin(module, function, part, depth) for part in parts_of(origin)]
         return min(answers, key=lambda answer: STATES.index(answer[0]))
@@ -176,62 +188,62 @@ class Paths:
         names = self._program.names
         return key in names.classes or key in names.functions or name.isupper()
 
-    def _counted(self, counter: str, name: str) -> tuple[str, str]:
+    def _counted(self, counter: str, name: str) -> Answer:
         if counter in self._program.counters:
-            return PROVED, f"{name} counts up"
+            return PROVED, Origin.COUNTS_UP(name)
         if name.isupper():
-            return REFUTED, f"{name} is a constant"
-        return UNKNOWN, f"comes from {name}"
+            return REFUTED, Origin.CONSTANT(name)
+        return UNKNOWN, Origin.ELSEWHERE(name)
 
-    def _dotted(self, module: str, text: str) -> tuple[str, str]:
+    def _dotted(self, module: str, text: str) -> Answer:
         base, _, rest = text.partition(".")
         attribute = rest.partition(".")[0]
         key = self._program.names.resolve(module, base)
         asks = rest.endswith(")")
         if not asks and (attribute.isupper() or key in self._program.names.classes):
-            return REFUTED, f"{text} is a constant"
-        return UNKNOWN, f"comes from {text}"
+            return REFUTED, Origin.CONSTANT(text)
+        return UNKNOWN, Origin.ELSEWHERE(text)
 
-    def _parameter(self, module: str, function: str, detail: str, depth: int) -> tuple[str, str]:
+    def _parameter(self, module: str, function: str, detail: str, depth: int) -> Answer:
         number, _, attribute = detail.partition(".")
         key = f"{module}:{function}"
         found = self._program.names.functions.get(key)
         if found is None or depth > DEEP or int(number) >= len(found.parameters):
-            return UNKNOWN, "a parameter"
+            return UNKNOWN, Origin.PARAMETER()
         name = found.parameters[int(number)]
         annotation = found.annotations[int(number)] if found.annotations else ""
         if not attribute and self._is_closed(module, annotation):
-            return REFUTED, f"{name} is one of a fixed set ({annotation})"
+            return REFUTED, Origin.ONE_OF_FIXED_SET(name, annotation)
         if attribute.isupper():
-            return REFUTED, f"{attribute} is a constant"
+            return REFUTED, Origin.CONSTANT(attribute)
         asked = (key, int(number), depth)
         if asked not in self._known:
             self._known[asked] = self._given(key, int(number), name, depth)
         return self._known[asked]
 
-    def _given(self, key: str, number: int, name: str, depth: int) -> tuple[str, str]:
+    def _given(self, key: str, number: int, name: str, depth: int) -> Answer:
         if key in self.events.handlers:
-            return PROVED, f"{name} comes with each event"
+            return PROVED, Origin.WITH_EVENT(name)
         program = self._program
         edges = [*program.callers.get(key, ()), *program.related.get(key, ())]
         answers = [self._at_call(e, number, name, depth) for e in edges if e.kin or not e.guessed]
         answers += self._handed(key, number, name, depth)
         if {PROVED, REFUTED} <= {state for state, _ in answers}:
-            return ASSUMED, f"{name} is fixed for some who call, and comes with events for others"
-        for wanted in (PROVED, ASSUMED, UNKNOWN, REFUTED):
+            return ASSUMED, Origin.FIXED_FOR_SOME(name)
+        for wanted in STATES:
             for state, why in answers:
                 if state == wanted:
                     return state, why
-        return (UNKNOWN if edges else ASSUMED), f"{name} is given by whoever calls"
+        return (UNKNOWN if edges else ASSUMED), Origin.BY_CALLER(name)
 
-    def _handed(self, key: str, number: int, name: str, depth: int) -> list[tuple[str, str]]:
+    def _handed(self, key: str, number: int, name: str, depth: int) -> list[Answer]:
         """What a function is given by those that were handed it: what came along, or the event."""
         answers = []
         for edge in self._program.handed.get(key, ()) if self.events.why(key) else ():
             if number - edge.shift < len(edge.call.arguments):
                 answers.append(self._at_call(edge, number, name, depth))
             elif edge.caller in self.events.handlers:
-                answers.append((PROVED, f"{name} is given for each event"))
+                answers.append((PROVED, Origin.GIVEN_FOR_EVENT(name)))
         return answers
 
     def _is_closed(self, module: str, annotation: str) -> bool:
@@ -243,7 +255,7 @@ class Paths:
         names = self._program.names
         return any("Enum" in b for k in names.order(key) for b in names.classes[k].bases)
 
-    def _at_call(self, edge: Edge, number: int, name: str, depth: int) -> tuple[str, str]:
+    def _at_call(self, edge: Edge, number: int, name: str, depth: int) -> Answer:
         index = number - edge.shift
         given = ""
         if 0 <= index < len(edge.call.arguments):
@@ -252,9 +264,9 @@ class Paths:
             if keyword.startswith(f"{name}="):
                 given = keyword.partition("=")[2]
         if not given:
-            return REFUTED, f"{name} has its default"
+            return REFUTED, Origin.DEFAULT(name)
         origin = given.rpartition("=")[2] if given[:2] == "r:" else given
         if origin[:2] == "f:":
-            return UNKNOWN, "a function"
+            return UNKNOWN, Origin.A_FUNCTION()
         caller_module, _, caller = edge.caller.partition(":")
         return self.origin(caller_module, caller, origin, depth + 1)

@@ -9,12 +9,12 @@ from floodline.scan._facts.model import Change, FileFacts, Mark
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.growth import Paths
 from floodline.scan._proofs.holders import Holders
-from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof
+from floodline.scan._proofs.proof import STATES, Evidence
 from floodline.scan._proofs.reach import Reach
 from floodline.scan._proofs.removal import Removals
 
-Grown = tuple[FileFacts, Change, Proof, Proof]  # where it grows, on which path, with which keys
-STATES = [PROVED, ASSUMED, UNKNOWN, REFUTED]
+# where it grows, on which path, with which keys
+Grown = tuple[FileFacts, Change, Evidence, Evidence]
 
 
 class Judge:
@@ -76,5 +76,5 @@ class Judge:
         return function in self._decorating
 
 
-def _worst(*proofs: Proof) -> int:
+def _worst(*proofs: Evidence) -> int:
     return max(STATES.index(proof.state) for proof in proofs)

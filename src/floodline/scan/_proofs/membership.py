@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._facts.reasons import Reason
 from floodline.scan._program.program import Program
-from floodline.scan._proofs.proof import ASSUMED, REFUTED
+from floodline.scan._proofs.grounds import Key
+from floodline.scan._proofs.proof import ASSUMED, REFUTED, State
 
 Asked = list[tuple[int, str, bool]]  # line, table, and whether keys that it lacks are refused
 
@@ -18,7 +20,7 @@ class Refusals:
         self._program = program
         self._known: dict[str, dict[tuple[str, str], Asked]] = {}
 
-    def of(self, file: FileFacts, change: Change) -> tuple[str, str] | None:
+    def of(self, file: FileFacts, change: Change) -> tuple[State, Reason] | None:
         """Say what narrows the keys that reach a change, `None` if nothing is seen to.
 
         An item that is only replaced where the key is there makes nothing grow. A key that
@@ -31,13 +33,13 @@ class Refusals:
                 continue
             if not refuses:
                 if table != change.ref:
-                    doubt = doubt or (ASSUMED, "and has to be in another table first")
+                    doubt = doubt or (ASSUMED, Key.IN_ANOTHER_TABLE())
             elif table and self._is_same(file, change, table):
-                return REFUTED, "only keys that are there already"
+                return REFUTED, Key.THERE_ALREADY()
             else:
-                doubt = ASSUMED, "others are refused before"
+                doubt = ASSUMED, Key.OTHERS_REFUSED()
         if "answer" in change.marks:
-            return doubt or (ASSUMED, "and a call that is given it may refuse it")
+            return doubt or (ASSUMED, Key.MAY_BE_REFUSED())
         return doubt
 
     def _is_same(self, file: FileFacts, change: Change, table: str) -> bool:

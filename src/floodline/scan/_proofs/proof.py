@@ -1,17 +1,31 @@
-"""One proof, and the words for how sure it is."""
+"""The evidence for one of the four claims about a container, and how sure it is."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import NamedTuple
 
-PROVED, UNKNOWN, REFUTED, ASSUMED = "proved", "unknown", "refuted", "assumed"
+from floodline.scan._facts.reasons import Reason
 
 
-class Proof(NamedTuple):
-    """A claim, how sure it is, and the line that shows it (`path:line`)."""
+class State(StrEnum):
+    """How sure a claim is, the surest first."""
 
-    claim: str
-    state: str
+    PROVED = "proved"
+    ASSUMED = "assumed"
+    UNKNOWN = "unknown"
+    REFUTED = "refuted"
+
+
+PROVED, ASSUMED, UNKNOWN, REFUTED = State
+STATES = list(State)
+
+
+class Evidence(NamedTuple):
+    """What speaks for a claim, how sure it is, and the line that shows it (`path:line`)."""
+
+    reason: Reason
+    state: State
     at: str
 
 

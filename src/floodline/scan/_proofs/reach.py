@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from enum import StrEnum
 
 from floodline.scan._program.program import Program
 
-REPEATS, UNKNOWN, STARTS, ENDS = "repeats", "unknown", "starts", "ends"
 LOOPS = ("while", "serves", "forever")
 
 DEFINING = {"__init_subclass__", "__set_name__", "__class_getitem__", "__prepare__"}
@@ -39,44 +39,52 @@ SUBSCRIBING = re.compile(
 )
 
 
+class Often(StrEnum):
+    """How often a function runs."""
+
+    REPEATS = "repeats"
+    STARTS = "starts"  # at start-up only
+    UNKNOWN = "unknown"
+
+
 class Reach:
     """Answers for every function of a program."""
 
     def __init__(self, program: Program, *, library: bool = False) -> None:
         self._program = program
         self._library = library
-        self._often: dict[str, str] = {}
+        self._often: dict[str, Often] = {}
         self._ancestors: dict[tuple[str, str], frozenset[str]] = {}
         # what `@factory(...)` returns runs where a function is defined, and not when it is called
         self._factories = {e.callee for e in program.edges if e.call.kept == "decorator"}
         self._spread()
 
-    def often(self, function: str) -> str:
+    def often(self, function: str) -> Often:
         """Return how often a function runs; the body of a module runs at start-up."""
-        return self._often.get(function, STARTS if function.endswith(":") else UNKNOWN)
+        return self._often.get(function, Often.STARTS if function.endswith(":") else Often.UNKNOWN)
 
     def _spread(self) -> None:
         functions = self._program.names.functions
         queue: deque[str] = deque()
         for key in functions:
             if self._is_root(key):
-                self._often[key] = REPEATS
+                self._often[key] = Often.REPEATS
                 queue.append(key)
         below: dict[str, set[str]] = {}
         for edge in self._program.edges:
             if edge.repeats == "once" or edge.guessed:
                 continue
             below.setdefault(edge.caller, set()).add(edge.callee)
-            known = self._often.get(edge.callee) == REPEATS or self.is_definition(edge.callee)
+            known = self._often.get(edge.callee) is Often.REPEATS or self.is_definition(edge.callee)
             module = edge.caller.partition(":")[0]
             goes_on = edge.repeats in LOOPS or self.is_stream(module, edge.repeats)
             if goes_on and not known:
-                self._often[edge.callee] = REPEATS
+                self._often[edge.callee] = Often.REPEATS
                 queue.append(edge.callee)
         while queue:
             for callee in below.get(queue.popleft(), ()):
-                if self._often.get(callee) != REPEATS and not self.is_definition(callee):
-                    self._often[callee] = REPEATS
+                if self._often.get(callee) is not Often.REPEATS and not self.is_definition(callee):
+                    self._often[callee] = Often.REPEATS
                     queue.append(callee)
         self._assume(below)
         self._spread_starts(below)
@@ -86,7 +94,7 @@ class Reach:
         names = self._program.names
         queue: deque[str] = deque()
         for edge in self._program.edges:
-            if edge.guessed and self._often.get(edge.caller) == REPEATS:
+            if edge.guessed and self._often.get(edge.caller) is Often.REPEATS:
                 last = edge.callee.rpartition(".")[2]
                 alike = {names.functions[key].parameters for key in names.methods[last]}
                 if len(alike) == 1 and edge.callee not in self._often:
@@ -94,7 +102,7 @@ class Reach:
         while queue:
             here = queue.popleft()
             if here not in self._often and not self.is_definition(here):
-                self._often[here] = REPEATS
+                self._often[here] = Often.REPEATS
                 queue.extend(below.get(here, ()))
 
     def _spread_starts(self, below: dict[str, set[str]]) -> None:
@@ -107,16 +115,16 @@ class Reach:
             uncalled = key not in self._often and not self._program.callers.get(key)
             defines = key.rpartition(".<locals>.")[0] in self._factories
             if uncalled and (defines or name.startswith(PREPARING)):
-                self._often[key] = STARTS
+                self._often[key] = Often.STARTS
                 queue.append(key)
         for key in self._program.by_reference:
             if self.is_seldom(key) and key not in self._often:
-                self._often[key] = STARTS
+                self._often[key] = Often.STARTS
                 queue.append(key)
         while queue:
             for callee in below.get(queue.popleft(), ()):
                 if callee not in self._often:
-                    self._often[callee] = STARTS
+                    self._often[callee] = Often.STARTS
                     queue.append(callee)
 
     def is_stream(self, module: str, repeats: str) -> bool:

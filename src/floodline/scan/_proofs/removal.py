@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import NamedTuple
 
 from floodline._python.mutations import NOT_OF_A_MAP, TAKES_NAMED_OF_MAP
 from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._facts.reasons import Reason
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.branches import Arms, arms_of, exclude, is_forgetting
-from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
-from floodline.scan._proofs.reach import ENDING, LOOPS, STARTS, Reach
+from floodline.scan._proofs.grounds import Out
+from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
+from floodline.scan._proofs.reach import ENDING, LOOPS, Often, Reach
 
-RUNS, PUBLIC, LAZY, EVENT, END = "runs", "public", "lazy", "event", "end"
-NEVER, NONE = "never", "none"
 COUNTERPARTS = {
     "__exit__": ("__enter__", "__init__"),
     "__aexit__": ("__aenter__", "__init__"),
@@ -29,25 +30,55 @@ CAME = {"disconnect": "connect", "close": "connect", "leave": "join", "logout": 
 GONE = re.compile("disconnect|(?<=on_)close|leave|logout")
 ENTERING = ("register", "subscribe", "attach", "listen", "hook")
 LEAVING = ("un", "remove", "detach", "off", "deregister")
-RANK = [RUNS, PUBLIC, LAZY, EVENT, END, NEVER]
-SWEEPS = ("runs by itself", "runs in a loop")
+SWEEPS = (Out.BY_ITSELF, Out.IN_A_LOOP)
+
+
+class When(StrEnum):
+    """When what removes runs, the best first."""
+
+    RUNS = "runs"
+    PUBLIC = "public"
+    LAZY = "lazy"
+    EVENT = "event"
+    END = "end"
+    NEVER = "never"
+    NONE = "none"  # nothing removes
+
+
+RUNS, PUBLIC, LAZY, EVENT, END, NEVER, NONE = When
+RANK = list(When)
+
+
+class How(StrEnum):
+    """By what means something leaves a container."""
+
+    EVENT = "event"
+    FINALLY = "finally"
+    TTL = "ttl"
+    CAP = "cap"
+    CALL = "call"
+    SWEEP = "sweep"
+    SHUTDOWN = "shutdown"
+    NEVER = "never"
+    WEAK = "weak"
+    COMMENT = "comment"
 
 
 class Way(NamedTuple):
     """One place that removes, and when it runs."""
 
-    when: str
-    told: str
+    when: When
+    reason: Reason
     at: str
     line: int
-    how: str  # event, finally, ttl, cap, call, sweep, shutdown, never
+    how: How
 
 
 class Removal(NamedTuple):
     """The best way out that a container has."""
 
-    when: str
-    proof: Proof
+    when: When
+    proof: Evidence
     ways: tuple[Way, ...]
 
 
@@ -81,9 +112,9 @@ class Removals:
             state = ASSUMED  # the event may come for each entry; a call may be hidden
         if best.when == LAZY or (best.when == END and held.escapes):
             state = UNKNOWN
-        return Removal(best.when, Proof(best.told, state, best.at), tuple(ways))
+        return Removal(best.when, Evidence(best.reason, state, best.at), tuple(ways))
 
-    def elsewhere(self, held: Held, depth: int, function: str) -> str:
+    def elsewhere(self, held: Held, depth: int, function: str) -> When:
         """Say when what another function removes is removed, apart from what this one does."""
         growing = [(f, c) for f, c in held.changes if c.verb == "grow" and c.function == function]
         functions = [f"{file.module}:{change.function}" for file, change in growing]
@@ -98,9 +129,8 @@ class Removals:
     def _none(self, held: Held) -> Removal:
         at = place(held.file.path, held.made[0].at.line)
         if held.escapes:
-            told = "nothing here removes from it, but it is handed to code that is not known"
-            return Removal(NONE, Proof(told, UNKNOWN, at), ())
-        return Removal(NONE, Proof("nothing removes from it", PROVED, at), ())
+            return Removal(NONE, Evidence(Out.NOTHING_HERE(), UNKNOWN, at), ())
+        return Removal(NONE, Evidence(Out.NOTHING(), PROVED, at), ())
 
     def _removes(self, held: Held, file: FileFacts, change: Change, depth: int) -> bool:
         if change.verb not in ("shrink", "replace") or change.depth > depth:
@@ -124,7 +154,7 @@ class Removals:
             return []
         near = frozenset().union(*(self._reach.ancestors(function) for function in functions))
         return [
-            Way(RUNS, "its size is limited", place(file.path, limit.at.line), limit.at.line, "cap")
+            Way(RUNS, Out.LIMIT(), place(file.path, limit.at.line), limit.at.line, How.CAP)
             for file, limit in held.limits
             if limit.acts and limit.depth <= depth and f"{file.module}:{limit.function}" in near
         ]
@@ -139,22 +169,22 @@ class Removals:
     ) -> Way:
         function = f"{file.module}:{change.function}"
         name = change.function.rpartition(".")[2] or "the module"
-        when, told = self._when(function, name, change, growing, grown, owner)
-        how = self._how(function, change, when, told)
-        return Way(when, told, place(file.path, change.at.line), change.at.line, how)
+        when, reason = self._when(function, name, change, growing, grown, owner)
+        how = self._how(function, change, when, reason)
+        return Way(when, reason, place(file.path, change.at.line), change.at.line, how)
 
-    def _how(self, function: str, change: Change, when: str, told: str) -> str:
+    def _how(self, function: str, change: Change, when: When, reason: Reason) -> How:
         """Say by what means something is removed."""
         if "finally" in change.marks:
-            return "finally"
+            return How.FINALLY
         if "limit" in change.marks:
-            return "cap"
+            return How.CAP
         near = {function, *(edge.caller for edge in self._program.callers.get(function, ()))}
         if near & self._program.clocks:
-            return "ttl"
+            return How.TTL
         if when == RUNS:
-            return "sweep" if told.endswith(SWEEPS) else "call"
-        return {PUBLIC: "call", EVENT: "event", END: "shutdown"}.get(when, "never")
+            return How.SWEEP if reason.ground in SWEEPS else How.CALL
+        return {PUBLIC: How.CALL, EVENT: How.EVENT, END: How.SHUTDOWN}.get(when, How.NEVER)
 
     def _when(
         self,
@@ -164,23 +194,23 @@ class Removals:
         growing: list[str],
         grown: list[tuple[FileFacts, Change]],
         owner: str,
-    ) -> tuple[str, str]:
+    ) -> tuple[When, Reason]:
         if function in growing:
             same = [c for f, c in grown if f"{f.module}:{c.function}" == function]
             if all(exclude(arms_of(change), arms_of(c)) for c in same):
-                return EVENT, f"removed by another event of {name}() only"
-            return RUNS, f"removed where it grows, in {name}()"
+                return EVENT, Out.OTHER_EVENT(name)
+            return RUNS, Out.WHERE_IT_GROWS(name)
         if self._own(function, change, grown):
-            return RUNS, f"{name}() takes out what its instance put in"
+            return RUNS, Out.BY_ITS_INSTANCE(name)
         above = self._reach.ancestors(function, owner)
         if any(self._reach.runs_by_itself(item) and not self._ends(item) for item in above):
-            return RUNS, f"{name}() {SWEEPS[0]}"
+            return RUNS, Out.BY_ITSELF(name)
         if self._loops(item for item in above if not (owner and self._reach.ends(item, owner))):
-            return RUNS, f"{name}() {SWEEPS[1]}"
+            return RUNS, Out.IN_A_LOOP(name)
         if self._shares(change, function, grown):
-            return RUNS, f"{name}() is called where it grows"
+            return RUNS, Out.CALLED_WHERE_IT_GROWS(name)
         if not self._opens(function, growing) and self._arms.needs_event(change, function):
-            return EVENT, f"{name}() runs only when one event comes"
+            return EVENT, Out.ONE_EVENT(name)
         return self._seldom(function, name, above, growing, owner)
 
     def _loops(self, above: Iterable[str]) -> bool:
@@ -191,7 +221,7 @@ class Removals:
         for file, growth in grown:
             growing = f"{file.module}:{growth.function}"
             for item in self._arms.shared(change, function, growth, growing):
-                if item.endswith(":") or self._reach.often(item) == STARTS:
+                if item.endswith(":") or self._reach.often(item) is Often.STARTS:
                     continue
                 if self._last(item) not in MAKERS and self._last(item) not in ENDING:
                     return True
@@ -199,26 +229,26 @@ class Removals:
 
     def _seldom(
         self, function: str, name: str, above: frozenset[str], growing: list[str], owner: str
-    ) -> tuple[str, str]:
+    ) -> tuple[When, Reason]:
         if self._opens(function, growing):
-            return RUNS, f"{name}() undoes what its counterpart did"
+            return RUNS, Out.COUNTERPART(name)
         tops = [item for item in above if self._is_top(item, owner)]
         if tops and all(self._ends(item) for item in tops):
-            return END, f"{name}() runs only when something ends"
+            return END, Out.AT_AN_END(name)
         if tops and all(self._ends(item) or is_forgetting(item) for item in tops):
-            return EVENT, f"{name}() runs only when somebody asks for it"
+            return EVENT, Out.ON_REQUEST(name)
         if any(self._reach.is_passed(item) for item in above):
             if self._reach.is_seldom(function):
-                return END, f"{name}() runs only at the end of the process"
-            return EVENT, f"{name}() runs only when its event comes"
+                return END, Out.AT_EXIT(name)
+            return EVENT, Out.ITS_EVENT(name)
         makers = all(self._last(item) in MAKERS or item == function for item in above)
         if makers and len(above) > 1:
-            return NEVER, f"{name}() is called only while an instance is made"
+            return NEVER, Out.WHILE_MADE(name)
         if not self._reach.is_called(function):
             return self._uncalled(function, name, growing)
-        if any(self._reach.often(item) != STARTS for item in tops):
-            return PUBLIC, f"{name}() is reached from a public function"
-        return NEVER, f"{name}() is called at start-up only"
+        if any(self._reach.often(item) is not Often.STARTS for item in tops):
+            return PUBLIC, Out.PUBLIC(name)
+        return NEVER, Out.AT_START(name)
 
     def _own(self, function: str, change: Change, grown: list[tuple[FileFacts, Change]]) -> bool:
         """Whether an instance, when it ends, removes from its class what it put in itself."""
@@ -242,20 +272,20 @@ class Removals:
     def _is_top(self, item: str, owner: str) -> bool:
         return not self._program.callers.get(item) or bool(owner and self._reach.ends(item, owner))
 
-    def _uncalled(self, function: str, name: str, growing: list[str]) -> tuple[str, str]:
+    def _uncalled(self, function: str, name: str, growing: list[str]) -> tuple[When, Reason]:
         found = self._program.names.functions.get(function)
         maker = self._program.names.functions.get(function.rpartition(".<locals>.")[0])
         if maker and maker.returns_inner:
-            return PUBLIC, f"{name}() is handed to the caller"
+            return PUBLIC, Out.HANDED_TO_CALLER(name)
         public = found is not None and not self._last(function).startswith("_")
         enters = all(self._last(item).startswith(ENTERING) for item in growing)
         if public and enters and self._last(function).startswith(LEAVING):
-            return PUBLIC, f"{name}() is there for whoever registered"
+            return PUBLIC, Out.FOR_REGISTERED(name)
         dunder = self._last(function).startswith("__")
         used = any(self._reach.is_called(item) for item in growing)
         if dunder or (public and (self._library or not used)):
-            return PUBLIC, f"{name}() is there for callers"
-        return NEVER, f"nobody calls {name}()"
+            return PUBLIC, Out.FOR_CALLERS(name)
+        return NEVER, Out.UNCALLED(name)
 
     def _ends(self, function: str) -> bool:
         return self._reach.is_end(function)
@@ -280,8 +310,7 @@ def _is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
 
 
 def _when_asked(file: FileFacts, change: Change) -> Way:
-    told = "removed only if somebody asks for it again after it has expired"
-    return Way(LAZY, told, place(file.path, change.at.line), change.at.line, "ttl")
+    return Way(LAZY, Out.EXPIRED(), place(file.path, change.at.line), change.at.line, How.TTL)
 
 
 def _begins_anew(change: Change, growing: list[tuple[FileFacts, Change]]) -> bool:

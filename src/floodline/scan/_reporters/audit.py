@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from floodline.scan._findings.audit import BOUNDED, GROWING, UNDECIDED, Audited
+from floodline.scan._findings.audit import Audited, Verdict
 from floodline.scan._sources.files import Skipped
 
 SCHEMA = 1
 Piece = tuple[str, str]  # style, text
-STYLES = {GROWING: "bold red", BOUNDED: "green", UNDECIDED: "yellow"}
+STYLES = {Verdict.GROWING: "bold red", Verdict.BOUNDED: "green", Verdict.UNDECIDED: "yellow"}
 
 
 def pieces(containers: list[Audited], skipped: tuple[Skipped, ...]) -> Iterator[Piece]:
@@ -55,7 +55,7 @@ def document(
         "errors": [],
         "containers": listed,
         "files": files,
-        "skipped": [item._asdict() for item in skipped],
+        "skipped": [{"path": item.path, "why": item.why} for item in skipped],
     }
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from floodline.scan._findings.finding import Finding, at_least
+from floodline.scan._findings.finding import Finding, Status, at_least
 from floodline.scan._findings.report import Report
 
 
 def render(report: Report, fail_on: str) -> str:
     """One line a finding: an error if it fails the run, a warning if not."""
-    lines = [_line(f, fail_on) for f in report.findings if f.status == "new"]
+    lines = [_line(f, fail_on) for f in report.findings if f.status is Status.NEW]
     lines += [
         f"::warning file={_property(s.path)},title=skipped::{_data(s.why)}" for s in report.skipped
     ]

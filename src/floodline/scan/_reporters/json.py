@@ -26,7 +26,7 @@ def document(report: Report, version: str) -> dict[str, Any]:
         "errors": [f"{p.path}:{p.line}: {p.says}" for p in report.problems],
         "findings": findings,
         "files": report.files,
-        "skipped": [skipped._asdict() for skipped in report.skipped],
+        "skipped": [{"path": item.path, "why": item.why} for item in report.skipped],
     }
 
 

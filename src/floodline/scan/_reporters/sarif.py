@@ -7,12 +7,12 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from floodline.scan._findings.finding import Finding
+from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, Status
 from floodline.scan._findings.report import Report
 from floodline.scan._rules.registry import RULES
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-LEVELS = {"high": "error", "medium": "warning", "low": "note"}
+LEVELS = {HIGH: "error", MEDIUM: "warning", LOW: "note"}
 
 
 def document(report: Report, version: str) -> dict[str, Any]:
@@ -79,10 +79,10 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
         ],
         "partialFingerprints": {"floodlineContainer/v1": finding.fingerprint},
         "codeFlows": [{"threadFlows": [{"locations": steps}]}],
-        "baselineState": "unchanged" if finding.status == "baseline" else "new",
+        "baselineState": "unchanged" if finding.status is Status.BASELINE else "new",
         "properties": {"confidence": finding.confidence},
     }
-    if finding.status == "suppressed":
+    if finding.status is Status.SUPPRESSED:
         result["suppressions"] = [{"kind": "inSource"}]
     return result
 

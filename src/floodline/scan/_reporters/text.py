@@ -9,18 +9,19 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from floodline.scan._findings.finding import Finding
+from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, Status
 from floodline.scan._findings.report import Report
+from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN
 from floodline.scan._rules.registry import RULES
 
 Piece = tuple[str, str]  # style, text
-STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan"}
-SIGNS = {"proved": "yes", "assumed": "(yes)", "unknown": "?", "refuted": "no"}
+STYLES = {HIGH: "bold red", MEDIUM: "yellow", LOW: "cyan"}
+SIGNS = {PROVED: "yes", ASSUMED: "(yes)", UNKNOWN: "?", REFUTED: "no"}
 
 
 def pieces(report: Report, *, statistics: bool = False) -> Iterator[Piece]:
     """Yield the text of a report, finding by finding."""
-    fresh = [finding for finding in report.findings if finding.status == "new"]
+    fresh = [finding for finding in report.findings if finding.status is Status.NEW]
     for finding in fresh:
         yield from _finding(finding)
     for problem in report.problems:
@@ -79,9 +80,10 @@ def _statistics(findings: list[Finding]) -> Iterator[Piece]:
 def _summary(report: Report, fresh: list[Finding]) -> Iterator[Piece]:
     statuses = Counter(finding.status for finding in report.findings)
     told = f"{len(fresh)} finding{'s' * (len(fresh) != 1)} in {report.files} files"
-    for status in ("suppressed", "baseline"):
-        if statuses[status]:
-            told += f", {statuses[status]} {'in the baseline' if status == 'baseline' else status}"
+    if statuses[Status.SUPPRESSED]:
+        told += f", {statuses[Status.SUPPRESSED]} suppressed"
+    if statuses[Status.BASELINE]:
+        told += f", {statuses[Status.BASELINE]} in the baseline"
     if report.skipped:
         told += f", {len(report.skipped)} files skipped"
     yield "bold", told + "\n"

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._findings.confidence import certain, confidence_of, is_vague
-from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, make
+from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Confidence, Finding, make
 from floodline.scan._program.program import Held
-from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import REFUTED, Proof
+from floodline.scan._proofs.grounds import Out
+from floodline.scan._proofs.judge import Grown, Judge
+from floodline.scan._proofs.proof import REFUTED, Evidence
 from floodline.scan._proofs.removal import Removal
 from floodline.scan._rules.callbacks import tasks
 from floodline.scan._rules.detectors import Case, Pattern, Search
@@ -91,7 +92,7 @@ def _container(judge: Judge, held: Held) -> Iterator[Finding]:
         yield found
 
 
-def _unbounded(judge: Judge, held: Held, holder: Proof, kinds: set[str]) -> Finding | None:
+def _unbounded(judge: Judge, held: Held, holder: Evidence, kinds: set[str]) -> Finding | None:
     grown = [g for g in judge.growth(held, kinds) if g[1].verb != "lookup"]
     removals: dict[int, Removal] = {}  # by depth: one container may grow in many places
     for file, change, path, key in grown:
@@ -116,21 +117,26 @@ def _unbounded(judge: Judge, held: Held, holder: Proof, kinds: set[str]) -> Find
 
 
 def _doubted(
-    confidence: str,
+    confidence: Confidence,
     case: Case,
     pattern: Pattern,
     file: FileFacts,
-    proofs: tuple[Proof, Proof, Proof],
-) -> str:
+    proofs: tuple[Evidence, Evidence, Evidence],
+) -> Confidence:
     """Return a confidence with what is known besides the four proofs."""
     unseen = pattern.lives_unseen
-    if confidence == HIGH and (unseen or "start-up" in case.removal.proof.claim):
+    if confidence == HIGH and (unseen or _is_at_start(case.removal)):
         confidence = MEDIUM
     if confidence == MEDIUM and is_vague(
         case.judge, file, case.change, *proofs, needs_event=unseen
     ):
         return LOW
     return confidence
+
+
+def _is_at_start(removal: Removal) -> bool:
+    """Whether the best way out is run at start-up; what else may run it is not seen."""
+    return removal.proof.reason.ground is Out.AT_START
 
 
 def explain(judge: Judge, held: Held) -> Iterator[str]:
@@ -140,7 +146,7 @@ def explain(judge: Judge, held: Held) -> Iterator[str]:
         yield "cannot grow: it is bounded or weak where it is made"
         return
     holder = judge.holders.proof(held)
-    yield f"{holder.state}: {holder.claim} ({holder.at})"
+    yield f"{holder.state}: {holder.reason} ({holder.at})"
     grown = judge.growth(held, kinds)
     if not grown:
         yield "refuted: nothing was found that makes it grow"
@@ -148,10 +154,10 @@ def explain(judge: Judge, held: Held) -> Iterator[str]:
     _, change, path, key = grown[0]
     removal = judge.removals.judge(held, change.depth, _places(grown))
     for proof in (path, key, removal.proof):
-        yield f"{proof.state}: {proof.claim} ({proof.at})"
+        yield f"{proof.state}: {proof.reason} ({proof.at})"
     found = next(_container(judge, held), None)
     yield f"reported as {found.rule}, {found.confidence}" if found else "not reported"
 
 
-def _places(grown: list[tuple[FileFacts, Change, Proof, Proof]]) -> list[tuple[FileFacts, Change]]:
+def _places(grown: list[Grown]) -> list[tuple[FileFacts, Change]]:
     return [(file, change) for file, change, _, _ in grown]

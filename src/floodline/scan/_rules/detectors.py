@@ -10,7 +10,7 @@ from floodline.scan._findings.finding import Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import Proof
+from floodline.scan._proofs.proof import Evidence
 from floodline.scan._proofs.removal import Removal
 
 
@@ -25,7 +25,7 @@ class Case(NamedTuple):
     removal: Removal
 
 
-def told_as_proved(case: Case) -> tuple[Proof, int]:
+def told_as_proved(case: Case) -> tuple[Evidence, int]:
     """Return the proof of the removal as it is; the message names no other line."""
     return case.removal.proof, 0
 
@@ -35,7 +35,7 @@ class Pattern(NamedTuple):
 
     rule: Rule
     fits: Callable[[Case], bool]
-    tells: Callable[[Case], tuple[Proof, int]] = told_as_proved  # and the line of the message
+    tells: Callable[[Case], tuple[Evidence, int]] = told_as_proved  # and the line of the message
     lives_unseen: bool = False  # how long the holder lives is seldom seen: never more than medium
 
 
@@ -43,7 +43,7 @@ class Search(NamedTuple):
     """Looks at one container that no pattern was reported for, with the proof of its holder."""
 
     rule: Rule
-    find: Callable[[Judge, Held, Proof], Finding | None]
+    find: Callable[[Judge, Held, Evidence], Finding | None]
 
 
 class Check(NamedTuple):

@@ -11,6 +11,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
+from floodline.scan._facts.reasons import Ground, Reason
+
 SKIPPED_FOLDERS = {
     "__pycache__", "node_modules", "site-packages", "build", "dist", "venv",
 }  # fmt: skip
@@ -26,11 +28,31 @@ class Source(NamedTuple):
     module: str
 
 
+class Skip(Ground):
+    """Why a file is not read."""
+
+    NOT_THERE = "there is no such file or folder"
+    NOT_REGULAR = "it is no regular file"
+    SYSTEM = "{}"  # what the operating system says
+    TOO_LARGE = "it has {} bytes, more than {}"
+    TABLE = "it is a table of data: {} commas, more than {}"
+    SYNTAX = "syntax error: {}"
+    SYNTAX_IN_LINE = "syntax error in line {}: {}"
+    TOO_DEEP = "it is nested too deeply to be read"
+    ENCODING = "it is not written in {}: {} at byte {}"
+    NOT_SOURCE = "{}"  # what Python says
+
+
 class Skipped(NamedTuple):
     """One file that could not be read, and why."""
 
     path: str
-    why: str
+    reason: Reason
+
+    @property
+    def why(self) -> str:
+        """The reason as it is told."""
+        return str(self.reason)
 
 
 def sources(paths: Sequence[Path], exclude: Sequence[str] = ()) -> Iterator[Source | Skipped]:
@@ -63,7 +85,7 @@ def _below(
             with os.scandir(here) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
-            yield Skipped(shown(here), error.strerror or str(error))
+            yield Skipped(shown(here), Skip.SYSTEM(error.strerror or str(error)))
             continue
         below = []
         package = module_name(here / "__init__.py", root) if here != root else _package_of(here)
@@ -90,15 +112,15 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _no_file(path: Path) -> str:
+def _no_file(path: Path) -> Reason | None:
     """Say why there is nothing to read: reading a pipe would wait for ever."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        return "there is no such file or folder"
+        return Skip.NOT_THERE()
     except OSError as error:
-        return error.strerror or str(error)
-    return "" if stat.S_ISREG(mode) else "it is no regular file"
+        return Skip.SYSTEM(error.strerror or str(error))
+    return None if stat.S_ISREG(mode) else Skip.NOT_REGULAR()
 
 
 def _package_of(folder: Path) -> str:

@@ -8,11 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from floodline.scan._facts.model import FileFacts
+from floodline.scan._facts.reasons import Reason
 from floodline.scan._frontends.python.reader import read
 from floodline.scan._sources.cache import Cache
 from floodline.scan._sources.comments import Comment, comments
 from floodline.scan._sources.encoding import pack_facts, unpack_facts
-from floodline.scan._sources.files import Skipped, Source, decoded, sources
+from floodline.scan._sources.files import Skip, Skipped, Source, decoded, sources
 
 MANY_BYTES = 8 * 1024 * 1024
 MANY_ITEMS = 400_000  # a table of data: its tree would take 100 MB and say nothing
@@ -63,35 +64,37 @@ class Reading:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those of the code that is read are not ours
             for number, source in enumerate(self._files, 1):
-                for why in self._read_one(source):
-                    self.skipped.append(Skipped(source.shown, why))
+                for reason in self._read_one(source):
+                    self.skipped.append(Skipped(source.shown, reason))
                 if self._progress:
                     self._progress(number, len(self._files))
 
-    def _read_one(self, source: Source) -> Iterator[str]:
+    def _read_one(self, source: Source) -> Iterator[Reason]:
         """Read one file, or yield why that was not possible."""
         try:
             size = source.path.stat().st_size
             if size > MANY_BYTES:
-                yield f"it has {size} bytes, more than {MANY_BYTES}"
+                yield Skip.TOO_LARGE(str(size), str(MANY_BYTES))
                 return
             data = source.path.read_bytes()
             if (items := data.count(b",")) > MANY_ITEMS:
-                yield f"it is a table of data: {items} commas, more than {MANY_ITEMS}"
+                yield Skip.TABLE(str(items), str(MANY_ITEMS))
                 return
             self._read_content(source, data)
         except SyntaxError as error:
-            at = f" in line {error.lineno}" if error.lineno else ""
-            yield f"syntax error{at}: {error.msg}"
+            if error.lineno:
+                yield Skip.SYNTAX_IN_LINE(str(error.lineno), error.msg)
+            else:
+                yield Skip.SYNTAX(error.msg)
         except (RecursionError, MemoryError) as error:
             self.exhausted = self.exhausted or isinstance(error, MemoryError)
-            yield "it is nested too deeply to be read"
+            yield Skip.TOO_DEEP()
         except UnicodeDecodeError as error:
-            yield f"it is not written in {error.encoding}: {error.reason} at byte {error.start}"
+            yield Skip.ENCODING(error.encoding, error.reason, str(error.start))
         except OSError as error:
-            yield error.strerror or str(error)
+            yield Skip.SYSTEM(error.strerror or str(error))
         except (ValueError, LookupError) as error:
-            yield f"{error}"
+            yield Skip.NOT_SOURCE(str(error))
 
     def _read_content(self, source: Source, data: bytes) -> None:
         key = self._keys[source.shown] = self._cache.key(data) if self._cache else b""

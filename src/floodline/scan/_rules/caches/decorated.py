@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Function, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.judge import Judge
+
+
+class Kept(Ground):
+    """What a cache keeps."""
+
+    EVERY_ARGUMENT = "one entry for every argument"
+    FOR_EVER = "nothing leaves"
 
 
 def lasting(judge: Judge) -> Iterator[tuple[FileFacts, Mark, Function]]:

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
+from floodline.scan._proofs.grounds import Holder
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
+from floodline.scan._rules.caches.decorated import Kept
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD302 = Rule(
     "FLD302", "unbounded-function-cache", "{} keeps every result it ever gave",
     "give it a size: functools.lru_cache(maxsize=...)", preview=True,
 )  # fmt: skip
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    ARGUMENT = "argument {}: {}"
 
 
 def _functions(judge: Judge) -> Iterator[Finding]:
@@ -33,10 +42,10 @@ def _cached(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
         state, why = judge.paths.origin(file.module, mark.name, f"param:{number}")
         if state == PROVED:
             proofs = (
-                Proof("held by the module", PROVED, at),
-                Proof("one entry for every argument", PROVED, at),
-                Proof(f"argument {name}: {why}", UNKNOWN, at),
-                Proof("nothing leaves", PROVED, at),
+                Evidence(Holder.MODULE(), PROVED, at),
+                Evidence(Kept.EVERY_ARGUMENT(), PROVED, at),
+                Evidence(Told.ARGUMENT(name, why), UNKNOWN, at),
+                Evidence(Kept.FOR_EVER(), PROVED, at),
             )
             yield build(FLD302, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
             return

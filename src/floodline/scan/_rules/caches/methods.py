@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Function, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, REFUTED, Proof, place
-from floodline.scan._rules.caches.decorated import is_bound, lasting
+from floodline.scan._proofs.proof import PROVED, REFUTED, Evidence, place
+from floodline.scan._rules.caches.decorated import Kept, is_bound, lasting
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD301 = Rule(
@@ -17,6 +18,15 @@ FLD301 = Rule(
     "cache on the instance (functools.cached_property) or a module-level function",
     boundable=False,
 )  # fmt: skip
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    OF_CLASS = "the cache belongs to the class and outlives its instances"
+    EVERY_INSTANCE = "one entry for every instance and argument"
+    KEYED_BY_SELF = "self is part of the key"
+    LAST_ONES_STAY = "the last ones stay, with their instances"
 
 
 def _methods(judge: Judge) -> Iterator[Finding]:
@@ -32,12 +42,12 @@ def _cached(judge: Judge, file: FileFacts, mark: Mark, function: Function) -> It
     one = judge.holders.instance(owner).state == PROVED
     if one and (not unbounded or function.parameters == ("self",)):
         return
-    size = "nothing leaves" if unbounded else "the last ones stay, with their instances"
+    size = Kept.FOR_EVER() if unbounded else Told.LAST_ONES_STAY()
     proofs = (
-        Proof("the cache belongs to the class and outlives its instances", PROVED, at),
-        Proof("one entry for every instance and argument", PROVED, at),
-        Proof("self is part of the key", PROVED, at),
-        Proof(size, PROVED, at),
+        Evidence(Told.OF_CLASS(), PROVED, at),
+        Evidence(Told.EVERY_INSTANCE(), PROVED, at),
+        Evidence(Told.KEYED_BY_SELF(), PROVED, at),
+        Evidence(size, PROVED, at),
     )
     confidence = MEDIUM if unbounded or judge.trusts() else LOW
     if unbounded and _comes_and_goes(judge, owner):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import LOW, MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Program
+from floodline.scan._proofs.grounds import Holder
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
-from floodline.scan._rules.caches.decorated import is_bound, lasting
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
+from floodline.scan._rules.caches.decorated import Kept, is_bound, lasting
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD303 = Rule(
@@ -24,6 +26,12 @@ PLAIN = {
 }  # fmt: skip
 
 
+class Told(Ground):
+    """How the finding is told."""
+
+    OBJECT = "{} is an object, equal only to itself"
+
+
 def _objects(judge: Judge) -> Iterator[Finding]:
     for file, mark, function in lasting(judge):
         if is_bound(function) or mark.detail != "unbounded":
@@ -33,10 +41,10 @@ def _objects(judge: Judge) -> Iterator[Finding]:
             continue
         at = place(file.path, mark.at.line)
         proofs = (
-            Proof("held by the module", PROVED, at),
-            Proof("one entry for every argument", PROVED, at),
-            Proof(f"{held} is an object, equal only to itself", UNKNOWN, at),
-            Proof("nothing leaves", PROVED, at),
+            Evidence(Holder.MODULE(), PROVED, at),
+            Evidence(Kept.EVERY_ARGUMENT(), PROVED, at),
+            Evidence(Told.OBJECT(held), UNKNOWN, at),
+            Evidence(Kept.FOR_EVER(), PROVED, at),
         )
         confidence = MEDIUM if judge.is_seen(f"{file.module}:{mark.name}") else LOW
         symbol = f"{file.module}.{mark.name}"

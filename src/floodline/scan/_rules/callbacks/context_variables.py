@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import Call, FileFacts, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
-from floodline.scan._proofs.reach import REPEATS
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
+from floodline.scan._proofs.reach import Often
 from floodline.scan._rules.callbacks.marked_calls import marked_calls
 from floodline.scan._rules.detectors import Check, Detector
 
@@ -20,6 +21,15 @@ FLD406 = Rule(
 )  # fmt: skip
 # a function whose work is to set something leaves it to its caller when that ends
 SETTERS = ("set", "push", "enter", "aenter", "activate", "attach", "start", "use", "bind")
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    LIVES_WITH_CONTEXT = "{} keeps its value as long as its context lives"
+    SET = "{}() sets it each time it runs"
+    OF_ONE_CALL = "the value belongs to one call"
+    NEVER_RESET = "nobody resets it"
 
 
 def _variables(judge: Judge) -> Iterator[Finding]:
@@ -52,14 +62,15 @@ def _variable(
         return
     often = judge.reach.often(f"{file.module}:{call.function}")
     last = call.function.rpartition(".")[2].lstrip("_")
-    if often != REPEATS or call.arguments[:1] in ((), ("const",)) or last.startswith(SETTERS):
+    fixed = call.arguments[:1] in ((), ("const",))
+    if often is not Often.REPEATS or fixed or last.startswith(SETTERS):
         return
     at = place(file.path, call.line)
     proofs = (
-        Proof(f"{name} keeps its value as long as its context lives", UNKNOWN, at),
-        Proof(f"{call.function.rpartition('.')[2]}() sets it each time it runs", PROVED, at),
-        Proof("the value belongs to one call", PROVED, at),
-        Proof("nobody resets it", PROVED, at),
+        Evidence(Told.LIVES_WITH_CONTEXT(name), UNKNOWN, at),
+        Evidence(Told.SET(call.function.rpartition(".")[2]), PROVED, at),
+        Evidence(Told.OF_ONE_CALL(), PROVED, at),
+        Evidence(Told.NEVER_RESET(), PROVED, at),
     )
     symbol = key.replace(":", ".")
     yield build(FLD406, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])

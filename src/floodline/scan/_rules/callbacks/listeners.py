@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import Call, FileFacts, Function, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.vocabulary import MAKERS, opposites_of
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Program
+from floodline.scan._proofs.grounds import Key
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, REFUTED, UNKNOWN, Proof, place
-from floodline.scan._proofs.reach import REPEATS
+from floodline.scan._proofs.proof import PROVED, REFUTED, UNKNOWN, Evidence, place
+from floodline.scan._proofs.reach import Often
 from floodline.scan._rules.callbacks.marked_calls import marked_calls
 from floodline.scan._rules.detectors import Check, Detector
 
@@ -20,6 +22,15 @@ FLD403 = Rule(
     "remove it when the owner ends, or hand over a weakref.WeakMethod",
     preview=True, boundable=False,
 )  # fmt: skip
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    ADDED_BY_INSTANCE = "each instance adds one; {}"
+    ADDS = "{}() adds one each time it runs"
+    KEEPS_LISTENERS = "what is listened to keeps its listeners"
+    NEVER_REMOVED = "nobody calls {} here"
 
 
 def _listeners(judge: Judge) -> Iterator[Finding]:
@@ -42,15 +53,16 @@ def _listener(judge: Judge, file: FileFacts, mark: Mark, call: Call) -> Iterator
         owner = judge.holders.instance(f"{file.module}:{function.owner}")
         if owner.state != REFUTED:
             return
-        path = Proof(f"each instance adds one; {owner.claim}", PROVED, owner.at or at)
-    elif judge.reach.often(f"{file.module}:{call.function}") == REPEATS:
-        path = Proof(f"{last}() adds one each time it runs", PROVED, at)
+        path = Evidence(Told.ADDED_BY_INSTANCE(owner.reason), PROVED, owner.at or at)
+    elif judge.reach.often(f"{file.module}:{call.function}") is Often.REPEATS:
+        path = Evidence(Told.ADDS(last), PROVED, at)
     else:
         return
+    opposites = " or ".join(opposites_of(mark.detail)[:2])
     proofs = (
-        Proof("what is listened to keeps its listeners", UNKNOWN, at), path,
-        Proof("every call adds one more", PROVED, at),
-        Proof(f"nobody calls {' or '.join(opposites_of(mark.detail)[:2])} here", PROVED, at),
+        Evidence(Told.KEEPS_LISTENERS(), UNKNOWN, at), path,
+        Evidence(Key.EVERY_CALL(), PROVED, at),
+        Evidence(Told.NEVER_REMOVED(opposites), PROVED, at),
     )  # fmt: skip
     symbol = f"{file.module}.{call.function}"
     yield build(FLD403, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
+from floodline.scan._proofs.grounds import Key
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
-from floodline.scan._proofs.reach import REPEATS
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
+from floodline.scan._proofs.reach import Often
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD405 = Rule(
@@ -19,19 +21,27 @@ FLD405 = Rule(
 PREPARING = ("setup", "configure", "init", "_setup", "_configure", "_init", "enable")
 
 
+class Told(Ground):
+    """How the finding is told."""
+
+    LOGGERS_LIVE = "loggers live as long as the process"
+    ADDS = "{}() adds one each time it runs"
+    NOT_ASKED = "nothing asks whether it is there"
+
+
 def _handlers(judge: Judge) -> Iterator[Finding]:
     for file, mark in judge.marks("handler"):
         name = mark.function.rpartition(".")[2]
         once = name in ("__init__", "main") or name.startswith(PREPARING)
-        repeats = judge.reach.often(f"{file.module}:{mark.function}") == REPEATS
+        repeats = judge.reach.often(f"{file.module}:{mark.function}") is Often.REPEATS
         if mark.detail or once or not repeats or _is_undone(file, mark):
             continue
         at = place(file.path, mark.at.line)
         proofs = (
-            Proof("loggers live as long as the process", PROVED, at),
-            Proof(f"{name}() adds one each time it runs", PROVED, at),
-            Proof("every call adds one more", PROVED, at),
-            Proof("nothing asks whether it is there", UNKNOWN, at),
+            Evidence(Told.LOGGERS_LIVE(), PROVED, at),
+            Evidence(Told.ADDS(name), PROVED, at),
+            Evidence(Key.EVERY_CALL(), PROVED, at),
+            Evidence(Told.NOT_ASKED(), UNKNOWN, at),
         )
         symbol = f"{file.module}.{mark.function}"
         yield build(FLD405, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])

@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import HIGH, LEVELS, LOW, MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.growth import COMMAND_LINE
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
-from floodline.scan._proofs.reach import REPEATS, STARTS
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
+from floodline.scan._proofs.reach import Often
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD407 = Rule(
@@ -20,6 +21,16 @@ FLD407 = Rule(
     "raise a new one each time: its traceback keeps the frames of the last raise", boundable=False,
 )  # fmt: skip
 FAILS = ("Error", "Exception", "Warning", "Interrupt", "Exit")
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    RAISED = "raised each time the function runs"
+    HELD_BY_MODULE = "{} is held by the module"
+    ADDS_FRAMES = "each raise adds to its traceback and context"
+    STAYS = "the traceback stays until the next raise"
+    STAYS_UNLESS_DROPPED = "the traceback stays, unless it is dropped by who catches it: {}"
 
 
 def _exceptions(judge: Judge) -> Iterator[Finding]:
@@ -44,17 +55,17 @@ def _raised(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     often = judge.reach.often(f"{file.module}:{mark.function}")
     once = bool(COMMAND_LINE & set(file.module.split(".")))
     if once:
-        often = STARTS
-    path = Proof("raised each time the function runs", PROVED if often == REPEATS else UNKNOWN, at)
+        often = Often.STARTS
+    path = Evidence(Told.RAISED(), PROVED if often is Often.REPEATS else UNKNOWN, at)
     proofs = (
-        Proof(f"{name} is held by the module", PROVED, at), path,
-        Proof("each raise adds to its traceback and context", PROVED, at),
-        Proof("the traceback stays until the next raise", PROVED, at),
+        Evidence(Told.HELD_BY_MODULE(name), PROVED, at), path,
+        Evidence(Told.ADDS_FRAMES(), PROVED, at),
+        Evidence(Told.STAYS(), PROVED, at),
     )  # fmt: skip
     if handled := judge.paths.events.why(f"{file.module}:{mark.function}"):
-        told = f"the traceback stays, unless it is dropped by who catches it: {handled}"
-        proofs = (*proofs[:3], Proof(told, UNKNOWN, at))
-    confidence = HIGH if often == REPEATS and not handled else LOW if once else MEDIUM
+        told = Told.STAYS_UNLESS_DROPPED(handled)
+        proofs = (*proofs[:3], Evidence(told, UNKNOWN, at))
+    confidence = HIGH if often is Often.REPEATS and not handled else LOW if once else MEDIUM
     yield build(FLD407, file.path, mark.at, f"{module}.{name}", confidence, proofs, grows=[at])
 
 

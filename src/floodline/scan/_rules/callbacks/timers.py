@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import Call, FileFacts, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, REFUTED, UNKNOWN, Proof, place
+from floodline.scan._proofs.proof import PROVED, REFUTED, UNKNOWN, Evidence, place
 from floodline.scan._rules.callbacks.marked_calls import marked_calls
 from floodline.scan._rules.detectors import Check, Detector
 
@@ -16,6 +17,16 @@ FLD404 = Rule(
     "FLD404", "timer-never-cancelled", "{} sets its own timer again and nobody cancels it",
     "keep the timer and cancel it where the owner ends", preview=True, boundable=False,
 )  # fmt: skip
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    STARTED_BY_CALL = "every call starts one more"
+    KEEPS_INSTANCE = "the timer keeps its instance; {}"
+    SETS_ITSELF = "{}() sets its own timer again"
+    EVERY_INSTANCE = "every instance adds one more"
+    NEVER_CANCELLED = "nobody cancels it"
 
 
 def _timers(judge: Judge) -> Iterator[Finding]:
@@ -32,18 +43,18 @@ def _timer(judge: Judge, file: FileFacts, mark: Mark, call: Call) -> Iterator[Fi
     if own not in handed or function is None:
         return
     at = place(file.path, call.line)
-    holder = Proof("every call starts one more", UNKNOWN, at)
+    holder = Evidence(Told.STARTED_BY_CALL(), UNKNOWN, at)
     if function.owner:
         owner = judge.holders.instance(f"{file.module}:{function.owner}")
         if owner.state == PROVED:
             return
         state = PROVED if owner.state == REFUTED else UNKNOWN
-        holder = Proof(f"the timer keeps its instance; {owner.claim}", state, owner.at or at)
+        holder = Evidence(Told.KEEPS_INSTANCE(owner.reason), state, owner.at or at)
     proofs = (
         holder,
-        Proof(f"{call.function.rpartition('.')[2]}() sets its own timer again", PROVED, at),
-        Proof("every instance adds one more", PROVED, at),
-        Proof("nobody cancels it", PROVED, at),
+        Evidence(Told.SETS_ITSELF(call.function.rpartition(".")[2]), PROVED, at),
+        Evidence(Told.EVERY_INSTANCE(), PROVED, at),
+        Evidence(Told.NEVER_CANCELLED(), PROVED, at),
     )
     symbol = f"{file.module}.{call.function}"
     yield build(FLD404, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.rule import Rule
-from floodline.scan._proofs.proof import PROVED, Proof, place
+from floodline.scan._proofs.proof import PROVED, Evidence, place
 from floodline.scan._proofs.removal import LAZY
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
@@ -11,6 +12,12 @@ FLD203 = Rule(
     "FLD203", "ttl-read-but-not-evicted", "{} asks for the age of entries and keeps them",
     "remove what has expired, also if nobody asks for it: BoundedMap(ttl=...)",
 )  # fmt: skip
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    AGE_READ = "{}: an age is asked for and the entry stays"
 
 
 def _is_removed_when_asked(case: Case) -> bool:
@@ -21,14 +28,14 @@ def _asks_for_age(case: Case) -> bool:
     return any(mark.kind == "ttl" for _, mark in case.held.signs)
 
 
-def _told(case: Case) -> tuple[Proof, int]:
+def _told(case: Case) -> tuple[Evidence, int]:
     """Name the line that looks as if it kept the container small and does not."""
     proof = case.removal.proof
     if proof.state != PROVED:
         return proof, 0
     file, mark = next(sign for sign in case.held.signs if sign[1].kind == "ttl")
-    told = f"{proof.claim}: an age is asked for and the entry stays"
-    return Proof(told, PROVED, place(file.path, mark.at.line)), 0
+    reason = Told.AGE_READ(proof.reason)
+    return Evidence(reason, PROVED, place(file.path, mark.at.line)), 0
 
 
 REMOVED_WHEN_ASKED = Pattern(FLD203, _is_removed_when_asked)

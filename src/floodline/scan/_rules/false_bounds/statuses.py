@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.rule import Rule
-from floodline.scan._proofs.proof import PROVED, Proof, place
+from floodline.scan._proofs.proof import PROVED, Evidence, place
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
 FLD204 = Rule(
     "FLD204", "status-flipped-entry-kept", "{} keeps entries that are done",
     "remove the entry when it is done, or keep the last ones: BoundedMap(max_items=...)",
 )  # fmt: skip
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    BECOMES = "{}: an entry becomes {} and the entry stays"
 
 
 def _is_flipped(case: Case) -> bool:
@@ -19,14 +26,14 @@ def _is_flipped(case: Case) -> bool:
     return flips and bool(case.kinds & {"map", "lookup"})
 
 
-def _told(case: Case) -> tuple[Proof, int]:
+def _told(case: Case) -> tuple[Evidence, int]:
     """Name the line that looks as if it kept the container small and does not."""
     proof = case.removal.proof
     if proof.state != PROVED:
         return proof, 0
     file, mark = next(sign for sign in case.held.signs if sign[1].kind == "flip")
-    told = f"{proof.claim}: an entry becomes {mark.detail} and the entry stays"
-    return Proof(told, PROVED, place(file.path, mark.at.line)), 0
+    reason = Told.BECOMES(proof.reason, mark.detail)
+    return Evidence(reason, PROVED, place(file.path, mark.at.line)), 0
 
 
 FLIPPED = Pattern(FLD204, _is_flipped, _told)

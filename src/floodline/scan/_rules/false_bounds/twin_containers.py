@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from floodline._python.mutations import TAKES_NAMED
 from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import UNKNOWN, Proof, place
+from floodline.scan._proofs.proof import UNKNOWN, Evidence, place
 from floodline.scan._proofs.removal import RUNS, Removal, Way
 from floodline.scan._rules.detectors import Case, Check, Detector, Pattern
 
@@ -23,6 +24,13 @@ FLD205 = Rule(
 BOUNDS = {"cap", "ttl"}
 
 Drop = tuple[FileFacts, Change]
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    TWIN_IS_BOUNDED = "{}, and what stands beside it is bounded"
+    DROPPED_FROM_TWIN = "{}() drops the key from its sibling and leaves it here"
 
 
 def _bounds_of_twins(case: Case) -> Iterator[Way]:
@@ -45,10 +53,10 @@ def _has_bounded_twin(case: Case) -> bool:
     return any(True for _ in _bounds_of_twins(case))
 
 
-def _told(case: Case) -> tuple[Proof, int]:
+def _told(case: Case) -> tuple[Evidence, int]:
     twin, proof = next(_bounds_of_twins(case)), case.removal.proof
-    told = f"{proof.claim}, and what stands beside it is bounded"
-    return Proof(told, proof.state, twin.at), twin.line
+    told = Told.TWIN_IS_BOUNDED(proof.reason)
+    return Evidence(told, proof.state, twin.at), twin.line
 
 
 def _uneven(judge: Judge) -> Iterator[Finding]:
@@ -105,8 +113,8 @@ def _finding(judge: Judge, left: Held, file: FileFacts, change: Change) -> Itera
     grown = [g for g in judge.growth(left, kinds) if g[1].verb == "grow" and not g[1].depth]
     for at_file, growth, path, _ in grown:
         name = change.function.rpartition(".")[2]
-        told = f"{name}() drops the key from its sibling and leaves it here"
-        skipped = Proof(told, UNKNOWN, place(file.path, change.at.line))
+        told = Told.DROPPED_FROM_TWIN(name)
+        skipped = Evidence(told, UNKNOWN, place(file.path, change.at.line))
         proofs = (judge.holders.proof(left), path, judge.paths.passing(at_file, growth), skipped)
         if confidence_of(proofs, Removal(RUNS, skipped, ())) in (HIGH, MEDIUM):
             shrinks = [(f.path, c.at.line) for f, c in left.changes if c.verb == "shrink"]

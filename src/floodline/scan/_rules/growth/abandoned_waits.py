@@ -10,16 +10,24 @@ from collections.abc import Iterator
 
 from floodline._python.mutations import TAKES_NAMED
 from floodline.scan._facts.model import Change, FileFacts, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.removal import RUNS, Removal
 from floodline.scan._rules.detectors import Check, Detector
 from floodline.scan._rules.growth.skipped_removal import FLD109
 
 ENOUGH = {"cap", "ttl", "finally"}
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    TIMES_OUT = "nothing removes it if the wait times out; only an answer does"
+    FAILS = "nothing removes it if the wait is cancelled or fails; only an answer does"
 
 
 def _waits(judge: Judge) -> Iterator[Finding]:
@@ -46,14 +54,14 @@ def _abandoned(judge: Judge, held: Held, file: FileFacts, mark: Mark) -> Finding
     if any(way.when == RUNS and way.how in ENOUGH for way in removal.ways):
         return None
     change = added[-1][1]
-    sure = PROVED if mark.detail == "timeout" else UNKNOWN
-    way = "times out" if mark.detail == "timeout" else "is cancelled or fails"
-    told = f"nothing removes it if the wait {way}; only an answer does"
+    told, sure = Told.FAILS(), UNKNOWN
+    if mark.detail == "timeout":
+        told, sure = Told.TIMES_OUT(), PROVED
     proofs = (
         judge.holders.proof(held),
         judge.paths.path(held, file, change),
         judge.paths.passing(file, change),
-        Proof(told, sure, place(file.path, mark.at.line)),
+        Evidence(told, sure, place(file.path, mark.at.line)),
     )
     confidence = confidence_of(proofs, Removal(RUNS, proofs[3], ()))
     if confidence not in (HIGH, MEDIUM):

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import MEDIUM, Finding, make
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
+from floodline.scan._proofs.grounds import Holder
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD104 = Rule(
     "FLD104", "shared-class-container", "{} is one object for all instances of the class",
     "make it in __init__, or declare it ClassVar if it is meant to be shared", preview=True,
 )  # fmt: skip
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    FILLED_BY_INSTANCES = "every instance adds to it in {}()"
+    SEEN_BY_ALL = "what one instance adds, all others see"
+    ONLY_ONE = "__init__ makes no other"
 
 
 def _shared(judge: Judge) -> Iterator[Finding]:
@@ -43,10 +53,10 @@ def _filled_by_instances(judge: Judge, held: Held) -> Iterator[Finding]:
             continue
         at, made = place(file.path, change.at.line), place(held.file.path, held.made[0].at.line)
         proofs = (
-            Proof("held by the class, shared by all instances", PROVED, made),
-            Proof(f"every instance adds to it in {change.function}()", PROVED, at),
-            Proof("what one instance adds, all others see", UNKNOWN, at),
-            Proof("__init__ makes no other", PROVED, made),
+            Evidence(Holder.CLASS(), PROVED, made),
+            Evidence(Told.FILLED_BY_INSTANCES(change.function), PROVED, at),
+            Evidence(Told.SEEN_BY_ALL(), UNKNOWN, at),
+            Evidence(Told.ONLY_ONE(), PROVED, made),
         )
         grows = [(file.path, change.at.line)]
         yield make(judge.program, held, FLD104, file, change.at, MEDIUM, proofs, grows, ())

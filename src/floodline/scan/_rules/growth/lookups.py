@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.confidence import confidence_of, is_vague
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, Proof, place
+from floodline.scan._proofs.proof import PROVED, Evidence, place
 from floodline.scan._proofs.removal import NONE, RUNS, Removal
 from floodline.scan._rules.detectors import Detector, Search
 from floodline.scan._rules.growth.locks import FLD106, makes_locks
@@ -18,7 +19,13 @@ FLD105 = Rule(
 )  # fmt: skip
 
 
-def _looked_up(judge: Judge, held: Held, holder: Proof) -> Finding | None:
+class Told(Ground):
+    """How the finding is told."""
+
+    INSERTS = "the look-up inserts the key, and nothing removes it there"
+
+
+def _looked_up(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
     if all(made.kind != "lookup" for made in held.made):
         return None
     grows = {c.function for _, c in held.changes if c.verb == "grow"}
@@ -29,8 +36,8 @@ def _looked_up(judge: Judge, held: Held, holder: Proof) -> Finding | None:
         if change.marks & {"absent", "except", "for"} or change.depth:
             continue
         at = place(file.path, change.at.line)
-        told = "the look-up inserts the key, and nothing removes it there"
-        proofs = (holder, path, key, Proof(told, PROVED, at))
+        told = Evidence(Told.INSERTS(), PROVED, at)
+        proofs = (holder, path, key, told)
         best = judge.removals.judge(held, 0, [(file, change)])
         if best.when == RUNS:
             continue

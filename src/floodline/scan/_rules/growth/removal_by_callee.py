@@ -12,10 +12,10 @@ from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._program.program import Edge, Held, Program
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import UNKNOWN, Proof, place
+from floodline.scan._proofs.proof import UNKNOWN, Evidence, place
 from floodline.scan._proofs.removal import RUNS, Removal
 from floodline.scan._rules.detectors import Check, Detector
-from floodline.scan._rules.growth.skipped_removal import FLD109
+from floodline.scan._rules.growth.skipped_removal import FLD109, Told
 
 SAFE = {"finally", "except"}
 CHOICE = {"branch", "absent", "none", "for", "while", "limit", "once"}
@@ -120,12 +120,12 @@ def _finding(
     judge: Judge, held: Held, added: Step, removed: Step, function: str, risk: int
 ) -> Finding | None:
     path = judge.program.names.modules[function.partition(":")[0]].path
-    told = f"the removal in line {removed.line} is skipped if the call fails"
+    told = Told.SKIPPED_IF_FAILS(str(removed.line), "call")
     proofs = (
         judge.holders.proof(held),
         judge.paths.path(held, added.file, added.change),
         judge.paths.passing(added.file, added.change),
-        Proof(told, UNKNOWN, place(path, risk)),
+        Evidence(told, UNKNOWN, place(path, risk)),
     )
     if confidence_of(proofs, Removal(RUNS, proofs[3], ())) not in (HIGH, MEDIUM):
         return None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from floodline.scan._facts.model import Pair
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.removal import PUBLIC, RUNS, Removal
 from floodline.scan._rules.detectors import Detector, Search
 
@@ -18,7 +19,14 @@ FLD109 = Rule(
 )  # fmt: skip
 
 
-def _paired(judge: Judge, held: Held, holder: Proof) -> Finding | None:
+class Told(Ground):
+    """How the finding is told."""
+
+    LEFT_BY = "the removal in line {} is skipped by the {}"
+    SKIPPED_IF_FAILS = "the removal in line {} is skipped if the {} fails"
+
+
+def _paired(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
     for file, pair in held.pairs:
         if not _only_way(judge, held, pair):
             continue
@@ -29,13 +37,9 @@ def _paired(judge: Judge, held: Held, holder: Proof) -> Finding | None:
         # what leaves a function takes its locals along, unless it is caught in there
         local = held.made[0].ref[:2] == "l:" and held.made[0].function == pair.function
         risk = UNKNOWN if pair.risk == "call" or local else PROVED
-        how = (
-            f"by the {pair.risk}"
-            if pair.risk in ("return", "raise")
-            else f"if the {pair.risk} fails"
-        )
-        told = f"the removal in line {pair.removed_line} is skipped {how}"
-        skipped = Proof(told, risk, place(file.path, pair.risk_line))
+        told = Told.LEFT_BY if pair.risk in ("return", "raise") else Told.SKIPPED_IF_FAILS
+        reason = told(str(pair.removed_line), pair.risk)
+        skipped = Evidence(reason, risk, place(file.path, pair.risk_line))
         proofs = (holder, path, key, skipped)
         confidence = confidence_of(proofs, Removal(RUNS, skipped, ()))
         if confidence in (HIGH, MEDIUM):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._findings.confidence import confidence_of
-from floodline.scan._findings.finding import LOW, Finding, build, make
+from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, build, make
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held, Program
+from floodline.scan._proofs.grounds import Holder, Key
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
-from floodline.scan._proofs.reach import REPEATS
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
+from floodline.scan._proofs.reach import Often
 from floodline.scan._proofs.removal import NONE, PUBLIC, RUNS, Removal
 from floodline.scan._rules.detectors import Case, Check, Detector, Pattern
 
@@ -20,6 +22,15 @@ FLD111 = Rule(
     "FLD111", "weak-container-kept-alive", "{} keeps dead weak references",
     "use weakref.WeakSet, or prune in the callback of weakref.ref",
 )  # fmt: skip
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    OBJECT = "{} is an object of its own"
+    VALUE_KEEPS_KEY = "the value seems to refer to its key, which then never dies"
+    ADDS = "{}() adds one each time it runs"
+    GOES_WITH_OBJECT = "a finalizer goes only with its object"
 
 
 def _is_reference(case: Case) -> bool:
@@ -50,11 +61,11 @@ def _kept_alive(judge: Judge, held: Held) -> Iterator[Finding]:
         proofs = (
             judge.holders.proof(held),
             judge.paths.path(held, file, change),
-            Proof(f"{change.key_text} is an object of its own", PROVED, at),
-            Proof("the value seems to refer to its key, which then never dies", UNKNOWN, at),
+            Evidence(Told.OBJECT(change.key_text), PROVED, at),
+            Evidence(Told.VALUE_KEEPS_KEY(), UNKNOWN, at),
         )
         confidence = confidence_of(proofs, Removal(NONE, proofs[3], ()))
-        if confidence not in ("", LOW):
+        if confidence in (HIGH, MEDIUM):
             grows = [(file.path, change.at.line)]
             yield make(judge.program, held, FLD111, file, change.at, confidence, proofs, grows, ())
             return
@@ -70,21 +81,21 @@ def _finalized(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     """A finalizer is kept until its object dies: one for each use of an object that lives on."""
     name = mark.function.rpartition(".")[2]
     function = f"{file.module}:{mark.function}"
-    if judge.reach.often(function) != REPEATS or name in MAKERS:
+    if judge.reach.often(function) is not Often.REPEATS or name in MAKERS:
         return
     at = place(file.path, mark.at.line)
     owner = mark.function.rpartition(".")[0]
-    holder = Proof("held by the module", PROVED, at)
+    holder = Evidence(Holder.MODULE(), PROVED, at)
     if mark.name[:2] == "s:":
         holder = judge.holders.instance(f"{file.module}:{owner}")
     proofs = (
         holder,
-        Proof(f"{name}() adds one each time it runs", judge.paths.seen(function), at),
-        Proof("every call adds one more", PROVED, at),
-        Proof("a finalizer goes only with its object", PROVED, at),
+        Evidence(Told.ADDS(name), judge.paths.seen(function), at),
+        Evidence(Key.EVERY_CALL(), PROVED, at),
+        Evidence(Told.GOES_WITH_OBJECT(), PROVED, at),
     )
     confidence = confidence_of(proofs, Removal(NONE, proofs[3], ()))
-    if confidence not in ("", LOW):
+    if confidence in (HIGH, MEDIUM):
         symbol = f"{file.module}.{mark.function}"
         yield build(FLD111, file.path, mark.at, symbol, confidence, proofs, grows=[at])
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._findings.finding import LOW, MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._proofs.growth import COMMAND_LINE
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
-from floodline.scan._proofs.reach import REPEATS
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
+from floodline.scan._proofs.reach import Often
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD505 = Rule(
@@ -21,6 +22,15 @@ FLD505 = Rule(
 ENDS = ("close", "aclose", "shutdown", "dispose", "disconnect", "__exit__", "__aexit__")
 
 
+class Told(Ground):
+    """How the finding is told."""
+
+    LIVES_ON = "its connections or threads live until they are collected"
+    MADE = "{}() makes one each time it runs"
+    EVERY_CALL = "every call makes one more"
+    NOT_CLOSED = "{} is neither closed nor kept"
+
+
 def _clients(judge: Judge) -> Iterator[Finding]:
     for file, mark in judge.marks("client"):
         yield from _client(judge, file, mark)
@@ -28,7 +38,8 @@ def _clients(judge: Judge) -> Iterator[Finding]:
 
 def _client(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     name = mark.function.rpartition(".")[2]
-    if judge.reach.often(f"{file.module}:{mark.function}") != REPEATS or name in {*MAKERS, "main"}:
+    often = judge.reach.often(f"{file.module}:{mark.function}")
+    if often is not Often.REPEATS or name in {*MAKERS, "main"}:
         return
     if COMMAND_LINE & set(file.module.split(".")):
         return  # a client for one run
@@ -38,10 +49,10 @@ def _client(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
         return
     at = place(file.path, mark.at.line)
     proofs = (
-        Proof("its connections or threads live until they are collected", UNKNOWN, at),
-        Proof(f"{name}() makes one each time it runs", PROVED, at),
-        Proof("every call makes one more", PROVED, at),
-        Proof(f"{mark.name} is neither closed nor kept", PROVED, at),
+        Evidence(Told.LIVES_ON(), UNKNOWN, at),
+        Evidence(Told.MADE(name), PROVED, at),
+        Evidence(Told.EVERY_CALL(), PROVED, at),
+        Evidence(Told.NOT_CLOSED(mark.name), PROVED, at),
     )
     symbol = f"{file.module}.{mark.function}"
     confidence = MEDIUM if judge.is_seen(f"{file.module}:{mark.function}") else LOW

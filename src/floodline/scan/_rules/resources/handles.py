@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Proof, place
+from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.removal import NONE, Removal
 from floodline.scan._rules.detectors import Check, Detector
 
@@ -18,6 +19,15 @@ FLD503 = Rule(
     "FLD503", "handle-held-open", "{} is opened and never closed",
     "open it in a `with` block, or close it in close() and __exit__", preview=True,
 )  # fmt: skip
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    OUTLIVES = "an open handle outlives whoever forgets it"
+    OPENED = "each instance opens one; {}"
+    EVERY_INSTANCE = "every instance adds one more"
+    NEVER_CLOSED = "nobody closes it"
 
 
 def _handles(judge: Judge) -> Iterator[Finding]:
@@ -44,22 +54,22 @@ def _handle(judge: Judge, file: FileFacts, mark: Mark, closed: set[str]) -> Iter
         if owner.state in (PROVED, ASSUMED):
             return
         found = (
-            Proof("an open handle outlives whoever forgets it", PROVED, at),
-            Proof(f"each instance opens one; {owner.claim}", many, at),
-            Proof("every instance adds one more", PROVED, at),
+            Evidence(Told.OUTLIVES(), PROVED, at),
+            Evidence(Told.OPENED(owner.reason), many, at),
+            Evidence(Told.EVERY_INSTANCE(), PROVED, at),
         )
     else:
         return
     if not found:
         return
-    proofs = (*found, Proof("nobody closes it", PROVED, at))
+    proofs = (*found, Evidence(Told.NEVER_CLOSED(), PROVED, at))
     confidence = confidence_of(proofs, Removal(NONE, proofs[3], ()))
     if confidence in (HIGH, MEDIUM):
         symbol = key.replace(":", ".")
         yield build(FLD503, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
 
 
-def _kept_item(judge: Judge, key: str, mark: Mark) -> tuple[Proof, Proof, Proof] | None:
+def _kept_item(judge: Judge, key: str, mark: Mark) -> tuple[Evidence, Evidence, Evidence] | None:
     """Return the proofs that handles pile up in a container."""
     held = judge.program.held.get(key)
     if held is None:

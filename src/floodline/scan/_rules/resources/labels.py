@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
-from floodline.scan._proofs.reach import REPEATS
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
+from floodline.scan._proofs.reach import Often
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD504 = Rule(
     "FLD504", "label-cardinality", "{} makes a series of a metric for every value it sees",
     "put ids into logs or traces; a label has a few values", preview=True,
 )  # fmt: skip
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    LIVES = "a series of a metric lives as long as the process"
+    COUNTS = "{}() counts each time it runs"
+    LABEL = "label {}: {}"
+    NEVER_REMOVED = "a series is never removed"
 
 
 def _labels(judge: Judge) -> Iterator[Finding]:
@@ -27,13 +37,13 @@ def _label(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     at = place(file.path, mark.at.line)
     state, why = judge.paths.origin(file.module, mark.function, mark.detail)
     often = judge.reach.often(f"{file.module}:{mark.function}")
-    if state != PROVED or often != REPEATS:
+    if state != PROVED or often is not Often.REPEATS:
         return
     proofs = (
-        Proof("a series of a metric lives as long as the process", PROVED, at),
-        Proof(f"{mark.function.rpartition('.')[2]}() counts each time it runs", PROVED, at),
-        Proof(f"label {mark.name}: {why}", UNKNOWN, at),
-        Proof("a series is never removed", PROVED, at),
+        Evidence(Told.LIVES(), PROVED, at),
+        Evidence(Told.COUNTS(mark.function.rpartition(".")[2]), PROVED, at),
+        Evidence(Told.LABEL(mark.name, why), UNKNOWN, at),
+        Evidence(Told.NEVER_REMOVED(), PROVED, at),
     )
     symbol = f"{file.module}.{mark.function}"
     yield build(FLD504, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])

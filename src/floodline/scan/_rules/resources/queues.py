@@ -6,13 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import Call, FileFacts, Mark
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Program
+from floodline.scan._proofs.grounds import Holder, Key
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Proof, place
-from floodline.scan._proofs.reach import LOOPS, REPEATS
+from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
+from floodline.scan._proofs.reach import LOOPS, Often
 from floodline.scan._proofs.removal import NONE, Removal
 from floodline.scan._rules.detectors import Check, Detector
 
@@ -22,6 +24,14 @@ FLD501 = Rule(
 )  # fmt: skip
 PUTS, GETS = {"put", "put_nowait"}, {"get", "get_nowait", "join"}
 Uses = dict[str, list[tuple[FileFacts, Call]]]
+
+
+class Told(Ground):
+    """How the finding is told."""
+
+    TAKEN = "line {} takes out, as fast as it can"
+    NOT_TAKEN = "nobody was seen taking out"
+    PUTS = "{}() puts into it each time it runs"
 
 
 def _queues(judge: Judge) -> Iterator[Finding]:
@@ -50,23 +60,19 @@ def _queue(judge: Judge, file: FileFacts, mark: Mark, uses: tuple[Uses, Uses]) -
     if mark.name[:2] == "s:":
         holder = judge.holders.instance(key.rpartition(".")[0])
     else:
-        holder = Proof("held by the module", PROVED, made)
+        holder = Evidence(Holder.MODULE(), PROVED, made)
     taken = uses[1].get(key, [])
     for at_file, call in uses[0].get(key, []):
         function = f"{at_file.module}:{call.function}"
         at = place(at_file.path, call.line)
-        often = judge.reach.often(function) == REPEATS or call.repeats in LOOPS
-        told = (
-            f"line {taken[0][1].line} takes out, as fast as it can"
-            if taken
-            else "nobody was seen taking out"
-        )
+        often = judge.reach.often(function) is Often.REPEATS or call.repeats in LOOPS
+        told = Told.TAKEN(str(taken[0][1].line)) if taken else Told.NOT_TAKEN()
         proofs = (
             holder,
-            Proof(f"{call.function.rpartition('.')[2]}() puts into it each time it runs",
+            Evidence(Told.PUTS(call.function.rpartition('.')[2]),
                   PROVED if often else UNKNOWN, at),
-            Proof("every call adds one more", PROVED, at),
-            Proof(told, UNKNOWN, made),
+            Evidence(Key.EVERY_CALL(), PROVED, at),
+            Evidence(told, UNKNOWN, made),
         )  # fmt: skip
         if confidence_of(proofs, Removal(NONE, proofs[3], ())) == MEDIUM:
             symbol = key.replace(":", ".")

@@ -1,0 +1,42 @@
+"""Why something is claimed, as code asks for it and as people are told."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple, Self
+
+
+class Ground(Enum):
+    """A table of grounds: the name of a member is for code, its text for people.
+
+    Every stage and every rule has a table of its own. Each `{}` of a text stands for one value.
+    No code may look at a text: change it, and no verdict changes.
+    """
+
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        member = object.__new__(cls)
+        member._value_ = len(cls.__members__)  # two members may have one text
+        member.text = text
+        return member
+
+    def __call__(self, *values: str | Reason) -> Reason:
+        """Give the ground its values."""
+        return Reason(self, values)
+
+
+class Reason(NamedTuple):
+    """A ground and its values; what another reason says may be one of them."""
+
+    ground: Ground
+    values: tuple[str | Reason, ...]
+
+    def rests_on(self, ground: Ground) -> bool:
+        """Whether it has this ground, or a reason inside it does."""
+        return self.ground is ground or any(
+            isinstance(value, Reason) and value.rests_on(ground) for value in self.values
+        )
+
+    def __str__(self) -> str:
+        return self.ground.text.format(*self.values)
