@@ -91,13 +91,13 @@ def test_the_figures_of_a_store_are_ready_for_json() -> None:
         assert json.loads(json.dumps(store.stats().as_dict()))["kind"] == "memory"
 
 
-def test_a_factory_that_hides_its_type_is_told_how_to_name_it() -> None:
-    with Sessions(lambda: Conversation(), store=MemoryStore()) as sessions:
+def test_a_state_of_another_type_than_the_factory_makes_is_told_how_to_name_it() -> None:
+    with Sessions(dict, store=MemoryStore()) as sessions:
         with (
             pytest.raises(CodecError, match=r"give state_type=Conversation, .*: \$: Conv"),
-            sessions.use("a"),
+            (hold := sessions.use("a")),
         ):
-            pass
+            hold.state = Conversation()  # type: ignore[assignment]  # what the test is about
         sessions.close("a")
 
 

@@ -9,20 +9,33 @@ import msgspec
 
 from floodline.errors import CodecError, ConfigError, UnreadableRecord
 from floodline.stores._differences import find_difference, find_unencodable, find_unplain, is_plain
+from floodline.stores._tags import (
+    BARE,
+    PLAIN_VALUES,
+    Tagger,
+    has_timestamps,
+    is_wrapped,
+    untag,
+    wrap,
+)
 
 _NEXT_STEP = (
     "use plain data, a dataclass, an attrs class or a msgspec.Struct as state_type, or give the "
     "class __floodline_dump__ and __floodline_load__"
 )
+_decode_any = msgspec.msgpack.Decoder().decode
 _PLAIN = (dict, list, tuple, set, frozenset, str, bytes, bytearray, int, float)
+PLAIN_TYPES = BARE | PLAIN_VALUES | {dict, list, tuple, set, frozenset}
 
 
 class Codec:
     """Encodes the states of one type; None, dict and list stand for plain data.
 
-    Plain data is made of exactly dict, list, str, int, float, bool, bytes and None. A type is
-    whatever msgspec can decode, and any class with `__floodline_dump__(self)`, which returns plain
-    data, and the class method `__floodline_load__(cls, data)`, also as the type of a field.
+    Plain data is made of exactly dict, list, tuple, set, frozenset, str, int, float, bool, bytes,
+    None, datetime, date, time, timedelta, UUID and Decimal, and comes back equal; of dict, list,
+    str, numbers, bytes and None alone it is msgpack that anybody can read. A type is whatever
+    msgspec can decode, and any class with `__floodline_dump__(self)`, which returns plain data, and
+    the class method `__floodline_load__(cls, data)`, also as the type of a field.
     """
 
     __slots__ = ("_decode", "_encode", "_hooked", "state_type")
@@ -47,9 +60,12 @@ class Codec:
         Plain data is decoded and compared each time, as that is cheap; a type with `check`.
         """
         try:
-            payload = self._encode(_dump(state) if self._hooked else state)
-            if self.state_type is not None or self._decode(payload) == state:
+            if self.state_type is not None:
+                return self._encode(_dump(state) if self._hooked else state)
+            payload = self._encode(state)
+            if self._decode(payload) == state and not has_timestamps(payload):
                 return payload
+            payload = self._encode_tagged(state)
         except (CodecError, MemoryError):
             raise
         except Exception as error:
@@ -60,9 +76,16 @@ class Codec:
         self.check(state, payload)  # a NaN passes, which no plain comparison finds equal
         return payload
 
+    def _encode_tagged(self, state: Any) -> bytes:
+        tagger = Tagger(self._encode)
+        payload = self._encode(tagger.tag(state))
+        return wrap(payload) if tagger.used else payload
+
     def decode(self, payload: bytes) -> Any:
         """Return the state; `UnreadableRecord` if the bytes do not fit the type."""
         try:
+            if is_wrapped(payload):
+                return self._fit(untag(_decode_any(payload)))
             data = self._decode(payload)
             return _load(self.state_type, data) if self._hooked else data
         except MemoryError:
@@ -70,6 +93,14 @@ class Codec:
         except Exception as error:
             wanted = "plain data" if self.state_type is None else self.state_type
             raise UnreadableRecord(f"the record cannot be read as {wanted}: {error}") from error
+
+    def _fit(self, data: Any) -> Any:
+        """Turn plain data of a time when there was no type into the type."""
+        if self._hooked:
+            return _load(self.state_type, data)
+        if self.state_type is None:
+            return data
+        return msgspec.convert(data, self.state_type, dec_hook=_load)
 
     def check(self, state: Any, payload: bytes) -> None:
         """Decode `payload` and compare; `CodecError` tells where it came back different."""

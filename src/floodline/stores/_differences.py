@@ -8,7 +8,10 @@ from typing import Any
 
 import msgspec
 
-_LEAVES = frozenset({str, int, float, bool, bytes, type(None)})
+from floodline.stores._tags import BARE, PLAIN_VALUES
+
+_LEAVES = BARE | PLAIN_VALUES
+_SEVERAL = (list, tuple, set, frozenset)
 _DEPTH = 200
 
 
@@ -19,10 +22,12 @@ def is_plain(value: Any) -> bool:
         found = waiting.pop()
         if type(found) is dict:
             if not _LEAVES.issuperset(map(type, found)):
-                return False
+                waiting.extend(found)
             found = found.values()
-        elif type(found) is not list:
-            return type(found) in _LEAVES
+        elif type(found) not in _SEVERAL:
+            if type(found) not in _LEAVES:
+                return False
+            continue
         waiting.extend(child for child in found if type(child) not in _LEAVES)
     return True
 
@@ -31,10 +36,10 @@ def find_unplain(value: Any) -> str | None:
     """Return `$.place: what` for the first value that is not plain data, None if all is."""
     for place, found in _walk(value, "$"):
         if type(found) is dict:
-            odd = [_kind(key) for key in found if type(key) not in _LEAVES]
+            odd = [_kind(key) for key in found if not is_plain(key)]
             if odd:
                 return f"{place}: a key is a {odd[0]}"
-        elif type(found) is not list and type(found) not in _LEAVES:
+        elif type(found) not in _SEVERAL and type(found) not in _LEAVES:
             return f"{place}: is a {_kind(found)}"
     return None
 
@@ -71,6 +76,8 @@ def find_difference(was: Any, back: Any, place: str = "$", depth: int = 0) -> st
         return f"{place}: nested deeper than {_DEPTH}"
     if hasattr(type(was), "__floodline_dump__"):
         return find_difference(_dumped(was), _dumped(back), place, depth + 1)
+    if isinstance(was, (set, frozenset)):  # in no order
+        return None if was == back else f"{place}: {_short(was)} came back as {_short(back)}"
     mine, theirs = _children(was), _children(back)
     if not mine and not theirs:
         return None if _same(was, back) else f"{place}: {_short(was)} came back as {_short(back)}"
@@ -87,7 +94,7 @@ def find_difference(was: Any, back: Any, place: str = "$", depth: int = 0) -> st
 
 def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
     yield place, value
-    if type(value) in (dict, list):
+    if type(value) is dict or type(value) in _SEVERAL:
         for name, child in _children(value):
             yield from _walk(child, place + name)
 
@@ -98,7 +105,7 @@ def _children(value: Any) -> list[tuple[str, Any]]:
     kind = type(value)
     if isinstance(value, dict):
         return [(_step(key), child) for key, child in value.items()]
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, set, frozenset)):
         return [(f"[{n}]", child) for n, child in enumerate(value)]
     if isinstance(value, msgspec.Struct):
         names: tuple[str, ...] = value.__struct_fields__

@@ -10,18 +10,24 @@ import struct
 import zlib
 
 from floodline.errors import UnreadableRecord
+from floodline.stores._tags import is_wrapped
 
 _MAGIC = b"\xf1ood"
 _SCHEMA = 1
-_MSGPACK = 1
+PLAIN, TAGGED, LEARNED = 1, 2, 3  # what reads the payload: msgpack, its tags, a type not named
 _HEADER = struct.Struct(">4sBBQQ")
 _CHECKSUM = struct.Struct(">I")
 _START = _HEADER.size + _CHECKSUM.size
 
 
-def seal(payload: bytes, *, version: int) -> bytes:
-    """Wrap a payload; `version` is the writer's count, for people who look at lost records."""
-    header = _HEADER.pack(_MAGIC, _SCHEMA, _MSGPACK, version, len(payload))
+def seal(payload: bytes, *, version: int, codec: int = PLAIN) -> bytes:
+    """Wrap a payload; `version` is the writer's count, for people who look at lost records.
+
+    `codec` is for readers that know less: 0.1 reads `PLAIN` alone. A payload with tags is noted.
+    """
+    if codec == PLAIN and is_wrapped(payload):
+        codec = TAGGED
+    header = _HEADER.pack(_MAGIC, _SCHEMA, codec, version, len(payload))
     checksum = zlib.crc32(payload, zlib.crc32(header))
     return b"".join((header, _CHECKSUM.pack(checksum), payload))
 
@@ -41,6 +47,13 @@ def unseal(envelope: bytes) -> bytes:
         raise UnreadableRecord("the checksum of the record does not fit its bytes")
     if schema != _SCHEMA:
         raise UnreadableRecord(f"the record has schema {schema}; this floodline reads {_SCHEMA}")
-    if codec != _MSGPACK:
-        raise UnreadableRecord(f"the record has codec {codec}; this floodline reads {_MSGPACK}")
+    if codec not in (PLAIN, TAGGED, LEARNED):
+        known = f"{PLAIN} to {LEARNED}"
+        raise UnreadableRecord(f"the record has codec {codec}; this floodline reads {known}")
     return payload
+
+
+def codec_of(envelope: bytes) -> int:
+    """Return the codec of an envelope that `unseal` has read."""
+    codec: int = _HEADER.unpack_from(envelope)[2]
+    return codec

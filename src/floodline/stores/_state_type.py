@@ -32,6 +32,16 @@ def infer_state_type(factory: Callable[..., Any] | None) -> Any:
     return made
 
 
+def tells_state_type(factory: Callable[..., Any]) -> bool:
+    """Tell whether `infer_state_type` knows more than that nothing was said."""
+    while isinstance(factory, functools.partial):
+        factory = factory.func
+    if isinstance(factory, type):
+        return factory is not object
+    made = _returned(factory)
+    return made in (dict, list) or infer_state_type(factory) is not None
+
+
 def _returned(factory: Callable[..., Any]) -> Any:
     if not isinstance(factory, (types.FunctionType, types.MethodType)):
         factory = getattr(factory, "__call__", factory)  # noqa: B004 - its annotations are wanted

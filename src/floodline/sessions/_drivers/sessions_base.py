@@ -18,12 +18,13 @@ from floodline._units import Duration, Size
 from floodline.bounded import Pressure
 from floodline.errors import ConfigError, SaveFailed, SessionNotFound
 from floodline.sessions._flows.guarded_table import Core, Hooks
+from floodline.sessions._flows.state_codec import StateCodec
 from floodline.sessions._scope import SessionScope
 from floodline.sessions._table import queries
 from floodline.sessions._table.entry import Entry
 from floodline.sessions._table.policy import check_parts, read_policy
 from floodline.settings import default, resolve
-from floodline.stores import AsyncStore, Codec, Store, infer_state_type, new_owner, open_store
+from floodline.stores import AsyncStore, Store, new_owner, open_store
 from floodline.telemetry import Reason, Stats
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class SessionsBase(ABC, Generic[S]):
         self._core = Core(
             policy,
             Hooks(make, takes_key(make), on_open, on_leave, close_state, weigh),
-            Codec(infer_state_type(make) if state_type is None else state_type),
+            StateCodec(state_type, make),
             forward(clock),
             partial(new_owner, name),
             scope,

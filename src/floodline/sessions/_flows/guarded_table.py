@@ -18,12 +18,12 @@ from floodline._interruptible_lock import Guard
 from floodline.errors import ReentrantUse
 from floodline.sessions._flows.departed import Departed
 from floodline.sessions._flows.requests import UserCall
+from floodline.sessions._flows.state_codec import StateCodec
 from floodline.sessions._flows.store_counts import Stored
 from floodline.sessions._scope import SessionScope
 from floodline.sessions._table.entry import GONE, Entry, Hold
 from floodline.sessions._table.policy import Policy
 from floodline.sessions._table.table import Table
-from floodline.stores import Codec
 from floodline.telemetry import Reason
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Core:
         self,
         policy: Policy,
         hooks: Hooks,
-        codec: Codec,
+        codec: StateCodec,
         clock: Clock,
         owner: Callable[[], str],
         scope: SessionScope | None,

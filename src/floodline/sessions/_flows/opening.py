@@ -35,6 +35,7 @@ from floodline.sessions._flows.saving import save
 from floodline.sessions._table.entry import HELD, LEAVE, OPEN, OPENING, WAIT, Entry, Hold
 from floodline.sessions._table.table import Table
 from floodline.stores import Grant, Record, unseal
+from floodline.stores._envelope import codec_of
 from floodline.telemetry import Reason
 
 _OWN = (SessionsFull, SessionBusy, WouldBlockLoop)
@@ -257,6 +258,8 @@ def _fill(core: Core, hold: Hold, found: Grant | Record | None) -> Flow[None]:
                 f"session {hold.id!r} is neither live nor stored; without create=False it is made"
             )
         entry.state = yield core.make_state(hold.id)
+        if core.policy.stored:
+            core.codec.learn(entry.state)
         counters.created += 1
     else:
         assert found.envelope is not None
@@ -276,6 +279,8 @@ def _fill(core: Core, hold: Hold, found: Grant | Record | None) -> Flow[None]:
 def _decode(core: Core, id: str, envelope: bytes, entry: Entry) -> Flow[Any]:
     try:
         payload = unseal(envelope)
+        if core.codec.needs_sample(codec_of(envelope)):
+            yield from _take_sample(core, id)
         state = core.codec.decode(payload)
     except (UnreadableRecord, CodecError) as error:
         core.counters.quarantined += 1
@@ -290,3 +295,12 @@ def _decode(core: Core, id: str, envelope: bytes, entry: Entry) -> Flow[Any]:
     entry.digest = blake2b(payload, digest_size=16).digest()
     entry.weight = len(envelope)
     return state
+
+
+def _take_sample(core: Core, id: str) -> Flow[None]:
+    """Have the factory show what it makes: a record of its type was met before it made one."""
+    sample = yield core.make_state(id)
+    try:
+        core.codec.learn(sample)
+    finally:
+        yield from close_state(core, id, sample)

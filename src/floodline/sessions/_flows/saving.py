@@ -53,7 +53,8 @@ def _keep(core: Core, entry: Entry, release: bool) -> Flow[None]:
 
 
 def _write(core: Core, entry: Entry, payload: bytes, digest: bytes, release: bool) -> Flow[None]:
-    envelope = seal(payload, version=entry.version + 1)
+    mark = core.codec.mark(entry.state)
+    envelope = seal(payload, version=entry.version + 1, codec=mark)
     entry.write_id = write_id = core.new_write_id()  # until we have heard what became of it
     try:
         version = yield StoreCall(

@@ -1,0 +1,102 @@
+"""The codec of a table's states: of a type that was told, or learned from what the factory made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from floodline.errors import CodecError, ConfigError
+from floodline.stores._codec import PLAIN_TYPES, Codec
+from floodline.stores._envelope import LEARNED, PLAIN
+from floodline.stores._state_type import infer_state_type, tells_state_type
+
+_CONVERSATION = frozenset(
+    {
+        *("format", "name", "bounds", "summary_policy", "archive_id", "archive_owed", "ledger"),
+        *("counters", "left", "ids", "family", "correction", "seq"),
+    }
+)
+
+
+class StateCodec:
+    """Encodes and decodes the states of one `Sessions`.
+
+    A type is told by `state_type=`, a class as factory or its return annotation. Otherwise the
+    first state that the factory returns tells it, and a record of a `Conversation` is recognised.
+    A state that could not be saved is refused when it was made, before anybody works with it.
+    """
+
+    __slots__ = ("_chats", "_codec", "_kind", "_open", "_proved")
+
+    def __init__(self, state_type: Any, factory: Callable[..., Any]) -> None:
+        self._open = state_type is None and not tells_state_type(factory)
+        self._codec = Codec(infer_state_type(factory) if state_type is None else state_type)
+        self._chats: Codec | None = None
+        self._kind: type | None = None
+        self._proved = False
+
+    def encode(self, state: Any) -> bytes:
+        """See `Codec.encode`."""
+        return self._of(state).encode(state)
+
+    def check(self, state: Any, payload: bytes) -> None:
+        """See `Codec.check`."""
+        self._of(state).check(state, payload)
+
+    def mark(self, state: Any) -> int:
+        """Return what the envelope says about the codec: that nothing but the factory tells it."""
+        learned = self._kind is not None and type(state) is self._kind
+        return LEARNED if learned and not self._is_chat(type(state)) else PLAIN
+
+    def needs_sample(self, codec: int) -> bool:
+        """Tell whether a record can be read only after the factory has shown what it makes."""
+        return codec == LEARNED and self._open and self._kind is None
+
+    def learn(self, state: Any) -> None:
+        """Take note of a state that the factory made; `CodecError` if it could not be saved."""
+        kind = type(state)
+        if self._open and kind not in PLAIN_TYPES:
+            self._learn(kind)
+        elif self._kind is not None:
+            raise self._another(kind)
+        if not self._proved and kind not in PLAIN_TYPES:
+            self.check(state, self.encode(state))
+            self._proved = True
+
+    def decode(self, payload: bytes) -> Any:
+        """See `Codec.decode`."""
+        data = self._codec.decode(payload)
+        if not self._open or type(data) is not dict or not data.keys() >= _CONVERSATION:
+            return data
+        from floodline.history import Conversation
+
+        if self._chats is None:
+            self._chats = Codec(Conversation)
+        return self._chats.decode(payload)
+
+    def _learn(self, kind: type) -> None:
+        if self._kind is not None:
+            if kind is not self._kind:
+                raise self._another(kind)
+            return
+        try:
+            codec = Codec(kind)
+        except ConfigError as error:
+            raise CodecError(f"the factory returned a {kind.__qualname__}: {error}") from error
+        self._codec, self._kind = codec, kind
+
+    def _another(self, kind: type) -> CodecError:
+        first = "" if self._kind is None else self._kind.__qualname__
+        return CodecError(
+            f"the factory returned a {kind.__qualname__}, and the first state was a {first}; "
+            "return one type, or give state_type= (a union will do)"
+        )
+
+    def _of(self, state: Any) -> Codec:
+        return (
+            self._chats if self._chats is not None and self._is_chat(type(state)) else self._codec
+        )
+
+    @staticmethod
+    def _is_chat(kind: type) -> bool:
+        return kind.__module__.startswith("floodline.history.") and kind.__name__ == "Conversation"
