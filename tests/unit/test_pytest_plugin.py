@@ -15,6 +15,7 @@ from unittest import mock
 import pytest
 
 from floodline.leaks import Suspect
+from floodline.leaks._vocabulary import Cause
 from floodline.pytest_plugin import _mocks, _records, _soaks
 from floodline.soak import Answer
 
@@ -419,8 +420,8 @@ def suspect(owner: str, **changes: object) -> Suspect:
     return Suspect(1, "growing", owner, "m", "p", "dict", "", 9, 1.0, 1.0).but(**changes)
 
 
-def answer(verdict: str, *suspects: Suspect, where: str = "python", why: str | None = None):
-    return Answer(verdict=verdict, where=where, rounds=9, warmup=1, suspects=suspects, why=why)
+def answer(verdict: str, *suspects: Suspect, where: str = "python", cause: Cause | None = None):
+    return Answer(verdict=verdict, where=where, rounds=9, warmup=1, suspects=suspects, cause=cause)
 
 
 @pytest.mark.parametrize(
@@ -432,9 +433,9 @@ def answer(verdict: str, *suspects: Suspect, where: str = "python", why: str | N
         (answer("growing", suspect("app.CACHE"), suspect("app.B")), "growing"),
         (answer("growing", suspect("app.CACHE"), suspect("app.B", capped=True)), "undecided"),
         (answer("growing", suspect("app.CACHE"), suspect("b", capped=True, cap=3)), "growing"),
-        (answer("growing", suspect("app.CACHE"), why="3 more objects a round"), "growing"),
+        (answer("growing", suspect("app.CACHE"), cause=Cause.UNNAMED_OBJECTS), "growing"),
         (answer("growing", suspect("app.CACHE"), where="native"), "growing"),
-        (answer("undecided", suspect("app.CACHE"), why="it rose"), "bounded"),
+        (answer("undecided", suspect("app.CACHE"), cause=Cause.UNSTEADY), "bounded"),
         (answer("undecided"), "undecided"),
     ],
 )

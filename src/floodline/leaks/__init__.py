@@ -1,16 +1,25 @@
 """Finding what grows: the walk over all named places, the trend, the names, the feeding line.
 
 Standard library only: it runs inside the watched program, also one that has no floodline.
-What users need is here. Soak runs and sessions take the rest from the stages: their packages export
-what is used outside of them.
+What users need is here, imported when it is asked for. Soak runs and sessions take the rest from
+the stages, whose packages export what is used outside of them.
 """
 
 from __future__ import annotations
 
-from floodline.leaks._figures import Suspect
-from floodline.leaks._live import Live, LiveAnswer
-from floodline.leaks._retention import Expectations, Retainer, WhyAlive, check_gone, expect_gone
-from floodline.leaks._retention.why_alive import why_alive  # the module has the same name
+from typing import TYPE_CHECKING
+
+from floodline._lazy import lazy_names
+
+# forks count from the first import on, also those before somebody asks for a live watch
+from floodline.leaks import _forks as _forks
+
+if TYPE_CHECKING:
+    from floodline.leaks._figures.suspect import Suspect
+    from floodline.leaks._live.answer import LiveAnswer
+    from floodline.leaks._live.watch import Live
+    from floodline.leaks._retention.watchlist import Expectations, check_gone, expect_gone
+    from floodline.leaks._retention.why_alive import Retainer, WhyAlive, why_alive
 
 __all__ = [
     "Expectations",
@@ -23,3 +32,17 @@ __all__ = [
     "expect_gone",
     "why_alive",
 ]
+
+_HOMES = {
+    "Expectations": "_retention.watchlist",
+    "Live": "_live.watch",
+    "LiveAnswer": "_live.answer",
+    "Retainer": "_retention.why_alive",
+    "Suspect": "_figures.suspect",
+    "WhyAlive": "_retention.why_alive",
+    "check_gone": "_retention.watchlist",
+    "expect_gone": "_retention.watchlist",
+    "why_alive": "_retention.why_alive",
+}
+
+__getattr__, __dir__ = lazy_names(globals(), _HOMES)

@@ -14,6 +14,7 @@ import pytest
 
 from floodline.errors import ConfigError
 from floodline.leaks import Suspect
+from floodline.leaks._vocabulary import Outcome, Where
 from floodline.pytest_plugin import SoakWarning
 from floodline.pytest_plugin._records import Records
 from floodline.soak import Answer, Scenario, Soak
@@ -144,29 +145,29 @@ class Soaks:
         verdict = _verdict(answer, (allow,) if isinstance(allow, str) else tuple(allow))
         chosen = self._item.config.getini("soak_undecided")
         short = "\n".join(text.splitlines()[:2])  # the section has all of it
-        if verdict == "growing" or (verdict == "undecided" and chosen == "fail"):
+        if verdict == Outcome.GROWING or (verdict == Outcome.UNDECIDED and chosen == "fail"):
             pytest.fail(short, pytrace=False)
-        if verdict == "undecided" and chosen == "skip":
+        if verdict == Outcome.UNDECIDED and chosen == "skip":
             pytest.skip(short)
-        if verdict == "undecided":
+        if verdict == Outcome.UNDECIDED:
             self._item.warn(SoakWarning(short))
         return answer
 
 
-def _verdict(answer: Answer, allow: tuple[str, ...]) -> str:
+def _verdict(answer: Answer, allow: tuple[str, ...]) -> Outcome:
     """Return the verdict without the owners that may grow.
 
     Only names can be allowed: growth that has none, or is outside Python's objects, stays.
     """
     suspects = answer.suspects
     others = [one for one in suspects if not any(_covers(name, one.owner) for name in allow)]
-    if len(others) == len(suspects) or answer.where != "python":
+    if len(others) == len(suspects) or answer.where != Where.PYTHON:
         return answer.verdict
-    if answer.verdict == "growing" and answer.why:  # it is not the suspects that grow
-        return "growing"
+    if answer.verdict == Outcome.GROWING and answer.cause:  # it is not the suspects that grow
+        return Outcome.GROWING
     if not others:
-        return "bounded"
-    return "undecided" if all(map(_may_fill, others)) else answer.verdict
+        return Outcome.BOUNDED
+    return Outcome.UNDECIDED if all(map(_may_fill, others)) else answer.verdict
 
 
 def _covers(name: str, owner: str) -> bool:

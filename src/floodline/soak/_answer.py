@@ -10,8 +10,9 @@ from floodline import __version__
 from floodline._pages.answer_text import Named, Told, answer_text
 from floodline.leaks import Suspect
 from floodline.leaks._figures import SuspectRecord
+from floodline.leaks._vocabulary import Cause, Outcome, Where
 
-EXITS = {"bounded": 0, "growing": 1, "undecided": 3}
+EXITS = {Outcome.BOUNDED: 0, Outcome.GROWING: 1, Outcome.UNDECIDED: 3}
 FAILED = 4
 
 
@@ -64,8 +65,8 @@ class Answer:
     `series` has what was measured at each sample, and the length of each suspect.
     """
 
-    verdict: str
-    where: str | None
+    verdict: Outcome
+    where: Where | None
     rounds: int
     warmup: int
     bytes_per_round: float = 0.0
@@ -74,6 +75,7 @@ class Answer:
     suspects: tuple[Suspect, ...] = ()
     needed_rounds: int | None = None
     why: str | None = None
+    cause: Cause | None = None  # of `why`
     memory: dict[str, float] = field(default_factory=dict)
     series: SeriesRecord = field(default_factory=SeriesRecord)
     errors: tuple[str, ...] = ()
@@ -89,8 +91,8 @@ class Answer:
             "schema": 1,
             "tool": f"floodline {__version__}",
             "python": platform.python_version(),
-            "verdict": self.verdict,
-            "where": self.where,
+            "verdict": str(self.verdict),
+            "where": self.where and str(self.where),
             "rounds": self.rounds,
             "warmup": self.warmup,
             "bytes_per_round": self.bytes_per_round,
@@ -108,7 +110,7 @@ class Answer:
         if self.errors:
             return f"FAILED  the scenario raised\n  {self.errors[0]}"
         rate = self.rss_per_round
-        if self.where == "native":  # what malloc reuses does not show in resident memory yet
+        if self.where == Where.NATIVE:  # what malloc reuses is not resident memory yet
             rate = max(rate, self.memory.get("malloc_used_per_round", rate))
         told = Told(
             verdict=self.verdict,

@@ -42,6 +42,7 @@ def main(request: dict[str, Any]) -> int:
 
 def _run(request: dict[str, Any], progress: Any) -> int:
     from floodline.errors import ConfigError
+    from floodline.leaks._vocabulary import Outcome, Where
     from floodline.soak import Answer, Soak, load
 
     try:
@@ -54,7 +55,7 @@ def _run(request: dict[str, Any], progress: Any) -> int:
 
         why = "".join(traceback.format_exception(error))[-4000:]
         answer = Answer(
-            verdict="undecided", where="unknown", rounds=request["rounds"], warmup=0,
+            verdict=Outcome.UNDECIDED, where=Where.UNKNOWN, rounds=request["rounds"], warmup=0,
             why="the scenario could not be imported", errors=(why,),
         )  # fmt: skip
     else:

@@ -22,6 +22,7 @@ from floodline.leaks._figures import (
     typical_slope,
 )
 from floodline.leaks._heap import Slots, survey
+from floodline.leaks._vocabulary import Outcome, Where
 from floodline.soak._answer import Answer
 from floodline.soak._scenario import Scenario
 from floodline.soak._schedule import default_warmup, positions, traced_rounds
@@ -149,10 +150,10 @@ class Soak:
 
     def _answer(self, suspects: list[Suspect], lengths: list[list[int]]) -> Answer:
         series = self._series
-        growing = [s for s in suspects if s.verdict == "growing"]
-        rising = [s for s in suspects if s.verdict != "growing"]
+        growing = [s for s in suspects if s.verdict == Outcome.GROWING]
+        rising = [s for s in suspects if s.verdict != Outcome.GROWING]
         verdict = decide(series, growing, rising)
-        if verdict.verdict != "growing":
+        if verdict.verdict != Outcome.GROWING:
             suspects = [s.but(verdict=verdict.verdict) for s in suspects]
         names = ("malloc_used", "malloc_free", "malloc_mapped", "blocks")
         return Answer(
@@ -166,6 +167,7 @@ class Soak:
             suspects=tuple(suspects),
             needed_rounds=verdict.rounds,
             why=verdict.why,
+            cause=verdict.reason.cause if verdict.reason else None,
             memory={f"{name}_per_round": _rate(series, name) for name in names},
             series={
                 "rounds": series.rounds,
@@ -184,8 +186,8 @@ class Soak:
     def _failed(self, error: Exception) -> Answer:
         lines = traceback.format_exception(error)
         return Answer(
-            verdict="undecided",
-            where="unknown",
+            verdict=Outcome.UNDECIDED,
+            where=Where.UNKNOWN,
             rounds=self.rounds,
             warmup=self.warmup,
             needed_rounds=self.rounds,

@@ -129,7 +129,7 @@ def test_many_of_one_path_are_one_report_and_searches_are_bounded(expecting, clo
     assert expecting.check() == 5
     assert [(one["path"], one["count"]) for one in told(expecting)] == [
         (f"{HERE}.HELD[*]", 3),
-        (watchlist_module.NOT_SEARCHED, 2),
+        (watchlist_module.NoPath.NOT_SEARCHED, 2),
     ]
     assert expecting.watchlist.retained == 5
 
@@ -165,7 +165,7 @@ def test_what_no_name_leads_to_is_said(expecting, clock, monkeypatch):
     expecting.expect_gone(thing, "x")
     pass_grace(clock)
     assert expecting.check() == 1
-    assert told(expecting)[0]["path"] == watchlist_module.NO_NAME
+    assert told(expecting)[0]["path"] == watchlist_module.NoPath.NO_NAME
 
 
 def test_what_dies_during_the_check_is_not_reported():

@@ -8,6 +8,7 @@ from floodline.leaks._figures.series import Series
 from floodline.leaks._figures.verdict import decide
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._heap.walk import Walk
+from floodline.leaks._vocabulary import Cause, LineSource, Outcome
 
 MIB = 1 << 20
 
@@ -32,6 +33,13 @@ def suspect(**changes):
     return plain.but(**changes)
 
 
+def test_the_record_of_a_suspect_has_plain_strings():
+    record = suspect(verdict=Outcome.GROWING, line_source=LineSource.TRACE).as_dict()
+    assert (record["verdict"], record["line_source"]) == ("growing", "trace")
+    assert {type(record[name]) for name in ("verdict", "line_source")} == {str}
+    assert suspect().as_dict()["line_source"] is None
+
+
 def test_nothing_that_grows_is_bounded():
     assert decide(series(), [], []).verdict == "bounded"
 
@@ -43,14 +51,14 @@ def test_a_suspect_without_a_cap_is_growing():
 
 def test_a_suspect_below_its_cap_is_undecided_and_says_when_it_is_full():
     found = decide(series(), [suspect(cap=300, capped=True)], [])
-    assert found.verdict == "undecided"
+    assert (found.verdict, found.reason.cause) == ("undecided", Cause.FILLING)
     assert "full at 300 in about 100 rounds" in found.why
     assert found.rounds == 58 + 200
 
 
 def test_a_cap_that_cannot_be_read_leaves_it_undecided():
     found = decide(series(), [suspect(capped=True)], [])
-    assert (found.verdict, "limit" in found.why) == ("undecided", True)
+    assert (found.verdict, found.reason.cause) == ("undecided", Cause.MAY_FILL)
 
 
 def test_a_suspect_above_its_cap_is_growing():
@@ -64,15 +72,16 @@ def test_too_few_samples_are_undecided():
 
 
 @pytest.mark.parametrize(
-    ("figure", "rate", "verdict"),
+    ("figure", "rate", "verdict", "cause"),
     [
-        *(("objects", 3, "growing"), ("objects", 0.2, "bounded")),
-        *(("blocks", 9, "undecided"), ("blocks", 1, "bounded")),
+        *(("objects", 3, "growing", Cause.UNNAMED_OBJECTS), ("objects", 0.2, "bounded", None)),
+        *(("blocks", 9, "undecided", Cause.UNNAMED_BLOCKS), ("blocks", 1, "bounded", None)),
     ],
 )
-def test_objects_that_nobody_names_are_not_passed_over(figure, rate, verdict):
+def test_objects_that_nobody_names_are_not_passed_over(figure, rate, verdict, cause):
     found = decide(series(**{figure: rate}), [], [])
-    assert (found.verdict, "no name leads" in str(found.why)) == (verdict, verdict != "bounded")
+    assert (found.verdict, found.reason and found.reason.cause) == (verdict, cause)
+    assert ("no name leads" in str(found.why)) == (cause is not None)
 
 
 def test_a_leak_of_malloc_is_native():

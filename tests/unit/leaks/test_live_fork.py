@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from floodline.leaks import Live
+from floodline.leaks import Live, _forks
+from floodline.leaks._forks import FORK
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live import inherited_pages as fork_module
 from floodline.leaks._live import watch as watch_module
-from floodline.leaks._live.inherited_pages import FORK, Inherited
+from floodline.leaks._live.inherited_pages import Inherited
 from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._objects.outline import Outlines
 
@@ -183,8 +184,8 @@ def test_what_the_system_does_not_tell_counts_as_inherited(monkeypatch):
 
 def test_a_fork_is_noticed():
     before = FORK.generation, FORK.modules
-    fork_module._before()
-    fork_module._in_child()
+    _forks._before()
+    _forks._in_child()
     assert (FORK.generation, FORK.modules) == (before[0] + 1, len(sys.modules))
     FORK.generation, FORK.modules = before
 

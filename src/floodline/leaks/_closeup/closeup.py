@@ -15,14 +15,14 @@ from weakref import ref
 
 from floodline.leaks._closeup.feeding_line import Watch
 from floodline.leaks._figures.candidates import Candidate
-from floodline.leaks._figures.suspect import Suspect
+from floodline.leaks._figures.suspect import Suspect, outcome_of
 from floodline.leaks._heap.container_limit import below, read_numbers, room, shown_limit
 from floodline.leaks._heap.context_variables import kind_of
 from floodline.leaks._heap.owner_names import last_name, module_of, owner_of
 from floodline.leaks._heap.roots import AT_EXIT, HELD_BY_C, survey
 from floodline.leaks._heap.slot_owner import Above, find_above, kept_by_library
 from floodline.leaks._heap.slot_values import changes_in, length, length_in, names_in
-from floodline.leaks._heap.slots import ITEM, Slot, Slots, shorten
+from floodline.leaks._heap.slots import ITEM, Slot, Slots, is_placeholder, shorten
 from floodline.leaks._heap.walk import Held
 from floodline.leaks._objects.anatomy import (
     INERT,
@@ -37,8 +37,10 @@ from floodline.leaks._objects.items import some
 from floodline.leaks._source.limit_checks import caps, caps_at
 from floodline.leaks._source.place import Place
 from floodline.leaks._source.reraised import Raised
+from floodline.leaks._vocabulary import Column, Unit
 
 MAX_WATCHED = 64
+UNITS: dict[Column, Unit] = {"length": "item", "text": "byte", "count": "object"}
 Find = Callable[[Slot], list[Held]]
 _cache_names: Callable[[Any], dict[str, Any]] = vars(LruWrapper)["__dict__"].__get__
 
@@ -91,7 +93,7 @@ class Close:
         cap, capped = self._cap
         return Suspect(
             rank=rank,
-            verdict="growing" if trend.kind == "growing" else "undecided",
+            verdict=outcome_of(trend),
             owner=self.owner,
             defined_in=self.defined_in,
             path=shorten(self._path()),
@@ -100,7 +102,7 @@ class Close:
             len=one.size,
             per_round=round(trend.rate, 3),
             bytes_per_round=round(max(one.bytes_rate, 0.0), 1),
-            unit={"text": "byte", "count": "object"}.get(one.column, "item"),
+            unit=UNITS[one.column],
             cap=cap,
             capped=capped,
         )
@@ -209,7 +211,7 @@ def head_of(one: Candidate) -> Slot:
 def outer_head(head: Slot) -> Slot | None:
     """Return the next slot above that the program named, None if there is none."""
     above = head.parent.head() if head.parent is not None else None
-    if above is None or above.standard or above.label[0] in "[→<":
+    if above is None or above.standard or not above.named or is_placeholder(above.label):
         return None
     return above
 
@@ -300,7 +302,7 @@ LAST = 3
 
 def _strength(one: Close) -> int:
     """Order what holds before weak references, and the program's before those of the library."""
-    library = is_standard(one.owner) or one.owner.startswith("<")
+    library = is_standard(one.owner) or is_placeholder(one.owner)
     return (2 if library else 0) + one.points()
 
 
@@ -311,6 +313,6 @@ def _pointed_at(obj: Any) -> Any:
 def _echoes(one: Close, ids: set[int], other: Close) -> bool:
     mine, theirs = one.one.trend.rate, other.one.trend.rate
     same_pace = abs(mine - theirs) <= 0.05 * max(mine, theirs)
-    if same_pace and (is_standard(one.owner) or one.owner.startswith(HELD_BY_C)):
+    if same_pace and (is_standard(one.owner) or one.head.label == HELD_BY_C):
         return one.fills or not other.fills  # what grows on is no echo of what will be full
     return bool(ids) and len(ids & other.ids()) > len(ids) / 2

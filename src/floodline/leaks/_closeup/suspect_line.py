@@ -12,14 +12,15 @@ from floodline.leaks._heap.owner_names import last_name, module_of
 from floodline.leaks._objects.anatomy import is_standard
 from floodline.leaks._source.feeding_statements import feeding_place
 from floodline.leaks._source.place import Place
+from floodline.leaks._vocabulary import LineSource
 
 
 def with_traced_line(suspect: Suspect, close: Close, watch: Watch | None) -> Suspect:
     """Add the line that feeds: the cached function, else the traced line, else a static look."""
     code = close.definition()
     if code is not None:
-        return _at(suspect, _definition(code), "trace")
-    place, source = (watch.place() if watch else None), "trace"
+        return _at(suspect, _definition(code), LineSource.TRACE)
+    place, source = (watch.place() if watch else None), LineSource.TRACE
     if place is not None and not suspect.capped:
         cap, capped = close.cap_at(place)
         suspect = suspect.but(cap=cap, capped=capped)
@@ -28,7 +29,7 @@ def with_traced_line(suspect: Suspect, close: Close, watch: Watch | None) -> Sus
     if place is None or (doubted and not line_names(place, name)):
         home = last_name(suspect.defined_in)
         read = feeding_place(module, name, home=home) if module else None
-        place, source = (read, "static") if read else (place, source)
+        place, source = (read, LineSource.STATIC) if read else (place, source)
     return suspect if place is None else _at(suspect, place, source)
 
 
@@ -36,10 +37,10 @@ def with_static_line(suspect: Suspect, close: Close) -> Suspect:
     """Add the line that feeds by the source alone: the cached function, else a statement."""
     code = close.definition()
     if code is not None:
-        return _at(suspect, _definition(code), "static")
+        return _at(suspect, _definition(code), LineSource.STATIC)
     module = module_of(suspect.defined_in + ".x")
     place = feeding_place(module, last_name(suspect.owner)) if module else None
-    return suspect if place is None else _at(suspect, place, "static")
+    return suspect if place is None else _at(suspect, place, LineSource.STATIC)
 
 
 def line_names(place: Place, name: str) -> bool:
@@ -51,7 +52,7 @@ def _definition(code: types.CodeType) -> Place:
     return Place(code.co_filename, code.co_firstlineno, code.co_name)
 
 
-def _at(suspect: Suspect, place: Place, source: str) -> Suspect:
+def _at(suspect: Suspect, place: Place, source: LineSource) -> Suspect:
     return suspect.but(
         file=place.file, line=place.line, line_source=source, function=place.function
     )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Protocol
+from typing import Literal, Protocol
 
 from floodline.leaks._figures.trend import FLAT, Trend, trend
-from floodline.leaks._heap.slots import NOWHERE, Slot, Slots
+from floodline.leaks._heap.slots import NOWHERE, Slot, Slots, is_placeholder
+from floodline.leaks._vocabulary import Column
 
 MAX_CANDIDATES = 12
-_LEAST = {"length": 8, "count": 8, "text": 256}
+_LEAST: dict[Column, int] = {"length": 8, "count": 8, "text": 256}
+_JUDGED: tuple[Column, ...] = ("length", "text")
 
 
 class Figures(Protocol):
@@ -37,7 +39,7 @@ class Candidate:
     """A slot, which of its figures grows (`length`, `text` or `count`), and how."""
 
     slot: Slot
-    column: str
+    column: Column
     trend: Trend
     bytes_rate: float
     size: int
@@ -62,7 +64,7 @@ def find_candidates(series: Figures, *, tests: int | None = None) -> Candidates:
     counts = {index: _judge(series, index, "count", tests) for index in changed}
     found: list[Candidate] = []
     for index in changed:
-        for column in ("length", "text"):
+        for column in _JUDGED:
             figures = _judge(series, index, column, tests)
             if figures.kind != "flat" and not _explained(series, index, column, counts[index]):
                 found.append(_candidate(series, index, column, figures, below))
@@ -73,11 +75,11 @@ def find_candidates(series: Figures, *, tests: int | None = None) -> Candidates:
     )
 
 
-def _judge(series: Figures, index: int, column: str, tests: int) -> Trend:
+def _judge(series: Figures, index: int, column: Column, tests: int) -> Trend:
     return trend(series.at(index), series.column(index, column), tests=tests)
 
 
-def _explained(series: Figures, index: int, column: str, count: Trend) -> bool:
+def _explained(series: Figures, index: int, column: Column, count: Trend) -> bool:
     """Tell whether there is only more of it because there are more holders of the same kind."""
     if count.kind == "flat":
         return False
@@ -100,7 +102,7 @@ def _chains(
 
 
 def _candidate(
-    series: Figures, index: int, column: str, figures: Trend, below: dict[int, float]
+    series: Figures, index: int, column: Column, figures: Trend, below: dict[int, float]
 ) -> Candidate:
     slot, size = series.slots[index], series.last(index, column)
     return Candidate(slot, column, figures, below.get(index, 0.0), size)
@@ -121,7 +123,7 @@ def _bytes_below(series: Figures, changed: list[int]) -> dict[int, float]:
     return below
 
 
-def _ranked(found: list[Candidate], kind: str) -> list[Candidate]:
+def _ranked(found: list[Candidate], kind: Literal["growing", "rising"]) -> list[Candidate]:
     chosen = [one for one in found if one.trend.kind == kind]
     chosen.sort(key=lambda c: (*_distance(c.slot.head()), -c.bytes_rate, c.slot.depth))
     return chosen[:MAX_CANDIDATES]
@@ -129,7 +131,7 @@ def _ranked(found: list[Candidate], kind: str) -> list[Candidate]:
 
 def _distance(head: Slot) -> tuple[bool, bool]:
     """Order what the program named before the library's names, and these before what has none."""
-    return head.label.startswith("<"), head.standard
+    return is_placeholder(head.label), head.standard
 
 
 def _is_named(slot: Slot) -> bool:

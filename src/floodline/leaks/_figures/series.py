@@ -7,6 +7,7 @@ from array import array
 from floodline.leaks._figures.rss_split import Split
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._heap.walk import Walk
+from floodline.leaks._vocabulary import Step
 
 COLUMNS = ("count", "length", "text", "bytes")
 PROCESS = (
@@ -18,7 +19,7 @@ PROCESS = (
 class Series:
     """The samples of a run; their memory grows with what changes, in flat arrays."""
 
-    unit = "round"
+    unit: Step = "round"
     least_resident = 1 << 19
     least_native = 1 << 17  # freed blocks that a thread keeps at hand count as in use
 

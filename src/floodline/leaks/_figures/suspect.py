@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
+from floodline.leaks._figures.trend import Trend
+from floodline.leaks._vocabulary import LineSource, Outcome, Unit
+
 
 class SuspectRecord(TypedDict):
     """A suspect in JSON; soak and report share it."""
@@ -25,12 +28,17 @@ class SuspectRecord(TypedDict):
     echoes: list[str]
 
 
+def outcome_of(trend: Trend) -> Outcome:
+    """Return what the trend of one container says of it; alone it never proves a bound."""
+    return Outcome.GROWING if trend.kind == "growing" else Outcome.UNDECIDED
+
+
 @dataclass(slots=True, frozen=True)
 class Suspect:
     """One container that grows; `as_dict()` is the record that soak and report share."""
 
     rank: int
-    verdict: str
+    verdict: Outcome
     owner: str
     defined_in: str
     path: str
@@ -41,10 +49,10 @@ class Suspect:
     bytes_per_round: float
     file: str | None = None
     line: int | None = None
-    line_source: str | None = None
+    line_source: LineSource | None = None
     echoes: tuple[str, ...] = ()
     function: str | None = None
-    unit: str = "item"
+    unit: Unit = "item"
     cap: int | None = None
     capped: bool = False
 
@@ -52,7 +60,7 @@ class Suspect:
         """Return the JSON record."""
         return {
             "rank": self.rank,
-            "verdict": self.verdict,
+            "verdict": str(self.verdict),
             "owner": self.owner,
             "defined_in": self.defined_in,
             "path": self.path,
@@ -63,7 +71,7 @@ class Suspect:
             "bytes_per_round": self.bytes_per_round,
             "file": self.file,
             "line": self.line,
-            "line_source": self.line_source,
+            "line_source": self.line_source and str(self.line_source),
             "echoes": list(self.echoes),
         }
 

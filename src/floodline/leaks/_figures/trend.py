@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Literal
 
 LEVEL = 0.001
 LEAST_SAMPLES = 8
@@ -20,7 +21,7 @@ EVEN = 0.1  # of the mean pace: a second half that keeps it so well is no fill
 class Trend:
     """What a series does: `growing`, `rising` (it may be a leak, or a fill), or `flat`."""
 
-    kind: str
+    kind: Literal["growing", "rising", "flat"]
     rate: float = 0.0
     gain: float = 0.0
     last: float = 0.0

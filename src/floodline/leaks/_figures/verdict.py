@@ -7,25 +7,24 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
-from floodline._units import format_size
+from floodline.leaks._figures import reasons
+from floodline.leaks._figures.reasons import Reason
 from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._figures.trend import LEAST_SAMPLES, Trend, trend
 from floodline.leaks._heap.container_limit import below
+from floodline.leaks._vocabulary import Outcome, Step, Where
 
 LEAST_OBJECTS = 0.5  # a round
 LEAST_BLOCKS = 4.0  # a round; free lists of the interpreter fill more slowly
-HOOK = "no name leads to them: look at hooks (atexit, at-fork) and at C extensions"
 LEAST_NATIVE = 512.0  # bytes a round
 DWARFS = 4  # so many times what stays in use is free: the pins of fragments, and no leak
 LEAST_STEP = 1 << 16  # bytes from one fifth of the run to the next
-NATIVE_STEP = "run it under memray with --native to see which C call allocates"
-FRAGMENT_STEP = "try MALLOC_ARENA_MAX=2, jemalloc, or malloc_trim at quiet times"
 
 
 class Figures(Protocol):
     """What the whole process measured over rounds or seconds."""
 
-    unit: str  # "round" or "second"
+    unit: Step
     least_resident: int  # bytes; below it, pages and arenas make steps
     least_native: int  # bytes that malloc has more at the end
 
@@ -43,23 +42,32 @@ class Figures(Protocol):
 class Verdict:
     """The answer, where it grows, and for undecided what more is needed."""
 
-    verdict: str
-    where: str | None = None
+    verdict: Outcome
+    where: Where | None = None
     rounds: int | None = None
-    why: str | None = None
+    reason: Reason | None = None
+
+    @property
+    def why(self) -> str | None:
+        """The reason in words."""
+        return self.reason.text if self.reason is not None else None
 
 
 def decide(series: Figures, growing: list[Suspect], rising: list[Suspect]) -> Verdict:
     """Judge the whole run; every reason against *bounded* is asked in turn."""
     total, unit = _total(series), series.unit
     if len(series) < LEAST_SAMPLES:
-        return Verdict("undecided", "unknown", max(40, 4 * total), f"too few {unit}s to tell")
+        return _undecided(Where.UNKNOWN, max(40, 4 * total), reasons.too_few(unit))
     sure = [one for one in growing if not may_fill(one)]
     if sure:
-        return Verdict("growing", "python")
+        return Verdict(Outcome.GROWING, Where.PYTHON)
     if growing:
         return _filling(growing[0], total, unit)
     return _unnamed(series) or _native(series, total) or _unsure(rising, total, unit)
+
+
+def _undecided(where: Where, rounds: int, reason: Reason) -> Verdict:
+    return Verdict(Outcome.UNDECIDED, where, rounds, reason)
 
 
 def _total(series: Figures) -> int:
@@ -71,13 +79,12 @@ def may_fill(one: Suspect) -> bool:
     return below(one.len, one.cap, capped=one.capped)
 
 
-def _filling(one: Suspect, total: int, unit: str) -> Verdict:
+def _filling(one: Suspect, total: int, unit: Step) -> Verdict:
     if one.cap is None:
-        why = f"{one.owner} grows, and its code removes above a limit that was not reached"
-        return Verdict("undecided", "python", 4 * total, why)
+        return _undecided(Where.PYTHON, 4 * total, reasons.may_be_limited(one))
     left = max(1, round((one.cap - one.len) / max(one.per_round, 1e-9)))
-    why = f"{one.owner} grows to a cap: full at {one.cap} in about {left} {unit}s"
-    return Verdict("undecided", "python", total + 2 * left, why)
+    reason = reasons.filling(one, one.cap, left, unit)
+    return _undecided(Where.PYTHON, total + 2 * left, reason)
 
 
 def _trend(series: Figures, name: str) -> Trend:
@@ -89,12 +96,11 @@ def _unnamed(series: Figures) -> Verdict | None:
     total, unit = _total(series), series.unit
     found = _trend(series, "objects")
     if found.kind == "growing" and found.rate >= LEAST_OBJECTS:
-        why = f"{found.rate:.1f} more objects a {unit}; {HOOK}"
-        return Verdict("growing", "python", total, why)
+        reason = reasons.unnamed_objects(found.rate, unit)
+        return Verdict(Outcome.GROWING, Where.PYTHON, total, reason)
     found = _trend(series, "blocks")
     if found.kind == "growing" and found.rate >= LEAST_BLOCKS:
-        why = f"{found.rate:.1f} more blocks of Python's allocator a {unit}; {HOOK}"
-        return Verdict("undecided", "python", 3 * total, why)
+        return _undecided(Where.PYTHON, 3 * total, reasons.unnamed_blocks(found.rate, unit))
     return None
 
 
@@ -111,24 +117,23 @@ def _native(series: Figures, total: int) -> Verdict | None:
     dwarfed = held and climbs and free.gain >= DWARFS * native.gain
     enough = native.rate >= LEAST_NATIVE and native.gain >= series.least_native
     if native.kind == "growing" and enough and not dwarfed:
-        pace = f"{format_size(native.rate)} more each {series.unit}"
-        why = f"malloc holds {pace} while Python objects stay"
-        return Verdict("growing", "native", total, f"{why}; {NATIVE_STEP}")
+        reason = reasons.malloc_grows(native.rate, series.unit)
+        return Verdict(Outcome.GROWING, Where.NATIVE, total, reason)
     if held:
-        return Verdict("undecided", "fragmentation", 2 * total, _held(resident, "malloc"))
+        reason = reasons.held_by_malloc(resident.gain)
+        return _undecided(Where.FRAGMENTATION, 2 * total, reason)
     if not rose:
         return None
-    grown = f"resident memory rose by {format_size(resident.gain)} while Python objects stay"
     if native.gain >= resident.gain / 2:
-        return Verdict("undecided", "native", 2 * total, f"{grown}: in use by C; {NATIVE_STEP}")
+        return _undecided(Where.NATIVE, 2 * total, reasons.in_use_by_c(resident.gain))
     if _arena_gain(series) >= resident.gain / 2:
-        why = _held(resident, "Python's allocator")
-        return Verdict("undecided", "fragmentation", 2 * total, why)
+        reason = reasons.held_by_arenas(resident.gain)
+        return _undecided(Where.FRAGMENTATION, 2 * total, reason)
     if any(used):  # malloc told its figures, and they do not explain it
-        why = f"{grown}: mapped outside malloc; look at /proc/PID/smaps, and {NATIVE_STEP}"
-        sure = resident.kind == "growing"
-        return Verdict("growing" if sure else "undecided", "native", 2 * total, why)
-    return Verdict("undecided", "unknown", 2 * total, f"{grown}; run more {series.unit}s")
+        outcome = Outcome.GROWING if resident.kind == "growing" else Outcome.UNDECIDED
+        return Verdict(outcome, Where.NATIVE, 2 * total, reasons.mapped(resident.gain))
+    reason = reasons.resident(resident.gain, series.unit)
+    return _undecided(Where.UNKNOWN, 2 * total, reason)
 
 
 def _climbs(values: list[int]) -> bool:
@@ -137,11 +142,6 @@ def _climbs(values: list[int]) -> bool:
     lows = [min(values[k * size : (k + 1) * size]) for k in range(5)]
     steps = [after - before >= LEAST_STEP for before, after in pairwise(lows)]
     return sum(steps) >= 3 and all(steps[-2:])
-
-
-def _held(resident: Trend, holder: str) -> str:
-    rose = f"resident memory rose by {format_size(resident.gain)} while Python objects stay"
-    return f"{rose}: free, but held by {holder}; {FRAGMENT_STEP}"
 
 
 def _arena_gain(series: Figures) -> float:
@@ -153,9 +153,7 @@ def _pairs(series: Figures, one: str, other: str) -> zip[tuple[int, int]]:
     return zip(series.process(one), series.process(other), strict=True)
 
 
-def _unsure(rising: list[Suspect], total: int, unit: str) -> Verdict:
+def _unsure(rising: list[Suspect], total: int, unit: Step) -> Verdict:
     if not rising:
-        return Verdict("bounded")
-    first = rising[0]
-    why = f"{first.owner} rose by {first.per_round:g} a {unit}, not steadily enough to tell"
-    return Verdict("undecided", "python", 3 * total, why)
+        return Verdict(Outcome.BOUNDED)
+    return _undecided(Where.PYTHON, 3 * total, reasons.unsteady(rising[0], unit))

@@ -234,6 +234,11 @@ def is_name(label: str) -> bool:
     return label[:1] not in ("[", "→")
 
 
+def is_placeholder(name: str) -> bool:
+    """Return True for `<thread local>` and its like, which stand where no source has a name."""
+    return name.startswith("<")
+
+
 def shorten(path: str) -> str:
     """Cut the middle out of a path of more than 200 characters."""
     if len(path) < MAX_PATH:

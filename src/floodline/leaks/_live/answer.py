@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from floodline.leaks._figures.suspect import Suspect
+from floodline.leaks._vocabulary import Outcome, Where
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class LiveAnswer:
     """The verdict so far; rates are per second of watching. It holds no object of the program."""
 
-    verdict: str
-    where: str
+    verdict: Outcome
+    where: Where
     suspects: tuple[Suspect, ...] = ()
     needed: dict[str, Any] | None = None
     watched_seconds: float = 0.0
@@ -26,8 +27,8 @@ class LiveAnswer:
     def as_record(self) -> dict[str, Any]:
         """Return the JSON record."""
         return {
-            "verdict": self.verdict,
-            "where": self.where,
+            "verdict": str(self.verdict),
+            "where": str(self.where),
             "unit": "second",
             "suspects": [suspect.as_dict() for suspect in self.suspects],
             "needed": dict(self.needed) if self.needed else None,

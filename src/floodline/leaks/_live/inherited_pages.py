@@ -7,7 +7,6 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from io import FileIO
 from itertools import chain, islice
 from pathlib import Path
@@ -18,29 +17,6 @@ HARDLY_SHARED = 0.9  # of all pages are ours alone
 WORD = 8  # bytes that tell of a page
 # of a page's word in /proc/self/pagemap: it is in memory; this process alone has it
 _PRESENT, _ALONE = 1 << 63, 1 << 56
-
-
-@dataclass(slots=True)
-class _Fork:
-    """How often this process is the child of a fork, and how many modules the last one found."""
-
-    generation: int = 0
-    modules: int = 0
-
-
-FORK = _Fork()
-
-
-def _before() -> None:
-    FORK.modules = len(sys.modules)
-
-
-def _in_child() -> None:
-    FORK.generation += 1
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_child=_in_child)
 
 
 class Inherited:

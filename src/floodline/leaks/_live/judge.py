@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any
 
+from floodline.leaks._figures import reasons
 from floodline.leaks._figures.candidates import Candidate, find_candidates
 from floodline.leaks._figures.series import COLUMNS
 from floodline.leaks._figures.suspect import Suspect
@@ -14,6 +15,7 @@ from floodline.leaks._live.answer import LiveAnswer
 from floodline.leaks._live.named_suspects import Named, echoes_of, name, renewed
 from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._live.tracks import Process, Track, Tracks
+from floodline.leaks._vocabulary import Outcome, Where
 
 EVERY = 2.0
 LEAST_NAMED = 15.0  # seconds of growth, after which it is named
@@ -46,7 +48,7 @@ class Judge:
         self._rising: list[Candidate] = []
         self._names: dict[int, Named] = {}
         self._suspects: tuple[Suspect, ...] = ()
-        self._verdict = Verdict("undecided", "unknown", 40, "too few seconds to tell")
+        self._verdict = Verdict(Outcome.UNDECIDED, Where.UNKNOWN, 40, reasons.too_few("second"))
 
     def ask(self, now: float) -> None:
         """Judge soon: there are new figures."""
@@ -72,7 +74,7 @@ class Judge:
     @property
     def decided(self) -> bool:
         """Whether the verdict is growing or bounded."""
-        return self._verdict.verdict != "undecided"
+        return self._verdict.verdict != Outcome.UNDECIDED
 
     def work(self, now: float) -> None:
         """Judge all tracks, or name one suspect."""
@@ -122,12 +124,12 @@ class Judge:
         growing, rising = self._named(self._growing), self._named(self._rising)
         # named growth needs no figures of the process, which begin anew when the watch has settled
         sure = any(not may_fill(one) for one in growing)
-        named = Verdict("growing", "python") if sure else None
+        named = Verdict(Outcome.GROWING, Where.PYTHON) if sure else None
         verdict = named or decide(self._process, growing, rising)
-        if verdict.verdict == "bounded" and self._cut:
-            why = f"{self._cut:,} objects lie too deep to look into; look at chains of objects"
-            verdict = Verdict("undecided", "python", None, why)
-        if verdict.verdict != "growing" or verdict.where != "python":
+        if verdict.verdict == Outcome.BOUNDED and self._cut:
+            reason = reasons.too_deep(self._cut)
+            verdict = Verdict(Outcome.UNDECIDED, Where.PYTHON, None, reason)
+        if verdict.verdict != Outcome.GROWING or verdict.where != Where.PYTHON:
             settled = self._settled
             if settled is None or now - settled < LEAST_SURE:
                 verdict = _too_early(now, settled, growing or rising, verdict)
@@ -165,7 +167,7 @@ class Judge:
         verdict = self._verdict
         return LiveAnswer(
             verdict=verdict.verdict,
-            where=verdict.where or "none",
+            where=verdict.where or Where.NONE,
             suspects=self._suspects,
             needed=_needed(verdict),
             watched_seconds=watched,
@@ -180,27 +182,26 @@ class Judge:
 def _ranked(found: list[Suspect], verdict: Verdict) -> tuple[Suspect, ...]:
     """Return those first that have no cap, numbered."""
     chosen = sorted(found, key=may_fill)
-    sure = verdict.verdict == "growing"
+    sure = verdict.verdict == Outcome.GROWING
     return tuple(
-        one.but(rank=rank, verdict=one.verdict if sure and not may_fill(one) else "undecided")
+        one.but(
+            rank=rank,
+            verdict=one.verdict if sure and not may_fill(one) else Outcome.UNDECIDED,
+        )
         for rank, one in enumerate(chosen, 1)
     )
 
 
 def _too_early(now: float, since: float | None, found: list[Suspect], verdict: Verdict) -> Verdict:
     """Return undecided, with what is suspected so far."""
-    if found and verdict.verdict == "undecided" and verdict.where == "python":
+    if found and verdict.verdict == Outcome.UNDECIDED and verdict.where == Where.PYTHON:
         return verdict  # it says more: a cap that is not reached yet
     left = max(1, round(LEAST_SURE - (now - (now if since is None else since))))
-    why = f"watched for {now:.0f} seconds, which is too short"
-    if since is None:
-        why = "the first walk has not ended"
+    reason = reasons.first_walk() if since is None else reasons.too_short(now)
     if not found:
-        return Verdict("undecided", "unknown", left, why)
-    first = found[0]
-    return Verdict(
-        "undecided", "python", left, f"{first.owner} grows by {first.per_round:.3g} a second; {why}"
-    )
+        return Verdict(Outcome.UNDECIDED, Where.UNKNOWN, left, reason)
+    named = reasons.grows_so_far(found[0], reason)
+    return Verdict(Outcome.UNDECIDED, Where.PYTHON, left, named)
 
 
 def _needed(verdict: Verdict) -> dict[str, Any] | None:

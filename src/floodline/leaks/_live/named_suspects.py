@@ -9,7 +9,7 @@ from typing import Any
 from floodline.leaks._closeup.closeup import Close
 from floodline.leaks._closeup.suspect_line import with_static_line
 from floodline.leaks._figures.candidates import Candidate
-from floodline.leaks._figures.suspect import Suspect
+from floodline.leaks._figures.suspect import Suspect, outcome_of
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._objects.anatomy import INERT, SIZES, Anatomy, basic_size, is_standard
 
@@ -68,7 +68,7 @@ def renewed(named: Named, one: Candidate, rank: int) -> Suspect:
     weight = max(one.bytes_rate, 0.0) + one.trend.rate * named.weight
     return named.suspect.but(
         rank=rank,
-        verdict="growing" if one.trend.kind == "growing" else "undecided",
+        verdict=outcome_of(one.trend),
         len=one.size,
         per_round=round(one.trend.rate, 3),
         bytes_per_round=round(weight, 1),

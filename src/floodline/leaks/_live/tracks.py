@@ -7,6 +7,7 @@ from typing import Any
 
 from floodline.leaks._figures.series import COLUMNS, PROCESS
 from floodline.leaks._heap.slots import Slots
+from floodline.leaks._vocabulary import Step
 
 MAX_POINTS = 48
 MAX_SPACING = 64.0  # seconds between two points; after that the oldest half is forgotten
@@ -129,7 +130,7 @@ class Tracks:
 class Process:
     """Figures of the whole process over time, which `decide` reads like those of a soak."""
 
-    unit = "second"
+    unit: Step = "second"
     # a server's caches, and our own tracks, take some memory before they are full
     least_resident = least_native = 4 << 20
 

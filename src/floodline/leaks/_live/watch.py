@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from floodline.errors import ConfigError
+from floodline.leaks._forks import FORK
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live.answer import LiveAnswer
 from floodline.leaks._live.blind_spots import blind_spots
-from floodline.leaks._live.inherited_pages import FORK, Inherited
+from floodline.leaks._live.inherited_pages import Inherited
 from floodline.leaks._live.judge import LEAST_SURE, Judge
 from floodline.leaks._live.outline_walk import Anchors
 from floodline.leaks._live.process_sampler import Sampler

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from floodline.leaks._retention.watchlist import Expectations, Watchlist, check_gone, expect_gone
-from floodline.leaks._retention.why_alive import Retainer, WhyAlive
+from floodline.leaks._retention.watchlist import Watchlist
 
-__all__ = ["Expectations", "Retainer", "Watchlist", "WhyAlive", "check_gone", "expect_gone"]
+__all__ = ["Watchlist"]

@@ -11,6 +11,7 @@ import sys
 import weakref
 from collections import deque
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from floodline import telemetry
@@ -18,6 +19,7 @@ from floodline._clock import Clock, monotonic, sweeper
 from floodline._units import Duration, parse_duration
 from floodline.leaks._heap.walk import PLAIN
 from floodline.leaks._retention.why_alive import Search
+from floodline.leaks._vocabulary import Hold
 
 GRACE = 30.0
 CHECK_EVERY = 10.0
@@ -25,10 +27,15 @@ MAX_WATCHED = 1000
 MAX_KEPT = 100
 MAX_SEARCHES = 3  # a check, because each makes passes over the heap
 PASSES = 16
-NOT_SEARCHED = "not searched: more were found at once than are looked at"
-NO_NAME = "no name leads to it: a variable of a running function, or C code"
 # before 3.13 reading the locals of a running function keeps alive what it drops meanwhile
 _FRAMES = sys.version_info >= (3, 13)
+
+
+class NoPath(StrEnum):
+    """What the event `retained` says in place of a path."""
+
+    NOT_SEARCHED = "not searched: more were found at once than are looked at"
+    NO_NAME = "no name leads to it: a variable of a running function, or C code"
 
 
 @dataclass(slots=True, frozen=True)
@@ -93,7 +100,7 @@ class Watchlist:
         groups: dict[str, _Group] = {}
         searches = MAX_SEARCHES
         for one in self._take_due(now):
-            path = _path_to(one) if searches > 0 else NOT_SEARCHED
+            path = _path_to(one) if searches > 0 else NoPath.NOT_SEARCHED.value
             searches -= 1
             if path is None:  # free, or garbage: the next full collection will tell
                 self._again(one)
@@ -153,9 +160,9 @@ def _path_to(one: _Departure) -> str | None:
     if obj is None:
         return None
     why = Search(obj, frames=_FRAMES, passes=PASSES, own=frozenset((id(one),))).answer()
-    if why.verdict == "garbage":
+    if why.verdict == Hold.GARBAGE:
         return None
-    return why.path if why.retainers else NO_NAME
+    return why.path if why.retainers else NoPath.NO_NAME.value
 
 
 def _full_collections() -> int:

@@ -29,6 +29,7 @@ from floodline.leaks._objects.frames import (
     running_frames,
 )
 from floodline.leaks._retention.path_text import MAX_LOOKED_AT, Route
+from floodline.leaks._vocabulary import Hold
 
 MAX_PASSES = 64
 MAX_PATHS = 5
@@ -50,7 +51,7 @@ class WhyAlive:
     """The answer of `why_alive`: `verdict` is held, caller, garbage or unknown."""
 
     type: str
-    verdict: str
+    verdict: Hold
     retainers: tuple[Retainer, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -61,7 +62,8 @@ class WhyAlive:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain dicts, lists and numbers, ready for `json.dumps`."""
-        return {**asdict(self), "retainers": [asdict(one) for one in self.retainers]}
+        retainers = [asdict(one) for one in self.retainers]
+        return {**asdict(self), "verdict": str(self.verdict), "retainers": retainers}
 
     def __str__(self) -> str:
         if not self.retainers:
@@ -76,9 +78,9 @@ class WhyAlive:
 
 
 _WORDS = {
-    "caller": "nothing holds it but the caller",
-    "garbage": "only a garbage cycle holds it, until the next full collection",
-    "unknown": "no name was found that leads to it",
+    Hold.CALLER: "nothing holds it but the caller",
+    Hold.GARBAGE: "only a garbage cycle holds it, until the next full collection",
+    Hold.UNKNOWN: "no name was found that leads to it",
 }
 
 
@@ -129,9 +131,9 @@ class Search:
         kind = label_of(type(self._nodes[0]))
         try:
             done = self._climb()
-            verdict = "held"
+            verdict = Hold.HELD
             if not self._roots:
-                verdict = self._without_root() if done else "unknown"
+                verdict = self._without_root() if done else Hold.UNKNOWN
             return WhyAlive(kind, verdict, self._retainers(), self._notes(done))
         finally:
             self._nodes.clear()
@@ -194,13 +196,13 @@ class Search:
         if len(self._held[holder]) < MAX_PATHS:
             self._held[holder].append(at)
 
-    def _without_root(self) -> str:
+    def _without_root(self) -> Hold:
         """Tell what holds a closed set: C code, nothing but itself, or the caller alone."""
         if any(map(_is_large, self._nodes)):
             self._sampled.append(
                 f"a holder of more than {MAX_LOOKED_AT:,} items was not looked into"
             )
-            return "unknown"
+            return Hold.UNKNOWN
         inner: Counter[int] = Counter()
         looped = False
         for node in self._nodes:
@@ -214,8 +216,8 @@ class Search:
             if at and count > 0 and type(node) is not types.CellType:
                 self._roots.append((f"{HELD_BY_C} {label_of(type(node))}", at))
         if self._roots:
-            return "held"
-        return "garbage" if looped else "caller"
+            return Hold.HELD
+        return Hold.GARBAGE if looped else Hold.CALLER
 
     def _retainers(self) -> tuple[Retainer, ...]:
         found: Counter[tuple[str, str]] = Counter()
