@@ -6,7 +6,9 @@ import ast
 from typing import NamedTuple
 
 from floodline._python.names import last_name
+from floodline.scan._facts.calls import NAME, OWN_METHOD, Callee
 from floodline.scan._facts.model import At, Change, FileFacts, Limit
+from floodline.scan._facts.references import MODULE, Reference
 from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.reader import read
 from floodline.verify._claims import Claim
@@ -71,10 +73,10 @@ class Source:
                 unknown = True
         return found, unknown
 
-    def makings(self, ref: str, classes: list[str]) -> list[tuple[ast.expr, int]]:
+    def makings(self, ref: Reference, classes: list[str]) -> list[tuple[ast.expr, int]]:
         """Return the expressions that a container is made by, with their lines."""
-        kind, _, name = ref.partition(":")
-        if kind == "g":
+        name = ref.name
+        if ref.kind == MODULE:
             return _assignments(self.tree.body, name)
         found = []
         for each in filter(None, (class_of(self.tree, c) for c in classes)):
@@ -96,7 +98,7 @@ class Source:
         inside = [f for f in self._functions if f.lineno <= line <= (f.end_lineno or f.lineno)]
         return max(inside, key=lambda f: f.lineno, default=self.tree)
 
-    def made_bounds(self, ref: str, classes: list[str]) -> list[Bound]:
+    def made_bounds(self, ref: Reference, classes: list[str]) -> list[Bound]:
         """Return the bounds that a container was made with: `deque(maxlen=100)`."""
         owner = class_of(self.tree, classes[0]) if classes else None
         found = []
@@ -168,14 +170,14 @@ class Source:
         number = abs(number) if number is not None else None
         return Bound(number, frozenset({kind}), change.at.line, change.function)
 
-    def callee(self, function: str, callee: str) -> str:
+    def callee(self, function: str, callee: Callee) -> str:
         """Return the function of this file that a call means, `""` if it is another's."""
-        kind, _, name = callee.partition(":")
-        if kind == "s" and (owner := self.owners.get(function, "")):
+        name = callee.name
+        if callee.kind == OWN_METHOD and (owner := self.owners.get(function, "")):
             for each in self.chain(owner)[0]:
                 if f"{each}.{name}" in self.owners:
                     return f"{each}.{name}"
-        return name if kind == "n" and name in self.owners else ""
+        return name if callee.kind == NAME and name in self.owners else ""
 
     def reached(self, start: str) -> set[str]:
         """Return a function and all of this file that it calls."""

@@ -6,7 +6,17 @@ import ast
 from typing import NamedTuple
 
 from floodline._python.names import last_name
+from floodline.scan._facts.calls import METHOD
 from floodline.scan._facts.model import Change
+from floodline.scan._facts.references import (
+    INSTANCE,
+    ITSELF,
+    MODULE,
+    OWN,
+    Reference,
+    in_module,
+    of_instance,
+)
 from floodline.scan._sources.files import decoded, shown
 from floodline.verify._answer import PROVED, REFUTED, UNKNOWN, Evidence, Judgement
 from floodline.verify._claims import Claim
@@ -19,14 +29,13 @@ LRU_DEFAULT = 128
 
 
 class _Container(NamedTuple):
-    ref: str
+    ref: Reference
     classes: list[str]
     open_base: bool
 
     @property
     def name(self) -> str:
-        attribute = self.ref.partition(":")[2]
-        return ".".join(filter(None, (*self.classes[:1], attribute)))
+        return ".".join(filter(None, (*self.classes[:1], self.ref.name)))
 
 
 def judge(claim: Claim) -> tuple[Judgement, list[str]]:
@@ -104,9 +113,9 @@ class _Static:
         owner, _, attribute = symbol.rpartition(".")
         if any(c.name == owner for c in facts.classes):
             classes, unknown = source.chain(owner)
-            found = [_Container(f"s:{attribute}", classes, unknown)]
+            found = [_Container(of_instance(attribute), classes, unknown)]
         else:
-            found = [_Container(f"g:{symbol}", [], False)]
+            found = [_Container(in_module(symbol), [], False)]
         return found if source.makings(found[0].ref, found[0].classes) else None
 
     def _of_class(self, name: str) -> list[_Container]:
@@ -114,21 +123,21 @@ class _Static:
         refs = [
             c.ref
             for c in self._source.facts.containers
-            if c.ref[:2] == "s:" and self._owner(c.function) in classes
+            if c.ref.kind == INSTANCE and self._owner(c.function) in classes
         ]
         refs += [c.ref for c in self._source.facts.changes if self._owner(c.function) in classes]
         for each in classes:
             for node in ast.walk(class_of(self._source.tree, each) or self._source.tree):
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                    refs.append(f"s:{node.attr}")
+                    refs.append(of_instance(node.attr))
         bases = {base for c in self._source.facts.classes if c.name in classes for base in c.bases}
-        own = [_Container("s:", classes, unknown)] if bases & CONTAINER_BASES else []
-        found = [_Container(ref, classes, unknown) for ref in dict.fromkeys(refs) if len(ref) > 2]
+        own = [_Container(ITSELF, classes, unknown)] if bases & CONTAINER_BASES else []
+        found = [_Container(ref, classes, unknown) for ref in dict.fromkeys(refs) if ref.name]
         return own + [c for c in found if self._is_container(c)]
 
     def _is_container(self, container: _Container) -> bool:
         """Something that is added to, or that was made with a bound."""
-        if container.ref[:2] not in ("s:", "g:"):
+        if container.ref.kind not in (INSTANCE, MODULE):
             return False
         known = {c.ref for c in self._source.facts.containers}
         made = self._source.made_bounds(container.ref, container.classes)
@@ -141,7 +150,7 @@ class _Static:
         touched = [c.ref for c in self._source.facts.changes if c.function in inside]
         touched += [c.ref for c in self._source.facts.limits if c.function in inside]
         found = [
-            _Container(ref, classes if ref[:2] == "s:" else [], unknown)
+            _Container(ref, classes if ref.kind == INSTANCE else [], unknown)
             for ref in dict.fromkeys(touched)
         ]
         return [c for c in found if self._is_container(c)]
@@ -179,7 +188,7 @@ class _Static:
             for c in self._source.facts.changes
             if c.depth == 0
             and c.ref == container.ref
-            and (c.ref[:2] == "g:" or self._owner(c.function) in container.classes)
+            and (c.ref.kind == MODULE or self._owner(c.function) in container.classes)
         ]
 
     @staticmethod
@@ -203,7 +212,7 @@ class _Static:
             for limit in source.facts.limits
             if limit.depth == 0
             and limit.ref == container.ref
-            and (limit.ref[:2] == "g:" or self._owner(limit.function) in container.classes)
+            and (limit.ref.kind == MODULE or self._owner(limit.function) in container.classes)
         ]
         trims = (
             source.slice_bound(c)
@@ -305,12 +314,13 @@ class _Static:
 
     def _renewed(self, changes: list[Change]) -> tuple[str, int]:
         """Whether a function that adds nothing moves an entry to the end, or one that adds does."""
-        refs = {c.ref.partition(":")[2] for c in changes}
+        names = {c.ref.name for c in changes if c.ref.kind in (INSTANCE, MODULE)}
         adding = {c.function for c in changes if c.op == "[]="}
         found = ("", 0)
         for call in self._source.facts.calls:
-            base, _, method = call.callee.rpartition("|")
-            if method == "move_to_end" and base.rpartition(".")[2].removeprefix("o:g:") in refs:
+            kind, name, base = call.callee
+            moves = kind == METHOD and name == "move_to_end" and base.kind in (OWN, MODULE)
+            if moves and base.name.rpartition(".")[2] in names:
                 if call.function not in adding:
                     return "read", call.line
                 found = ("write", call.line)

@@ -1,9 +1,5 @@
 """The facts of one source file, in words that fit any language; no syntax tree survives them.
 
-A *reference* says which container is meant, as a text that linking resolves:
-`g:NAME` (module), `s:attr` (the instance), `o:BASE|attr` (an attribute of another object; BASE
-is `self.a`, `g:NAME`, `T:Class`, `C:function` if that returns it, or `a:BASE|attr`),
-`l:function:variable` (a local), `s:` (the instance itself).
 An *origin* says where a key comes from: `const`, `type`, `fresh:what`, `param:N`, `attr:name`,
 `call:name`, `enum:Name`, `self:attr`, `global:NAME`, `unknown`; `in:OUTER|param:N` is a parameter
 of an outer function, `turn:Class` what a loop gets from an object made before it. What is asked of
@@ -14,6 +10,9 @@ several.
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from floodline.scan._facts.calls import Argument, Callee, Kept
+from floodline.scan._facts.references import Base, Reference
 
 
 class At(NamedTuple):
@@ -28,7 +27,7 @@ class At(NamedTuple):
 class Container(NamedTuple):
     """A place that holds a growing thing: where it is made and what kind it is."""
 
-    ref: str
+    ref: Reference
     kind: str  # map, list, set, lookup (a map that inserts on reading), stack, bounded, weak
     at: At
     function: str  # "" is the module, "Class:" the body of a class
@@ -38,7 +37,7 @@ class Container(NamedTuple):
 class Change(NamedTuple):
     """Something grows, shrinks or is replaced."""
 
-    ref: str
+    ref: Reference
     depth: int  # 0: the container itself, 1: a value inside it
     verb: str  # grow, shrink, replace, lookup, insert (by reading, to change what is inside)
     op: str
@@ -51,15 +50,15 @@ class Change(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call, with what it hands on: references, origins, functions by reference."""
+    """A call, with what it hands on."""
 
     function: str
-    callee: str  # n:name, s:method, d:a.b.c, m:method (of something unknown), o:BASE|method
+    callee: Callee
     line: int
     repeats: str  # "", "for", "over:Class", "while", "serves", "forever", "once" (behind a flag)
-    arguments: tuple[str, ...]  # origins, `r:REF`, `f:FUNCTION`
-    keywords: tuple[str, ...]
-    kept: str  # where an instance goes: s:attr, g:NAME, returned, local, argument, c:attr
+    arguments: tuple[Argument, ...]
+    keywords: tuple[tuple[str, Argument], ...]
+    kept: Kept
     arm: str = ""  # the arms of choices between constants in which it stands
     guard: str = ""  # finally, except, branch: it may not run, or run after an error
 
@@ -67,7 +66,7 @@ class Call(NamedTuple):
 class Limit(NamedTuple):
     """A comparison of a container's size with a number, and whether its branch acts."""
 
-    ref: str
+    ref: Reference
     depth: int
     at: At
     function: str
@@ -77,7 +76,7 @@ class Limit(NamedTuple):
 class Pair(NamedTuple):
     """Something is added, something may fail, the same is removed: all in one function."""
 
-    ref: str
+    ref: Reference
     depth: int
     added: At
     risk_line: int
@@ -108,15 +107,15 @@ class Class(NamedTuple):
     name: str
     bases: tuple[str, ...]
     line: int
-    attributes: tuple[tuple[str, str], ...]  # attribute, class by name
+    attributes: tuple[tuple[str, Base], ...]  # what they are made of
     decorators: tuple[str, ...]
 
 
 class Alias(NamedTuple):
     """Two references that mean one container."""
 
-    ref: str
-    other: str
+    ref: Reference
+    other: Reference
     function: str
 
 
@@ -127,7 +126,9 @@ class Mark(NamedTuple):
     name: str
     at: At
     function: str
-    detail: str
+    detail: str = ""
+    ref: Reference | None = None  # the container that it is about
+    callee: Callee | None = None  # the call that it is about
 
 
 class FileFacts(NamedTuple):
@@ -146,7 +147,7 @@ class FileFacts(NamedTuple):
     aliases: tuple[Alias, ...]
     marks: tuple[Mark, ...]
     imports: tuple[tuple[str, str], ...]  # local name, dotted target
-    counters: tuple[str, ...]  # references that are counted up
-    slices: tuple[tuple[str, str, int], ...]  # reference, function, line: a part is read
-    escapes: tuple[tuple[str, str], ...]  # reference, function: handed to somebody unknown
-    globals: tuple[tuple[str, str], ...]  # module names and the class they are made of
+    counters: tuple[Reference, ...]  # what is counted up
+    slices: tuple[tuple[Reference, str, int], ...]  # function and line: a part is read
+    escapes: tuple[tuple[Reference, str], ...]  # function: handed to somebody unknown
+    globals: tuple[tuple[str, Base], ...]  # module names and what they are made of

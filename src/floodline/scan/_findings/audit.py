@@ -120,10 +120,10 @@ def _key(proof: Evidence) -> str:
 def _capped(program: Program, judge: Judge) -> Iterator[Audited]:
     """Containers of other packages that are given their limit where they are made."""
     capped = {
-        program.key(file, mark.function, mark.name): (file, mark)
+        program.key(file, mark.function, mark.ref): (file, mark)
         for file in program.files
         for mark in file.marks
-        if mark.kind == "capped"
+        if mark.kind == "capped" and mark.ref
     }
     uses = _uses(program, judge, capped)
     for key, (file, mark) in capped.items():
@@ -149,10 +149,10 @@ def _uses(
                 if key in capped and (proof := judge.paths.key(file, change)).state != REFUTED:
                     found[key].append((_key(proof), place(file.path, change.at.line)))
         for call in file.calls:
-            base = call.callee.partition(":")[2].rpartition("|")[0]
+            base = call.callee.base
             key = program.key_of_base(file, call.function, base) if call.arguments else ""
             if key in capped:
-                origin = call.arguments[0].rpartition("=")[2]
+                origin = call.arguments[0].origin
                 state, why = judge.paths.origin(file.module, call.function, origin)
                 if state != REFUTED:
                     found[key].append((str(why), place(file.path, call.line)))

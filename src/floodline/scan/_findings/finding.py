@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from floodline.scan._facts.model import At, FileFacts
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._facts.references import ITSELF, LOCAL, MODULE
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.proof import Evidence, State, place
@@ -82,18 +83,18 @@ def at_least(confidence: str, level: str) -> bool:
 def symbol_of(program: Program, held: Held) -> str:
     """Name a container so that a developer can search for it."""
     module, _, rest = held.key.partition(":")
-    if held.made[0].ref[:2] == "l:":
+    if held.made[0].ref.kind == LOCAL:
         function, _, variable = rest.rpartition(":")
         inner = f"{function}.<locals>."
         for _, change in held.changes:
             if change.function.startswith(inner):
                 return f"{module}.{change.function}{{{variable}}}"
         return f"{module}.{function}(){variable}"
-    if held.made[0].ref == "s:":
+    if held.made[0].ref == ITSELF:
         owner = f"{module}:{rest[:-1]}"
         for making in program.makings.get(owner, ()):
-            if making.kept[:2] == "g:":
-                return f"{making.function.partition(':')[0]}.{making.kept[2:]}"
+            if making.kept.in_slot(MODULE) and (ref := making.kept.ref):
+                return f"{making.function.partition(':')[0]}.{ref.name}"
         return f"{module}.{rest[:-1]}"
     return f"{module}.{rest}"
 

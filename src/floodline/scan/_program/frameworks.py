@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from floodline.scan._facts.calls import METHOD
+from floodline.scan._facts.references import ANSWER, INSTANCE, MODULE, OBJECT
 from floodline.scan._program.program import Program
 
 PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "dict", "list", "set", "type", "str", "int"}
 
 
-_HEADS = re.compile(r"(?:^o:g:|enum:)(\w+)[.|]")
+_HEADS = re.compile(r"enum:(\w+)[.]")
 
 
 class Outer:
@@ -37,12 +39,12 @@ class Outer:
         if found in names.functions or beside in names.functions:
             return False
         source, _, name = found.partition(":")
-        made = names.globals.get(source, {}).get(name, "")
+        made = names.globals.get(source, {}).get(name)
         kind = names.type_of(source, made) if made else ""
         if kind:
             return self._inherits(kind, rest.rpartition(".")[2])
-        if made[:2] not in ("", "C:"):
-            self._note(source, made)
+        if made and made.kind != ANSWER:
+            self._note(source, made.name)
             return True
         return source == module or names.functions[key].waits
 
@@ -78,7 +80,7 @@ class Outer:
             return False
         if program.names.functions[key].decorators or program.callers.get(key):
             return False
-        handed = any(making.kept == "argument" for making in program.makings.get(kind, ()))
+        handed = any(making.kept.how == "argument" for making in program.makings.get(kind, ()))
         return handed and bool(self._bases(kind))
 
     def fills(self, key: str, attribute: str) -> bool:
@@ -98,7 +100,7 @@ class Outer:
         if known is None:
             file = self._program.names.modules[module]
             refs = {c.ref for c in file.changes} | {c.ref for c in file.containers}
-            known = {ref[2:] for ref in refs if ref[:2] == "s:"}
+            known = {ref.name for ref in refs if ref.kind == INSTANCE}
             known |= {name for item in file.classes for name, _ in item.attributes}
             self._attributes[module] = known
         return known
@@ -125,13 +127,24 @@ class Outer:
             told = {name for name, _ in file.imports if self.is_context(file.module, name)}
             if not told:
                 continue
-            asked = [(c.function, c.callee) for c in file.calls if c.callee[:4] == "o:g:"]
-            asked += [(c.function, c.ref) for c in file.changes if c.ref[:4] == "o:g:"]
-            said = [(c.function, (*c.arguments, *c.keywords)) for c in file.calls]
-            said += [(c.function, (c.key, c.value)) for c in file.changes]
-            asked += [(f, text) for f, texts in said for text in texts if "enum:" in text]
+            asked = [
+                (c.function, c.callee.base.name)
+                for c in file.calls
+                if c.callee.kind == METHOD and c.callee.base.kind == MODULE
+            ]
+            asked += [
+                (c.function, c.ref.base.name)
+                for c in file.changes
+                if c.ref.kind == OBJECT and c.ref.base.kind == MODULE
+            ]
             for function, text in asked:
-                if _heads(text) & told:
+                if text.partition(".")[0] in told:
+                    found.add(f"{file.module}:{function}")
+            given = [(c.function, (*c.arguments, *(a for _, a in c.keywords))) for c in file.calls]
+            said = [(f, [a.origin for a in arguments]) for f, arguments in given]
+            said += [(c.function, [c.key, c.value]) for c in file.changes]
+            for function, origins in said:
+                if any(_heads(text) & told for text in origins if "enum:" in text):
                     found.add(f"{file.module}:{function}")
         return found
 

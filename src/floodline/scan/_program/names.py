@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from floodline.scan._facts.calls import NAME
 from floodline.scan._facts.model import Class, FileFacts, Function
+from floodline.scan._facts.references import (
+    ANSWER,
+    CLASS,
+    INNER,
+    INSTANCE,
+    MODULE,
+    OWN,
+    Base,
+    base_in_module,
+)
 
 HOPS = 6
 INSIDE = ".<locals>."
-KEPT = {"returned", "item"}  # where an instance goes that a function makes for its callers
+KEPT = {"returned", "item", "entry", "body"}  # where what a function makes for others goes
 
 
 class Names:
@@ -120,10 +131,10 @@ class Names:
     def attribute_class(self, key: str, attribute: str) -> str:
         """Return the class of what an attribute holds, as far as the program says it."""
         for holder in self.order(key):
-            text = self._attributes[holder].get(attribute)
-            if text:
+            made = self._attributes[holder].get(attribute)
+            if made:
                 home, _, owner = holder.partition(":")
-                return self.type_of(home, text, owner)
+                return self.type_of(home, made, owner)
         return ""
 
     def method(self, key: str, name: str) -> str:
@@ -142,24 +153,22 @@ class Names:
             known = self._overrides[key, name] = [one for one in below if one in self.functions]
         return known
 
-    def base_class(self, module: str, owner: str, base: str) -> str:
-        """Return the class of the object that a base text of a reference means."""
-        if base == "self":
-            return f"{module}:{owner}" if owner else ""
-        if base.startswith("self."):
+    def base_class(self, module: str, owner: str, base: Base) -> str:
+        """Return the class of the object whose attribute is meant."""
+        kind, name, inner = base
+        if kind == MODULE:
+            return self._class_of_global(module, name)
+        if kind == OWN:
             own = f"{module}:{owner}"
-            return self.attribute_class(own, base[5:]) if own in self.classes else ""
-        if base.startswith("T:"):
-            return self.class_of(module, base[2:])
-        if base.startswith("C:"):
-            return self.answer_of(module, owner, base[2:])
-        if base.startswith("a:"):
-            inner, _, attribute = base[2:].rpartition("|")
+            return self.attribute_class(own, name) if own in self.classes else ""
+        if kind == CLASS:
+            return self.class_of(module, name)
+        if kind == ANSWER:
+            return self.answer_of(module, owner, name)
+        if kind == INNER and inner is not None:
             found = self.base_class(module, owner, inner)
-            return self.attribute_class(found, attribute) if found else ""
-        if base.startswith("g:"):
-            return self._class_of_global(module, base[2:])
-        return ""
+            return self.attribute_class(found, name) if found else ""
+        return f"{module}:{owner}" if kind == INSTANCE and owner else ""
 
     def _class_of_global(self, module: str, text: str) -> str:
         head, _, rest = text.partition(".")
@@ -179,11 +188,11 @@ class Names:
             key = self.attribute_class(key, attribute) if key else ""
         return key
 
-    def type_of(self, module: str, text: str, owner: str = "") -> str:
-        """Return the class that a text names, or that the function it names returns."""
-        if text[:2] != "C:":
-            return self.class_of(module, text)
-        return self.answer_of(module, owner, text[2:])
+    def type_of(self, module: str, made: Base, owner: str = "") -> str:
+        """Return the class of which something is made, or that a function returns."""
+        if made.kind != ANSWER:
+            return self.class_of(module, made.name)
+        return self.answer_of(module, owner, made.name)
 
     def answer_of(self, module: str, owner: str, text: str) -> str:
         """Return the class of what a function returns, as far as its signature says it.
@@ -204,7 +213,7 @@ class Names:
             own = f"{module}:{owner}"
             key = self.method(own, rest) if own in self.classes else ""
         else:
-            found = self.base_class(module, owner, f"g:{head}")
+            found = self.base_class(module, owner, base_in_module(head))
             source = self.resolve(module, head)
             key = self.method(found, rest) if found else f"{source}{rest}"
         function = self.functions.get(key)
@@ -220,9 +229,10 @@ class Names:
         if module not in self._makings:
             found: dict[str, set[str]] = defaultdict(set)
             for call in self.modules[module].calls:
-                kept = call.kept in KEPT or call.kept[:2] in ("s:", "g:", "i:", "c:")
-                if kept and call.callee[:2] == "n:" and call.callee[2:].lstrip("_")[:1].isupper():
-                    found[call.function].add(call.callee[2:])
+                kept = call.kept.how in KEPT or call.kept.in_slot(INSTANCE, MODULE)
+                name = call.callee.name if call.callee.kind == NAME else ""
+                if kept and name.lstrip("_")[:1].isupper():
+                    found[call.function].add(name)
             self._makings[module] = found
         made = [self.class_of(module, name) for name in self._makings[module].get(function, ())]
         known = {kind for kind in made if kind}

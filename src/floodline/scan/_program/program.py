@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
+from floodline.scan._facts.calls import FIXED, METHOD, OWN_METHOD, Argument, Kept, named_by
 from floodline.scan._facts.model import Call, Change, Container, FileFacts, Limit, Mark, Pair
+from floodline.scan._facts.references import (
+    INSTANCE,
+    ITSELF,
+    LOCAL,
+    MODULE,
+    OBJECT,
+    OWN,
+    Base,
+    Reference,
+    base_in_module,
+    in_module,
+    of_instance,
+    of_object,
+)
 from floodline.scan._facts.vocabulary import HARMLESS
 from floodline.scan._program.names import INSIDE, Names
 from floodline.scan._program.targets import CANDIDATES, Targets
 
 Reached = tuple[tuple[str, int], ...]
-Given = tuple[int | str, str]  # the place of an argument, and the reference
+Given = tuple[int | str, Reference]  # the place of an argument, and the reference
 SIGNS = {"ttl", "flip", "waits"}
 
 
@@ -31,7 +46,7 @@ class Making(NamedTuple):
     """One place where a class is instantiated, and where the instance goes."""
 
     function: str
-    kept: str
+    kept: Kept
     repeats: str
     line: int
     path: str
@@ -71,7 +86,7 @@ class Program:
         self.makings: dict[str, list[Making]] = defaultdict(list)
         self.by_reference: dict[str, set[str]] = defaultdict(set)
         self.handed: dict[str, list[Edge]] = defaultdict(list)  # what is given to others to call
-        self.counters: set[str] = set()
+        self.counters: set[tuple[str, Reference]] = set()  # by module
         self.subscribed: set[str] = set()  # functions that get the events of an outer object
         self.fresh: dict[str, str] = {}  # names of functions, and the new value that they return
         self.singletons: set[str] = set()  # classes that keep their one instance
@@ -91,44 +106,44 @@ class Program:
         """Return the class whose method a function is."""
         return self._targets.owner(file.module, function)
 
-    def key(self, file: FileFacts, function: str, ref: str) -> str:
+    def key(self, file: FileFacts, function: str, ref: Reference) -> str:
         """Return the key of the container that a reference means, `""` if it is not known."""
-        kind, _, rest = ref.partition(":")
-        if kind == "g":
-            return self._same(self.names.resolve(file.module, rest))
-        if kind == "l":
-            return self._same(f"{file.module}:{rest}")
-        if kind == "s":
+        kind, name, base, home = ref
+        if kind == MODULE:
+            return self._same(self.names.resolve(file.module, name))
+        if kind == LOCAL:
+            return self._same(f"{file.module}:{home}:{name}")
+        if kind == INSTANCE:
             own = f"{file.module}:{self.owner(file, function)}"
-            return self._same(self._attribute(own, rest) if own in self.names.classes else "")
-        base, _, attribute = rest.rpartition("|")
-        return self._same(self._of_other(file, function, base, attribute))
+            return self._same(self._attribute(own, name) if own in self.names.classes else "")
+        return self._same(self._of_other(file, function, base, name))
 
-    def key_of_base(self, file: FileFacts, function: str, base: str) -> str:
-        """Return the key of the object whose method is called: `self.attr` or `g:module.NAME`."""
-        if base.startswith("self."):
-            return self.key(file, function, f"s:{base[5:]}")
-        if not base.startswith("g:"):
+    def key_of_base(self, file: FileFacts, function: str, base: Base) -> str:
+        """Return the key of the object whose method is called, if it has a name."""
+        if base.kind == OWN:
+            return self.key(file, function, of_instance(base.name))
+        if base.kind != MODULE:
             return ""
-        head, _, name = base[2:].rpartition(".")
-        return self.key(file, function, f"o:g:{head}|{name}" if head else base)
+        head, _, name = base.name.rpartition(".")
+        known = of_object(base_in_module(head), name) if head else in_module(name)
+        return self.key(file, function, known)
 
-    def _of_other(self, file: FileFacts, function: str, base: str, attribute: str) -> str:
+    def _of_other(self, file: FileFacts, function: str, base: Base, attribute: str) -> str:
         owner = self.owner(file, function)
         found = self.names.base_class(file.module, owner, base)
         if found:
             return self._attribute(found, attribute)
-        if base.startswith("g:"):
-            module = self.names.resolve(file.module, base[2:])
+        if base.kind == MODULE:
+            module = self.names.resolve(file.module, base.name)
             if module.endswith(":"):
                 return self.names.resolve(module[:-1], attribute)
-            return self._of_global(file, base, attribute)
+            return self._of_global(file, base.name, attribute)
         alike = self.attributes.get(attribute, ())
         return alike[0] if len(alike) == 1 and len(attribute) > 3 else ""
 
     def _of_global(self, file: FileFacts, base: str, attribute: str) -> str:
         """Return the key of what hangs on an object of another package: `app.state.sessions`."""
-        head, _, rest = base[2:].partition(".")
+        head, _, rest = base.partition(".")
         key = self.names.resolve(file.module, head)
         if key.endswith(":"):
             return ""
@@ -147,38 +162,37 @@ class Program:
 
     def _add_containers(self, file: FileFacts) -> None:
         for made in file.containers:
-            if made.ref[:2] == "o:" and not made.ref.startswith("o:g:"):
-                continue
-            if made.ref[:2] == "o:":
-                base, _, attribute = made.ref[2:].rpartition("|")
-                key = self._of_global(file, base, attribute)
+            kind, name, base, home = made.ref
+            if kind == OBJECT:
+                key = self._of_global(file, base.name, name) if base.kind == MODULE else ""
                 if made.function or not key:
                     continue
-                self.attributes[attribute].append(key)
-            elif made.ref[:2] == "s:":
+                self.attributes[name].append(key)
+            elif kind == INSTANCE:
                 owner = self.owner(file, made.function)
-                key = f"{file.module}:{owner}.{made.ref[2:]}"
-                if key not in self.held and made.ref != "s:":
-                    self.attributes[made.ref[2:]].append(key)
+                key = f"{file.module}:{owner}.{name}"
+                if key not in self.held and made.ref != ITSELF:
+                    self.attributes[name].append(key)
             else:
-                key = f"{file.module}:{made.ref[2:]}"
+                key = f"{file.module}:{home}:{name}" if kind == LOCAL else f"{file.module}:{name}"
             if key not in self.held:
                 self.held[key] = Held(key, file)
             self.held[key].made.append(made)
-        self.counters.update(f"{file.module}:{name}" for name in file.counters)
+        self.counters.update((file.module, ref) for ref in file.counters)
 
     def _add_aliases(self, file: FileFacts) -> None:
         for alias in file.aliases:
             one = self.key(file, alias.function, alias.ref)
             other = self.key(file, alias.function, alias.other)
             if one and other and one != other:
-                if alias.other[:2] == "l:" and other not in self.held:
-                    function, _, name = alias.other[2:].rpartition(":")
-                    self._given[f"{file.module}:{function}", name].append(one)
-                elif other in self.held and (one in self.held or alias.other[:2] == "l:"):
+                is_local = alias.other.kind == LOCAL
+                if is_local and other not in self.held:
+                    home = f"{file.module}:{alias.other.function}"
+                    self._given[home, alias.other.name].append(one)
+                elif other in self.held and (one in self.held or is_local):
                     self._unite(one, other, alias.ref)
 
-    def _unite(self, one: str, other: str, ref: str = "") -> None:
+    def _unite(self, one: str, other: str, ref: Reference | None = None) -> None:
         """`one` is the name that lives longer; what is known of `other` moves there."""
         one, other = self._same(one), self._same(other)
         if one == other:
@@ -215,27 +229,26 @@ class Program:
                 self._add_references(file, call)
 
     def _add_references(self, file: FileFacts, call: Call) -> None:
-        given = [(n, text) for n, text in enumerate(call.arguments) if text[:2] in ("f:", "r:")]
-        given += [(-1, k.partition("=")[2]) for k in call.keywords if "=f:" in k or "=r:" in k]
+        given = [*enumerate(call.arguments), *((-1, value) for _, value in call.keywords)]
         for number, argument in given:
             for function in self.functions_in(file, call, argument):
-                into = call.callee.rpartition("|")[2].rpartition(":")[2]
-                self.by_reference[function].add(into)
+                self.by_reference[function].add(call.callee.name)
                 self._hand_function(file, call, function, argument, number)
-                filled = any(text != "const" for text in call.arguments[number + 1 :])
+                filled = any(more != FIXED for more in call.arguments[number + 1 :])
                 if number >= 0 and not filled and self._subscribes(file, call, function):
                     self.subscribed.add(function)
 
     def _hand_function(
-        self, file: FileFacts, call: Call, function: str, argument: str, number: int
+        self, file: FileFacts, call: Call, function: str, argument: Argument, number: int
     ) -> None:
         """`submit(run, job)` calls `run(job)`, and so does `Thread(target=run, args=(job,))`."""
         if number >= 0:
             rest = call.arguments[number + 1 :]
         else:
-            packed = [text[5:] for text in call.keywords if text[:5] == "args="]
+            packed = [value for name, value in call.keywords if name == "args"]
             rest = tuple(packed * len(self.names.functions[function].parameters))
-        bound = argument[2:4] in ("s:", "o:") and bool(self.names.functions[function].owner)
+        kind = argument.ref.kind if argument.ref else LOCAL
+        bound = kind in (INSTANCE, OBJECT) and bool(self.names.functions[function].owner)
         caller = f"{file.module}:{call.function}"
         edge = Edge(caller, function, call.repeats, call._replace(arguments=rest), int(bound))
         self.handed[function].append(edge)
@@ -245,35 +258,33 @@ class Program:
 
         A module's function gets coroutines alone: others it may call at once, or never.
         """
-        base = call.callee[2:].rpartition("|")[0]
-        if "const" not in call.arguments:
+        base = call.callee.base
+        if FIXED not in call.arguments:
             return False
-        if call.callee[:2] == "s:":  # by a method that the class has from outside
+        if call.callee.kind == OWN_METHOD:  # by a method that the class has from outside
             target = self._targets.find(file.module, call.function, call.callee)
             return not target.functions and bool(self.owner(file, call.function))
-        if call.callee[:2] != "o:":
+        if call.callee.kind != METHOD:
             return False
-        head = base[2:].partition(".")[0]
-        if base[:2] == "g:" and self.names.resolve(file.module, head).endswith(":"):
+        head = base.name.partition(".")[0]
+        if base.kind == MODULE and self.names.resolve(file.module, head).endswith(":"):
             outer = self.names.resolve(file.module, head)[:-1] not in self.names.modules
             return outer and self.names.functions[function].waits
         return not self.names.base_class(file.module, self.owner(file, call.function), base)
 
-    def functions_in(self, file: FileFacts, call: Call, argument: str) -> list[str]:
+    def functions_in(self, file: FileFacts, call: Call, argument: Argument) -> list[str]:
         """Return the functions that an argument of a call hands on."""
-        if argument[:2] == "f:":
-            return [f"{file.module}:{argument[2:]}"]
-        if argument[:2] != "r:":
-            return []
-        ref = argument[2:].partition("=")[0]
-        if ref[:2] == "l:":
-            function, _, name = ref[2:].rpartition(":")
-            if name not in self.names.inner.get(file.module, ()):
+        ref = argument.ref
+        if ref is None:
+            kind, _, name = argument.origin.partition(":")
+            return [f"{file.module}:{name}"] if kind == "function" else []
+        callee = named_by(ref)
+        if callee is None:
+            if ref.name not in self.names.inner.get(file.module, ()):
                 return []
-            key = f"{file.module}:{function}{INSIDE}{name}"
+            key = f"{file.module}:{ref.function}{INSIDE}{ref.name}"
             return [key] if key in self.names.functions else []
-        kind = f"n:{ref[2:]}" if ref[0] == "g" else ref
-        target = self._targets.find(file.module, call.function, kind)
+        target = self._targets.find(file.module, call.function, callee)
         return [key for key, _ in target.functions if not key.endswith(".__init__")]
 
     def _add_changes(self, file: FileFacts) -> None:
@@ -281,11 +292,11 @@ class Program:
             key = self.key(file, change.function, change.ref)
             if key in self.held:
                 self.held[key].changes.append((file, change))
-            elif change.ref[:2] == "l:":
-                function, _, name = change.ref[2:].rpartition(":")
-                self._parameters[f"{file.module}:{function}", name].append((file, change))
-            elif change.verb in ("shrink", "replace") and change.ref.startswith("o:"):
-                for alike in self.attributes.get(change.ref.rpartition("|")[2], ()):
+            elif change.ref.kind == LOCAL:
+                home = f"{file.module}:{change.ref.function}"
+                self._parameters[home, change.ref.name].append((file, change))
+            elif change.verb in ("shrink", "replace") and change.ref.kind == OBJECT:
+                for alike in self.attributes.get(change.ref.name, ()):
                     if self._same(alike) in self.held:
                         self.held[self._same(alike)].changes.append((file, change))
         for limit in file.limits:
@@ -301,8 +312,8 @@ class Program:
                 self.singletons.add(f"{file.module}:{mark.name}")
             if mark.kind == "ttl":
                 self.clocks.add(f"{file.module}:{mark.function}")
-            if mark.kind in SIGNS and mark.name:
-                key = self.key(file, mark.function, mark.name)
+            if mark.kind in SIGNS and mark.ref:
+                key = self.key(file, mark.function, mark.ref)
                 if key in self.held:
                     self.held[key].signs.append((file, mark))
         for ref, function, line in file.slices:
@@ -327,24 +338,24 @@ class Program:
             if not call.line or not (call.arguments or call.keywords):
                 continue
             given: list[Given] = [
-                (n, ref)
-                for n, text in enumerate(call.arguments)
-                if text[:2] == "r:" and self._may_hold(file, ref := text[2:].partition("=")[0])
+                (number, value.ref)
+                for number, value in enumerate(call.arguments)
+                if value.ref and self._may_hold(file, value.ref)
             ]
-            for text in call.keywords:
-                name, _, value = text.partition("=")
-                ref = value[2:].partition("=")[0]
-                if value[:2] == "r:" and self._may_hold(file, ref):
-                    given.append((name, ref))
-            if given and call.callee.rpartition("|")[2].rpartition(":")[2] not in HARMLESS:
+            given += [
+                (name, value.ref)
+                for name, value in call.keywords
+                if value.ref and self._may_hold(file, value.ref)
+            ]
+            if given and call.callee.name not in HARMLESS:
                 found.append((call, given))
         return found
 
-    def _may_hold(self, file: FileFacts, ref: str) -> bool:
+    def _may_hold(self, file: FileFacts, ref: Reference) -> bool:
         """Whether a reference is, or may become, a container; a local that is none stays none."""
-        if ref[:2] != "l:":
+        if ref.kind != LOCAL:
             return True
-        key = f"{file.module}:{ref[2:]}"
+        key = f"{file.module}:{ref.function}:{ref.name}"
         return key in self.held or key in self.same
 
     def _hand_on(self, key: str, place: int | str, callees: Reached) -> None:

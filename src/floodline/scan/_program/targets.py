@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import NamedTuple
 
+from floodline.scan._facts.calls import INHERITED, NAME, OWN_METHOD, Callee
+from floodline.scan._facts.references import MODULE
 from floodline.scan._program.names import INSIDE, Names
 
 COMMON = {
@@ -33,12 +35,12 @@ class Targets:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._module = ""
-        self._known: dict[tuple[str, str], Target] = {}
+        self._known: dict[tuple[str, Callee], Target] = {}
         self._owners: dict[str, str] = {}
         self._kin: dict[str, bool] = {}
         self._inner: Set[str] = NOBODY
 
-    def find(self, module: str, function: str, callee: str) -> Target:
+    def find(self, module: str, function: str, callee: Callee) -> Target:
         """Return what a call in a function of a module may reach.
 
         A plain name means the same in all functions that define none inside, the rest means the
@@ -46,10 +48,10 @@ class Targets:
         """
         if module != self._module:
             self._enter(module)
-        if callee[:2] != "n:":
+        if callee.kind != NAME:
             key = (self.owner(module, function), callee)
         else:
-            own = callee == "n:cls" or callee[2:] in self._inner
+            own = callee.name == "cls" or callee.name in self._inner
             key = (function if own else "", callee)
         known = self._known.get(key)
         if known is None:
@@ -62,19 +64,18 @@ class Targets:
         self._owners = {}
         self._inner = self._names.inner.get(module, NOBODY)
 
-    def _find(self, module: str, function: str, callee: str) -> Target:
-        kind, _, rest = callee.partition(":")
-        if kind == "n":
-            return self._named(module, function, rest)
+    def _find(self, module: str, function: str, callee: Callee) -> Target:
+        kind, name, base = callee
+        if kind == NAME:
+            return self._named(module, function, name)
         owner = self.owner(module, function)
-        if kind in ("s", "u"):
-            return self._on_class(f"{module}:{owner}", rest, above=kind == "u")
-        base, _, name = rest.rpartition("|")
+        if kind in (OWN_METHOD, INHERITED):
+            return self._on_class(f"{module}:{owner}", name, above=kind == INHERITED)
         found = self._names.base_class(module, owner, base)
         if found:
             return self._on_class(found, name)
-        if base.startswith("g:"):
-            source = self._names.resolve(module, base[2:])
+        if base.kind == MODULE:
+            source = self._names.resolve(module, base.name)
             if source.endswith(":"):
                 return self._symbol(self._names.resolve(source[:-1], name))
             return NOTHING

@@ -5,6 +5,7 @@ from __future__ import annotations
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.origins import parts_of
 from floodline.scan._facts.reasons import Reason
+from floodline.scan._facts.references import INSTANCE, ITSELF, Reference, in_module, of_instance
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Edge, Held, Program
 from floodline.scan._proofs.events import Events, in_a_loop
@@ -49,8 +50,9 @@ class Paths:
             return Evidence(Path.ON_LOAD(), REFUTED, at)
         if "once" in change.marks:
             return Evidence(Path.BEHIND_A_FLAG(), REFUTED, at)
-        own = held.made[0].ref[:2] == "s:" and any(not m.function.endswith(":") for m in held.made)
-        if (own or held.made[0].ref == "s:") and self._only_makes(function, 0):
+        ref = held.made[0].ref
+        own = ref.kind == INSTANCE and any(not m.function.endswith(":") for m in held.made)
+        if (own or ref == ITSELF) and self._only_makes(function, 0):
             return Evidence(Path.WHILE_MADE(), REFUTED, at)
         if in_a_loop(change):
             return Evidence(Path.WAITING_LOOP(name), PROVED, at)
@@ -164,11 +166,11 @@ class Paths:
         if kind == "self":
             if self.events.tells(f"{module}:{function}", detail.partition(".")[0]):
                 return PROVED, Origin.WITH_EVENT(detail)
-            return self._counted(f"{module}:s:{detail}", detail)
+            return self._counted((module, of_instance(detail)), detail)
         if kind == "global":
             if self._is_definition(module, detail):
                 return REFUTED, Origin.FIXED(detail)
-            return self._counted(f"{module}:g:{detail}", detail)
+            return self._counted((module, in_module(detail)), detail)
         return UNKNOWN, Origin.ELSEWHERE(detail) if detail else Origin.NOT_KNOWN()
 
     def _through(self, module: str, function: str, origin: str, depth: int) -> Answer:
@@ -188,7 +190,7 @@ class Paths:
         names = self._program.names
         return key in names.classes or key in names.functions or name.isupper()
 
-    def _counted(self, counter: str, name: str) -> Answer:
+    def _counted(self, counter: tuple[str, Reference], name: str) -> Answer:
         if counter in self._program.counters:
             return PROVED, Origin.COUNTS_UP(name)
         if name.isupper():
@@ -257,16 +259,15 @@ class Paths:
 
     def _at_call(self, edge: Edge, number: int, name: str, depth: int) -> Answer:
         index = number - edge.shift
-        given = ""
+        given = None
         if 0 <= index < len(edge.call.arguments):
             given = edge.call.arguments[index]
-        for keyword in edge.call.keywords:
-            if keyword.startswith(f"{name}="):
-                given = keyword.partition("=")[2]
-        if not given:
+        for keyword, value in edge.call.keywords:
+            if keyword == name:
+                given = value
+        if given is None:
             return REFUTED, Origin.DEFAULT(name)
-        origin = given.rpartition("=")[2] if given[:2] == "r:" else given
-        if origin[:2] == "f:":
+        if given.origin[:9] == "function:":
             return UNKNOWN, Origin.A_FUNCTION()
         caller_module, _, caller = edge.caller.partition(":")
-        return self.origin(caller_module, caller, origin, depth + 1)
+        return self.origin(caller_module, caller, given.origin, depth + 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from floodline.scan._facts.calls import Kept
+from floodline.scan._facts.references import INSTANCE, ITSELF, LOCAL, MODULE, OBJECT, Reference
 from floodline.scan._program.program import Held, Making, Program
 from floodline.scan._proofs.grounds import Holder
 from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
@@ -28,17 +30,17 @@ class Holders:
         """Say whether the holder of a container is long-lived."""
         made = held.made[0]
         at = place(held.file.path, made.at.line)
-        if made.ref[:2] == "g:":
+        if made.ref.kind == MODULE:
             return Evidence(Holder.MODULE(), PROVED, at)
-        if made.ref[:2] == "o:":
+        if made.ref.kind == OBJECT:
             return Evidence(Holder.OBJECT_OF_MODULE(), PROVED, at)
-        if made.ref[:2] == "l:":
+        if made.ref.kind == LOCAL:
             return self._captured(held, at)
         owner = held.key.rpartition(".")[0]
         shared = [
             m
             for m in held.made
-            if m.function.endswith(":") and m.fills != "field" and m.ref != "s:"
+            if m.function.endswith(":") and m.fills != "field" and m.ref != ITSELF
         ]
         if shared and len(shared) == len(held.made):
             if "type" in self._program.names.classes[owner].bases:
@@ -70,7 +72,7 @@ class Holders:
                 return Evidence(Holder.ENDLESS_LOCAL(), PROVED, at)
             return Evidence(Holder.LOCAL(), REFUTED, at)
         edges = self._program.callers.get(f"{held.file.module}:{function.name}", ())
-        if any(e.call.kept[:2] in ("g:", "c:") or e.caller.endswith(":") for e in edges):
+        if any(_is_kept(e.call.kept) or e.caller.endswith(":") for e in edges):
             return Evidence(Holder.CAPTURED_BY_MODULE(), PROVED, at)
         if edges:
             return Evidence(Holder.CAPTURED_BY_CALLER(), UNKNOWN, at)
@@ -119,26 +121,27 @@ class Holders:
         name = owner.rpartition(":")[2]
         at = place(making.path, making.line)
         often = self._reach.often(making.function)
-        if making.kept == "main":
+        kept = making.kept
+        if kept.how == "main":
             return Evidence(Holder.MADE_BY_PROGRAM(name), UNKNOWN, at)
-        if making.kept[:2] == "g:" or making.kept.startswith("o:g:"):
+        if kept.in_slot(MODULE) or _is_of_module(kept):
             return Evidence(Holder.KEPT_BY_MODULE(name), PROVED, at)
-        if making.kept[:2] == "c:":
+        if kept.how == "body":
             return Evidence(Holder.KEPT_BY_CLASS(name), PROVED, at)
-        if making.function.endswith(":") and making.kept in _PASSING:
+        if making.function.endswith(":") and kept.how in _PASSING:
             return Evidence(Holder.MADE_ON_LOAD(name), PROVED, at)
-        if making.kept[:2] == "s:":
+        if kept.in_slot(INSTANCE):
             return self._kept_by_instance(name, making, depth, at)
-        if making.kept[:2] == "i:":
-            return self._kept_in(name, making, at)
+        if kept.how == "entry" and kept.ref:
+            return self._kept_in(name, making, kept.ref, at)
         function = self._program.names.functions.get(making.function)
         if function and any(
             d.rpartition(".")[2] in ("cache", "lru_cache") for d in function.decorators
         ):
             return Evidence(Holder.MADE_BY_CACHED(name), PROVED, at)
-        if making.kept in ("returned", "argument") and often is Often.REPEATS:
+        if kept.how in ("returned", "argument") and often is Often.REPEATS:
             return Evidence(Holder.MADE_ANEW(name), REFUTED, at)
-        if making.kept in ("returned", "argument", "item"):
+        if kept.how in ("returned", "argument", "item"):
             return Evidence(Holder.HANDED_ON(name), UNKNOWN, at)
         if often is Often.STARTS and not making.repeats:
             return self._of_start(name, making, at)
@@ -146,11 +149,11 @@ class Holders:
             return Evidence(Holder.ENDLESS_LOOP(name), PROVED, at)
         return Evidence(Holder.LOCAL_INSTANCE(name), REFUTED, at)
 
-    def _kept_in(self, name: str, making: Making, at: str) -> Evidence:
+    def _kept_in(self, name: str, making: Making, ref: Reference, at: str) -> Evidence:
         """An instance in a container lives as long as its entry, which may be long."""
         program = self._program
         module, _, function = making.function.partition(":")
-        key = program.key(program.names.modules[module], function, making.kept[2:])
+        key = program.key(program.names.modules[module], function, ref)
         held = program.held.get(key)
         if held is not None and self.proof(held).state == PROVED:
             return Evidence(Holder.KEPT_IN(name, key.rpartition(".")[2]), UNKNOWN, at)
@@ -183,10 +186,20 @@ class Holders:
         return Evidence(Holder.KEPT_BY_INSTANCE(name), UNKNOWN, at)
 
 
+def _is_kept(kept: Kept) -> bool:
+    """Whether something goes where it stays: into a name of the module, or into a class."""
+    return kept.in_slot(MODULE) or kept.how == "body"
+
+
+def _is_of_module(kept: Kept) -> bool:
+    """Whether something goes into an attribute of what a name of the module means."""
+    return kept.in_slot(OBJECT) and kept.ref is not None and kept.ref.base.kind == MODULE
+
+
 def _settled(makings: list[Making]) -> list[Making]:
     """A local that goes somewhere after all (line 0 says so) is not a local of one call."""
-    moved = {m.function for m in makings if not m.line and m.kept != "argument"}
-    return [m for m in makings if not (m.kept == "local" and m.line and m.function in moved)]
+    moved = {m.function for m in makings if not m.line and m.kept.how != "argument"}
+    return [m for m in makings if not (m.kept.how == "local" and m.line and m.function in moved)]
 
 
 def _endless(held: Held) -> bool:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from floodline.scan._facts.model import Change, FileFacts, Mark
+from floodline.scan._facts.references import INSTANCE
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.growth import Paths
 from floodline.scan._proofs.holders import Holders
@@ -36,7 +37,7 @@ class Judge:
         }
         self._families: dict[str, list[Held]] = defaultdict(list)
         for held in program.held.values():
-            if held.made[0].ref[:2] == "s:":
+            if held.made[0].ref.kind == INSTANCE:
                 self._families[held.key.rpartition(".")[0]].append(held)
 
     def marks(self, kind: str) -> Sequence[tuple[FileFacts, Mark]]:

@@ -6,11 +6,13 @@ from collections import defaultdict
 
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.reasons import Reason
+from floodline.scan._facts.references import Reference
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.grounds import Key
 from floodline.scan._proofs.proof import ASSUMED, REFUTED, State
 
-Asked = list[tuple[int, str, bool]]  # line, table, and whether keys that it lacks are refused
+# line, table, and whether keys that it lacks are refused
+Asked = list[tuple[int, Reference | None, bool]]
 
 
 class Refusals:
@@ -42,7 +44,7 @@ class Refusals:
             return doubt or (ASSUMED, Key.MAY_BE_REFUSED())
         return doubt
 
-    def _is_same(self, file: FileFacts, change: Change, table: str) -> bool:
+    def _is_same(self, file: FileFacts, change: Change, table: Reference) -> bool:
         own = self._program.key(file, change.function, change.ref)
         return own == self._program.key(file, change.function, table)
 
@@ -52,10 +54,9 @@ class Refusals:
             known = self._known[file.path] = defaultdict(list)
             for mark in file.marks:
                 if mark.kind == "refused":
-                    asked = (mark.at.line, mark.name, True)
-                    known[mark.function, mark.detail].append(asked)
+                    known[mark.function, mark.detail].append((mark.at.line, mark.ref, True))
             for change in file.changes:
                 if change.verb == "lookup":
-                    asked = (change.at.line, change.ref, False)
-                    known[change.function, change.key].append(asked)
+                    asked = known[change.function, change.key]
+                    asked.append((change.at.line, change.ref, False))
         return known

@@ -56,7 +56,7 @@ class Reach:
         self._often: dict[str, Often] = {}
         self._ancestors: dict[tuple[str, str], frozenset[str]] = {}
         # what `@factory(...)` returns runs where a function is defined, and not when it is called
-        self._factories = {e.callee for e in program.edges if e.call.kept == "decorator"}
+        self._factories = {e.callee for e in program.edges if e.call.kept.how == "decorator"}
         self._spread()
 
     def often(self, function: str) -> Often:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from floodline._python.mutations import NOT_OF_A_MAP, TAKES_NAMED_OF_MAP
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.reasons import Reason
+from floodline.scan._facts.references import INSTANCE
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.branches import Arms, arms_of, exclude, is_forgetting
@@ -94,7 +95,7 @@ class Removals:
     def judge(self, held: Held, depth: int, growing: list[tuple[FileFacts, Change]]) -> Removal:
         """Say which way out runs, if any."""
         functions = [f"{file.module}:{change.function}" for file, change in growing]
-        owner = held.key.rpartition(".")[0] if held.made[0].ref[:2] == "s:" else ""
+        owner = held.key.rpartition(".")[0] if held.made[0].ref.kind == INSTANCE else ""
         ways = [
             _when_asked(file, change)
             if _is_lazy(held, file, change)
@@ -118,7 +119,7 @@ class Removals:
         """Say when what another function removes is removed, apart from what this one does."""
         growing = [(f, c) for f, c in held.changes if c.verb == "grow" and c.function == function]
         functions = [f"{file.module}:{change.function}" for file, change in growing]
-        owner = held.key.rpartition(".")[0] if held.made[0].ref[:2] == "s:" else ""
+        owner = held.key.rpartition(".")[0] if held.made[0].ref.kind == INSTANCE else ""
         found = [
             self._way(file, change, functions, growing, owner).when
             for file, change in held.changes

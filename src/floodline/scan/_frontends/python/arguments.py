@@ -8,8 +8,23 @@ from typing import Any
 
 from floodline._python.mutations import SHRINKS
 from floodline._python.names import last_name
+from floodline.scan._facts.calls import (
+    FIXED,
+    GIVEN,
+    UNSEEN,
+    Argument,
+    Callee,
+    Kept,
+    argument,
+    by_dotted,
+    by_name,
+    inherited,
+    method_of,
+    own_method,
+)
 from floodline.scan._facts.model import Alias, Call, Change, Container, Function, Mark, Pair
 from floodline.scan._facts.origins import parts_of
+from floodline.scan._facts.references import SELF, Reference
 from floodline.scan._frontends.python.expressions import at, stored_value
 from floodline.scan._frontends.python.scope import Found, Scope
 from floodline.scan._frontends.python.signs import CLOSES, closes, refers
@@ -31,8 +46,8 @@ class Arguments:
         self.marks: list[Mark] = []
         self.functions: list[Function] = []
         self.pairs: list[Pair] = []
-        self.escapes: list[tuple[str, str]] = []
-        self.slices: list[tuple[str, str, int]] = []
+        self.escapes: list[tuple[Reference, str]] = []
+        self.slices: list[tuple[Reference, str, int]] = []
         self.risks: list[tuple[str, int, str]] = []
         # facts repeat each other: `shared(x, x)` is the equal one that the file said before
         self.shared: Callable[[Any, Any], Any] = {}.setdefault
@@ -60,7 +75,7 @@ class Arguments:
         if verb == "grow" and key != "append" and type(value) in ANSWERED:
             marks = marks | {"answer"} if self._is_answer(value, key) else marks
         self.changes.append(
-            Change(shared(found[0], found[0]), found[1], verb, op, shared(key, key),
+            Change(found[0], found[1], verb, op, shared(key, key),
                    shared(text, text), stored, at(node), self.scope.name, shared(marks, marks))
         )  # fmt: skip
 
@@ -72,48 +87,47 @@ class Arguments:
             for part in parts_of(self.scope.origin(value))
         )
 
-    def keep_local(self, name: str, kept: str) -> None:
+    def keep_local(self, name: str, kept: Kept) -> None:
         """A local instance goes somewhere after all: note its making once more, with the place."""
         holder = self.scope.holder_of(name)
         made = holder.types.get(name) if holder else None
         if made:
-            self.calls.append(Call(self.scope.name, _callee_text(made), 0, "", (), (), kept))
+            self.calls.append(Call(self.scope.name, by_dotted(made), 0, "", (), (), kept))
 
-    def callee(self, node: ast.expr) -> str:
+    def callee(self, node: ast.expr) -> Callee | None:
         if type(node) is ast.Name:
-            return f"n:{node.id}"
+            return by_name(node.id)
         if type(node) is not ast.Attribute:
-            return ""
+            return None
         if type(node.value) is ast.Call and last_name(node.value.func) == "super":
-            return f"u:{node.attr}"
+            return inherited(node.attr)
         base = self.scope.base(node.value)
-        return f"s:{node.attr}" if base == "self" else f"o:{base}|{node.attr}"
+        return own_method(node.attr) if base is SELF else method_of(base, node.attr)
 
-    def argument(self, node: ast.expr, into: str) -> str:
+    def argument(self, node: ast.expr, into: str) -> Argument:
         """Return what an argument is: a function, a container or the origin of a value."""
         if type(node) is ast.Constant:
-            return "const"
+            return FIXED
         if type(node) is ast.Name:
             return self._named_argument(node.id)
         if type(node) is ast.Attribute:
             return self._attribute_argument(node)
         if type(node) is ast.Lambda:
-            return f"f:{lambda_name(self.scope, node)}"
+            return Argument(f"function:{lambda_name(self.scope, node)}")
         if type(node) is ast.Call and last_name(node.func) in PASSED_ON:
-            return self.argument(node.args[0], into) if node.args else "unknown"
-        return self.scope.origin(node)
+            return self.argument(node.args[0], into) if node.args else UNSEEN
+        return argument(self.scope.origin(node), None)
 
-    def _named_argument(self, name: str) -> str:
+    def _named_argument(self, name: str) -> Argument:
         scope = self.scope
         holder = scope.holder_of(name)
         if holder is not None and (made := holder.types.get(name)):
-            self.calls.append(Call(scope.name, _callee_text(made), 0, "", (), (), "argument"))
+            self.calls.append(Call(scope.name, by_dotted(made), 0, "", (), (), GIVEN))
         ref, depth = scope.named(name, holder)
         origin = scope.origin_of(name, holder)
-        text = origin if depth else f"r:{ref}={origin}"
-        return self.shared(text, text)  # type: ignore[no-any-return]  # it is the same text
+        return argument(origin, None if depth else ref)
 
-    def _attribute_argument(self, node: ast.Attribute) -> str:
+    def _attribute_argument(self, node: ast.Attribute) -> Argument:
         if node.attr in CLOSES:
             self.marks += closes(self.scope, node)
         elif node.attr in SHRINKS:
@@ -122,8 +136,7 @@ class Arguments:
                 self.change("shrink", below, node.attr, node, "const", "", None, frozenset())
         found = self.scope.reference(node)
         origin = self.scope.origin(node)
-        text = f"r:{found[0]}={origin}" if found and not found[1] else origin
-        return self.shared(text, text)  # type: ignore[no-any-return]  # it is the same text
+        return argument(origin, found[0] if found and not found[1] else None)
 
 
 def lambda_name(scope: Scope, node: ast.Lambda) -> str:
@@ -134,8 +147,3 @@ def lambda_name(scope: Scope, node: ast.Lambda) -> str:
     if scope.name.endswith(":"):
         return f"{scope.owner}.{inner}"
     return f"{scope.name}.<locals>.{inner}"
-
-
-def _callee_text(name: str) -> str:
-    head, _, tail = name.rpartition(".")
-    return f"o:g:{head}|{tail}" if head else f"n:{tail}"

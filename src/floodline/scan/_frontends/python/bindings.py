@@ -5,7 +5,21 @@ from __future__ import annotations
 import ast
 
 from floodline._python.names import dotted, last_name, written
+from floodline.scan._facts.calls import HERE, IN_BODY, IN_ITEM, Kept, in_entry, in_slot
 from floodline.scan._facts.model import Alias, Container, Mark
+from floodline.scan._facts.references import (
+    INSTANCE,
+    LOCAL,
+    MODULE,
+    SELF,
+    Base,
+    Reference,
+    base_of_answer,
+    base_of_class,
+    in_module,
+    of_function,
+    of_instance,
+)
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._frontends.python.calls import LEAVES, Calls
 from floodline.scan._frontends.python.expressions import (
@@ -26,9 +40,9 @@ class Bindings(Calls):
 
     def __init__(self) -> None:
         super().__init__()
-        self.counters: dict[str, None] = {}
-        self.globals: dict[str, str] = {}
-        self.attributes: dict[str, str] = {}
+        self.counters: dict[Reference, None] = {}
+        self.globals: dict[str, Base] = {}
+        self.attributes: dict[str, Base] = {}
 
     def assign(self, node: ast.Assign, marks: frozenset[str]) -> None:
         if type(node.value) not in LEAVES:
@@ -44,7 +58,7 @@ class Bindings(Calls):
         """`cls._instance = super().__new__(cls)`: the instance, and perhaps the only one."""
         for target in node.targets:
             self.scope.selves.add(written(target))
-            if isinstance(target, ast.Attribute) and self.scope.base(target.value) == "self":
+            if isinstance(target, ast.Attribute) and self.scope.base(target.value) is SELF:
                 only = Mark("singleton", self.scope.owner, at(node), self.scope.name, "")
                 self.marks.append(only)
 
@@ -54,17 +68,17 @@ class Bindings(Calls):
         for target in targets:
             if isinstance(target, ast.Subscript) and names:
                 found = self.scope.reference(target.value)
-                if found and not found[1] and found[0][:2] != "l:":
+                if found and not found[1] and found[0].kind != LOCAL:
                     self.scope.waiters.update(dict.fromkeys(names, found[0]))
 
     def annotated(self, node: ast.AnnAssign, marks: frozenset[str]) -> None:
         if self.scope.name.endswith(":") or type(node.target) is ast.Attribute:
             said = annotation(node.annotation)
             found = self.scope.reference(node.target) if said[:1].isupper() else None
-            if found and found[0][:2] == "s:":
-                self._note_type(found[0], said)
+            if found and found[0].kind == INSTANCE:
+                self._note_type(found[0], base_of_class(said))
             elif found and self.scope.name.endswith(":"):
-                self._note_type(f"s:{last_name(node.target)}", said)
+                self._note_type(of_instance(last_name(node.target)), base_of_class(said))
         if node.value is None:
             return
         self.expression(node.value, marks, kept=self._kept(node.target))
@@ -77,15 +91,15 @@ class Bindings(Calls):
             shared = Mark("classvar", last_name(node.target), at(node), self.scope.name, "")
             self.marks.append(shared)
 
-    def _kept(self, target: ast.expr) -> str:
+    def _kept(self, target: ast.expr) -> Kept:
         if type(target) is ast.Subscript:
-            return "item"
+            return IN_ITEM
         found = self.scope.reference(target)
-        if found is None or found[0][:2] == "l:":
-            return "local"
+        if found is None or found[0].kind == LOCAL:
+            return HERE
         if self.scope.name.endswith(":"):
-            return f"c:{last_name(target)}"
-        return found[0]
+            return IN_BODY
+        return in_slot(found[0])
 
     def bind(self, target: ast.expr, value: ast.expr, marks: frozenset[str]) -> None:
         if type(target) is ast.Name:
@@ -118,10 +132,10 @@ class Bindings(Calls):
     def _bind_name(self, target: ast.Name, value: ast.expr, marks: frozenset[str]) -> None:
         scope = self.scope
         if scope.name.endswith(":"):
-            self._bind_slot(f"s:{target.id}", target, value, marks)
+            self._bind_slot(of_instance(target.id), target, value, marks)
             return
         if not scope.name or target.id in scope.globals:
-            self._bind_slot(f"g:{target.id}", target, value, marks)
+            self._bind_slot(in_module(target.id), target, value, marks)
             return
         if type(value) is ast.Constant:
             self._forget(target.id, "const")
@@ -133,12 +147,12 @@ class Bindings(Calls):
         self._forget(target.id, origin)
         if kind:
             scope.kinds.add(target.id)
-            ref = f"l:{scope.name}:{target.id}"
+            ref = of_function(scope.name, target.id)
             self.containers.append(Container(ref, kind, at(target), scope.name, fills))
         elif found:
             scope.refs[target.id] = found
         elif target.id in scope.parameters and not marks:
-            scope.refs[target.id] = (f"l:{scope.name}:{target.id} anew", 0)
+            scope.refs[target.id] = (of_function(scope.name, f"{target.id} anew"), 0)
         if type(value) is ast.Call:
             name = last_name(value.func)[:1].isupper() and dotted(value.func)
             if name:
@@ -159,7 +173,7 @@ class Bindings(Calls):
         scope.origins[name] = origin
 
     def _bind_slot(
-        self, ref: str, target: ast.expr, value: ast.expr, marks: frozenset[str]
+        self, ref: Reference, target: ast.expr, value: ast.expr, marks: frozenset[str]
     ) -> None:
         scope = self.scope
         kind, fills = created(value)
@@ -168,30 +182,30 @@ class Bindings(Calls):
             name = dotted(value.func)
             if name:
                 made = name.rpartition(".")[2].lstrip("_")[:1].isupper()
-                self._note_type(ref, name if made else f"C:{name}")
+                self._note_type(ref, base_of_class(name) if made else base_of_answer(name))
         elif type(value) is ast.Name and (holder := scope.holder_of(value.id)):
             known = holder.types.get(value.id) or holder.annotations.get(value.id, "")
             if known:
-                self._note_type(ref, known)
-                self.keep_local(value.id, ref)
+                self._note_type(ref, base_of_class(known))
+                self.keep_local(value.id, in_slot(ref))
         making = not scope.name or scope.name.endswith(":")
         making = making or scope.name.rpartition(".")[2] in MAKERS
         if kind and (making or type(value) not in COMPREHENSIONS):
             self.containers.append(Container(ref, kind, at(target), scope.name, fills))
         elif making and (found := scope.reference(value)) and not found[1] and found[0] != ref:
             self.aliases.append(Alias(ref, found[0], scope.name))
-        if making and scope.name != "" and not scope.name.endswith(":") and ref[:2] == "s:":
+        if making and scope.name != "" and not scope.name.endswith(":") and ref.kind == INSTANCE:
             return
         lazy = marks and ("none" in marks or f"none:{written(target)}" in marks)
         if scope.name and not scope.name.endswith(":") and not lazy:
             verb = "grow" if adds_to_itself(scope, ref, value) else "replace"
             self.change(verb, (ref, 0), "=", target, "append", "", value, marks)
 
-    def _note_type(self, ref: str, name: str) -> None:
-        if ref[:2] == "s:":
-            self.attributes.setdefault(ref[2:], name)
-        elif ref[:2] == "g:":
-            self.globals.setdefault(ref[2:], name)
+    def _note_type(self, ref: Reference, made: Base) -> None:
+        if ref.kind == INSTANCE:
+            self.attributes.setdefault(ref.name, made)
+        elif ref.kind == MODULE:
+            self.globals.setdefault(ref.name, made)
 
     def store_item(self, target: ast.Subscript, value: ast.expr, marks: frozenset[str]) -> None:
         found = self.scope.reference(target.value)
@@ -202,8 +216,8 @@ class Bindings(Calls):
         if type(target.slice) is ast.Slice:
             self.change("shrink", found, "[:]=", target, "const", "", None, marks)
             return
-        if type(value) is ast.Name and found[0][:2] != "l:":
-            self.keep_local(value.id, f"i:{found[0]}")
+        if type(value) is ast.Name and found[0].kind != LOCAL:
+            self.keep_local(value.id, in_entry(found[0]))
             if not found[1] and self.scope.stored.get(value.id) == "waiter":
                 self.scope.waiters[value.id] = found[0]
         if type(value) is ast.Call and not found[1]:
@@ -227,7 +241,7 @@ class Bindings(Calls):
         if type(node.op) is ast.Sub or type(node.op) is ast.BitAnd:
             self.change("shrink", found, "-=", target, "const", "", None, marks)
         elif isinstance(node.value, ast.Constant):
-            self.counters[found[0] if found[0][:2] != "s:" else f"s:{found[0][2:]}"] = None
+            self.counters[found[0]] = None
         elif type(node.op) is ast.Add or type(node.op) is ast.BitOr:
             if isinstance(target, ast.Name) and found[1] and not created(node.value)[0]:
                 return  # what lies inside may be a text or a number as well: then nothing grows

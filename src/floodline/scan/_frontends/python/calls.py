@@ -13,8 +13,10 @@ from floodline._python.mutations import (
     SHRINKS,
 )
 from floodline._python.names import dotted, last_name, written
+from floodline.scan._facts.calls import DROPPED, GIVEN, HERE, IN_MAIN, Argument, Callee, Kept
 from floodline.scan._facts.circumstances import standing
 from floodline.scan._facts.model import Call, Function, Mark
+from floodline.scan._facts.references import LOCAL
 from floodline.scan._facts.vocabulary import HARMLESS, OPPOSITES, QUIET, opposites_of
 from floodline.scan._frontends.python.arguments import Arguments, lambda_name
 from floodline.scan._frontends.python.expressions import at
@@ -60,7 +62,7 @@ class Calls(Arguments):
         self._standing: dict[frozenset[str], tuple[str, str, str]] = {}
 
     def expression(
-        self, node: ast.expr, marks: frozenset[str], *, kept: str = "local", stored: bool = False
+        self, node: ast.expr, marks: frozenset[str], *, kept: Kept = HERE, stored: bool = False
     ) -> None:
         """Read an expression and all below it."""
         below_it: ast.expr = node
@@ -68,37 +70,37 @@ class Calls(Arguments):
             below_it = below_it.value
         if type(below_it) in LEAVES:
             return  # a name, and attributes of it: that is most
-        stack: list[tuple[ast.AST | None, str]] = [(node, kept)]
+        stack: list[tuple[ast.AST | None, Kept]] = [(node, kept)]
         while stack:
             here, goes = stack.pop()
             while type(here) is ast.Attribute:
-                here, goes = here.value, "local"
+                here, goes = here.value, HERE
             kind = type(here)
             if here is None or kind in LEAVES:
                 continue
             if type(here) is ast.Call:
                 self.call(here, goes, marks)
                 if type(here.func) is not ast.Name:
-                    stack.append((here.func, "argument"))
-                stack += [(item, "argument") for item in here.args if type(item) not in LEAVES]
+                    stack.append((here.func, GIVEN))
+                stack += [(item, GIVEN) for item in here.args if type(item) not in LEAVES]
                 if here.keywords:
-                    stack += [(item.value, "local") for item in here.keywords]
+                    stack += [(item.value, HERE) for item in here.keywords]
                 continue
             if type(here) is ast.Subscript:
                 if type(here.ctx) is ast.Load and not (stored and here is node):
                     self.lookup(here, marks)
-                goes = "local"
+                goes = HERE
             elif type(here) is ast.Compare:
                 if type(here.ops[0]) in ORDERS:
                     self.marks += ages(self.scope, here)
-                goes = "local"
+                goes = HERE
             elif type(here) is ast.Lambda:
                 self.lambda_(here)
                 continue
             elif kind in _PAUSES:
                 self._pause(here)  # type: ignore[arg-type]  # kind says so
             elif kind not in _THROUGH:
-                goes = "argument" if kind in _GATHERS else "local"
+                goes = GIVEN if kind in _GATHERS else HERE
             stack += [(item, goes) for item in below(here, kind) if type(item) not in LEAVES]
 
     def _pause(self, node: ast.Await | ast.Yield | ast.YieldFrom) -> None:
@@ -124,7 +126,7 @@ class Calls(Arguments):
     def lookup(self, node: ast.Subscript, marks: frozenset[str]) -> None:
         """Reading an item may insert it; reading a slice is a copy of a part."""
         found = self.scope.reference(node.value)
-        if found is None or found[0][:2] == "l:":
+        if found is None or found[0].kind == LOCAL:
             return
         if isinstance(node.slice, ast.Slice):
             self.slices.append((found[0], self.scope.name, node.lineno))
@@ -133,7 +135,7 @@ class Calls(Arguments):
             if origin != "const":
                 self.change("lookup", found, "[]", node, origin, "", None, marks)
 
-    def call(self, node: ast.Call, kept: str, marks: frozenset[str]) -> None:
+    def call(self, node: ast.Call, kept: Kept, marks: frozenset[str]) -> None:
         """Read one call: as growth, as removal, and as an edge of the call graph."""
         function = node.func
         if type(function) is ast.Name:
@@ -152,21 +154,21 @@ class Calls(Arguments):
         callee = self.callee(function)
         if name in RARE:
             self._rare(node, name, callee, marks)
-        if callee:
+        if callee is not None:
             repeats, arm, guard = self._stands(marks)
             shared = self.shared
-            arguments: tuple[str, ...] = ()
+            arguments: tuple[Argument, ...] = ()
             if node.args:
                 arguments = tuple([self.argument(item, name) for item in node.args])
-            keywords: tuple[str, ...] = ()
+            keywords: tuple[tuple[str, Argument], ...] = ()
             if node.keywords:
                 keywords = tuple(
-                    [f"{k.arg}={self.argument(k.value, name)}" for k in node.keywords if k.arg]
+                    [(k.arg, self.argument(k.value, name)) for k in node.keywords if k.arg]
                 )
             self.calls.append(
-                Call(self.scope.name, shared(callee, callee), node.lineno, repeats,
+                Call(self.scope.name, callee, node.lineno, repeats,
                      shared(arguments, arguments), shared(keywords, keywords),
-                     "main" if "main" in marks else kept, arm, guard)
+                     IN_MAIN if "main" in marks else kept, arm, guard)
             )  # fmt: skip
 
     def _stands(self, marks: frozenset[str]) -> tuple[str, str, str]:
@@ -176,7 +178,9 @@ class Calls(Arguments):
             known = self._standing[marks] = standing(marks)
         return known
 
-    def _rare(self, node: ast.Call, name: str, callee: str, marks: frozenset[str]) -> None:
+    def _rare(
+        self, node: ast.Call, name: str, callee: Callee | None, marks: frozenset[str]
+    ) -> None:
         """Note calls of a few names that say something by themselves."""
         if name in HEAPS:
             if name not in HEAP_SHRINKS or type(node.func) is ast.Attribute:
@@ -189,20 +193,21 @@ class Calls(Arguments):
         elif name in TIMERS:
             left = any(f == self.scope.name and kind == "return" for f, _, kind in self.risks)
             guarded = "guarded" if left or "branch" in marks else ""
-            self.marks.append(Mark("timer", callee, at(node), self.scope.name, guarded))
+            self.marks.append(Mark("timer", "", at(node), self.scope.name, guarded, None, callee))
         elif node.args and not marks & {"none", "absent", "once"}:
             self.marks += finalizers(self.scope, node)
 
-    def _signs(self, node: ast.Call, function: ast.Attribute, kept: str) -> None:
+    def _signs(self, node: ast.Call, function: ast.Attribute, kept: Kept) -> None:
         """Note what rules of their own look for in a call of a method."""
         name = function.attr
         if name not in TOLD and name[:4] != "add_" and type(function.value) is not ast.Call:
             return
         if name == "set" and node.args:
-            self.marks.append(Mark("set", self.callee(function), at(node), self.scope.name, ""))
-        elif kept == "dropped" and opposites_of(name):
             callee = self.callee(function)
-            self.marks.append(Mark("listener", callee, at(node), self.scope.name, name))
+            self.marks.append(Mark("set", "", at(node), self.scope.name, "", None, callee))
+        elif kept is DROPPED and opposites_of(name):
+            callee = self.callee(function)
+            self.marks.append(Mark("listener", "", at(node), self.scope.name, name, None, callee))
         if name in CLOSES:
             self.marks += closes(self.scope, function)
         elif name == "labels" or (name in METERS and len(node.args) + len(node.keywords) > 1):

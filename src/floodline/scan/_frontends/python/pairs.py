@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from floodline.scan._facts.model import Change, Pair
+from floodline.scan._facts.references import Reference
 
 SAFE = {"finally", "except"}
 WORST = ("return", "raise", "await", "yield", "call")
@@ -12,7 +13,7 @@ WORST = ("return", "raise", "await", "yield", "call")
 
 def pairs_of(changes: list[Change], risks: list[tuple[str, int, str]]) -> list[Pair]:
     """Find what is added and removed in one function with something between that may fail."""
-    by_place: dict[tuple[str, str, int], list[Change]] = defaultdict(list)
+    by_place: dict[tuple[str, Reference, int], list[Change]] = defaultdict(list)
     for change in changes:
         if change.function and change.verb in ("grow", "shrink"):
             by_place[change.function, change.ref, change.depth].append(change)

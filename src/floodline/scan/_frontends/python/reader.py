@@ -6,7 +6,9 @@ import ast
 from collections.abc import Callable
 
 from floodline._python.names import dotted, last_name
+from floodline.scan._facts.calls import DECORATING, DROPPED, ENTERED, HERE, RETURNED, UNSEEN
 from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Limit, Mark
+from floodline.scan._facts.references import ITSELF, LOCAL
 from floodline.scan._frontends.python.bindings import Bindings
 from floodline.scan._frontends.python.expressions import at, kind_of_class
 from floodline.scan._frontends.python.pairs import pairs_of
@@ -86,9 +88,9 @@ class _Reader(Bindings):
         """`if key not in known: raise`: what comes after has no other keys than these."""
         for key, table in outsiders(node.test):
             found = self.scope.reference(table)
-            name = found[0] if found else ""
+            ref = found[0] if found else None
             origin = self.scope.origin(key)
-            self.marks.append(Mark("refused", name, at(node.test), self.scope.name, origin))
+            self.marks.append(Mark("refused", "", at(node.test), self.scope.name, origin, ref))
 
     # definitions
 
@@ -115,7 +117,7 @@ class _Reader(Bindings):
             kind = kind_of_class(base.rpartition(".")[2])
             if kind:
                 fills = "" if kind != "lookup" else "?"
-                self.containers.append(Container("s:", kind, at(node), node.name + ":", fills))
+                self.containers.append(Container(ITSELF, kind, at(node), node.name + ":", fills))
         self.classes.append(
             Class(node.name, bases, node.lineno, tuple(self.attributes.items()),
                   tuple(last_name(called(d)) for d in node.decorator_list))
@@ -171,14 +173,12 @@ class _Reader(Bindings):
         decorator: ast.expr,
         marks: frozenset[str],
     ) -> None:
-        self.expression(decorator, marks, kept="decorator")
+        self.expression(decorator, marks, kept=DECORATING)
         if not isinstance(decorator, ast.Call) and (callee := self.callee(decorator)):
             # to decorate is to call: once for a function of the module, each time for an inner one
             outer = self.scope.name
             repeats = "once" if "once" in marks else ""
-            self.calls.append(
-                Call(outer, callee, decorator.lineno, repeats, ("unknown",), (), "local")
-            )
+            self.calls.append(Call(outer, callee, decorator.lineno, repeats, (UNSEEN,), (), HERE))
         name_of = last_name(called(decorator))
         of_instance = "method" in dotted(called(decorator))  # keeps its entries with the instance
         if of_instance or name_of not in ("lru_cache", "cache", "alru_cache"):
@@ -213,7 +213,7 @@ class _Reader(Bindings):
         if found is None:
             return NONE
         acts = not only_logs(body)
-        if found[0][:2] != "l:":
+        if found[0].kind != LOCAL:
             self.limits.append(Limit(*found, at(test), self.scope.name, acts))
         return frozenset({"limit"}) if acts else NONE
 
@@ -252,7 +252,7 @@ class _Reader(Bindings):
 
     def with_(self, node: ast.With | ast.AsyncWith, marks: frozenset[str]) -> None:
         for item in node.items:
-            self.expression(item.context_expr, marks, kept="with")
+            self.expression(item.context_expr, marks, kept=ENTERED)
             self.marks += closes(self.scope, item)
             if isinstance(item.optional_vars, ast.Name):
                 self._forget(item.optional_vars.id, self.scope.origin(item.context_expr))
@@ -282,11 +282,11 @@ class _Reader(Bindings):
             self.risks.append((self.scope.name, node.lineno, "return"))
         if node.value is None:
             return
-        self.expression(node.value, marks, kept="returned")
+        self.expression(node.value, marks, kept=RETURNED)
         if type(node.value) in MAKING and (made := self.scope.origin(node.value))[:6] == "fresh:":
             self.marks.append(Mark("fresh", self.scope.name, at(node), self.scope.name, made[6:]))
         if type(node.value) is ast.Name:
-            self.keep_local(node.value.id, "returned")
+            self.keep_local(node.value.id, RETURNED)
             if "<" in self.scope.name and node.value.id in self.scope.parameters:
                 self.marks.append(Mark("gives", "", at(node), self.scope.name, ""))
         if type(node.value) in NAMING:
@@ -295,7 +295,7 @@ class _Reader(Bindings):
                 self.escapes.append((found[0], self.scope.name))
 
     def expression_(self, node: ast.Expr, marks: frozenset[str]) -> None:
-        self.expression(node.value, marks, kept="dropped")
+        self.expression(node.value, marks, kept=DROPPED)
 
     def nothing(self, node: ast.stmt, marks: frozenset[str]) -> None:
         """These statements have no facts."""

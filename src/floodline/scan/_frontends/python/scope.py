@@ -9,6 +9,24 @@ from typing import Any
 
 from floodline._python.names import dotted, last_name, written
 from floodline.scan._facts.origins import asked, most_open, within
+from floodline.scan._facts.references import (
+    INSTANCE,
+    ITSELF,
+    OBJECT,
+    SELF,
+    UNKNOWN_BASE,
+    Base,
+    Reference,
+    base_in_module,
+    base_inside,
+    base_of_answer,
+    base_of_class,
+    base_of_instance,
+    in_module,
+    of_function,
+    of_instance,
+    of_object,
+)
 from floodline.scan._frontends.python.expressions import (
     FRESH,
     THROUGH,
@@ -18,15 +36,16 @@ INSIDE = {"get", "setdefault", "pop", "values", "items", "__getitem__", "popitem
 OF_TYPES = {"__class__", "__name__", "__qualname__", "__module__", "__doc__"}
 TELLING = {"type", "bool", "isinstance", "len", "getpid"}
 NAMING = {ast.Name, ast.Attribute}
-Found = tuple[str, int]
+Found = tuple[Reference, int]
+UNNAMED: Found = (ITSELF, 1)  # of a local that is no other name for something
 
 
 class Scope:
     """One function (or the module, or the body of a class) while it is read."""
 
     __slots__ = (
-        "annotations", "answers", "clients", "globals", "kinds", "name", "origins", "outer",
-        "owner", "parameters", "refs", "selves", "stored", "types", "waiters",
+        "annotations", "answers", "clients", "globals", "kinds", "locals", "name", "origins",
+        "outer", "owner", "parameters", "refs", "selves", "stored", "types", "waiters",
     )  # fmt: skip
 
     def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
@@ -37,13 +56,14 @@ class Scope:
         self.annotations: dict[str, str] = {}
         self.globals: set[str] = set()
         self.refs: dict[str, Found] = {}
+        self.locals: dict[str, Found] = {}  # what a name means that is no other one for something
         self.origins: dict[str, str] = {}
         self.types: dict[str, str] = {}
         self.answers: dict[str, str] = {}  # a local, and the function whose answer it is
         self.stored: dict[str, str] = {}
         self.clients: dict[str, ast.expr] = {}
         self.selves: set[str] = set()  # other names of the instance, in `__new__`
-        self.waiters: dict[str, str] = {}  # a local that an answer is waited for, and its container
+        self.waiters: dict[str, Reference] = {}  # locals that are waited for, and their containers
         self.kinds: set[str] = set()  # locals that are containers made here
 
     def holder_of(self, name: str) -> Scope | None:
@@ -67,14 +87,17 @@ class Scope:
     def named(self, name: str, holder: Scope | None) -> Found:
         """Return which container a name means that belongs to a scope."""
         if (name == "self" or name == "cls") and self.owner:
-            return "s:", 0
+            return ITSELF, 0
         if holder is None:
-            return f"g:{name}", 0
-        return holder.refs.get(name) or (f"l:{holder.name}:{name}", 0)
+            return in_module(name), 0
+        found = holder.refs.get(name) or holder.locals.get(name)
+        if found is None:
+            found = holder.locals[name] = (of_function(holder.name, name), 0)
+        return found
 
     def _attribute(self, node: ast.Attribute) -> Found | None:
         base = self.base(node.value)
-        return (f"s:{node.attr}" if base == "self" else f"o:{base}|{node.attr}", 0)
+        return (of_instance(node.attr) if base is SELF else of_object(base, node.attr), 0)
 
     def _item(self, node: ast.Subscript) -> Found | None:
         if type(node.slice) is ast.Slice:
@@ -92,48 +115,49 @@ class Scope:
     def _walrus(self, node: ast.NamedExpr) -> Found | None:
         return self.reference(node.value)
 
-    def base(self, node: ast.expr) -> str:
-        """Return whose attribute is meant: `self`, `self.a`, `g:NAME`, `T:Class` or `?`."""
+    def base(self, node: ast.expr) -> Base:
+        """Return whose attribute is meant."""
         if self.selves and written(node) in self.selves:
-            return "self"
+            return SELF
         find = _BASES.get(type(node))
-        return find(self, node) if find else "?"
+        return find(self, node) if find else UNKNOWN_BASE
 
-    def _base_of_name(self, node: ast.Name) -> str:
+    def _base_of_name(self, node: ast.Name) -> Base:
         name = node.id
         if (name == "self" or name == "cls") and self.owner:
-            return "self"
+            return SELF
         holder = self.holder_of(name)
         if holder is None:
-            return f"g:{name}"
+            return base_in_module(name)
         known = holder.types.get(name) or holder.annotations.get(name)
         if known:
-            return f"T:{known}"
+            return base_of_class(known)
         if name in holder.answers:
-            return f"C:{holder.answers[name]}"
-        ref = holder.refs.get(name)
-        if ref is None or ref[1]:
-            return "?"
-        where, _, rest = ref[0].partition(":")
-        return f"self.{rest}" if where == "s" else f"a:{rest}" if where == "o" else "?"
+            return base_of_answer(holder.answers[name])
+        ref, depth = holder.refs.get(name) or UNNAMED
+        if depth:
+            return UNKNOWN_BASE
+        if ref.kind == INSTANCE:
+            return base_of_instance(ref.name)
+        return base_inside(ref.base, ref.name) if ref.kind == OBJECT else UNKNOWN_BASE
 
-    def _base_of_attribute(self, node: ast.Attribute) -> str:
-        if node.attr == "__class__" and self.base(node.value) == "self":
-            return "self"
+    def _base_of_attribute(self, node: ast.Attribute) -> Base:
+        if node.attr == "__class__" and self.base(node.value) is SELF:
+            return SELF
         text = dotted(node)
         head, _, rest = text.partition(".")
         if (head == "self" or head == "cls") and self.owner and "." not in rest:
-            return f"self.{node.attr}"
+            return base_of_instance(node.attr)
         if text and self.holder_of(head) is None:
-            return f"g:{text}"
+            return base_in_module(text)
         inner = self.base(node.value)
-        return "?" if inner == "?" else f"a:{inner}|{node.attr}"
+        return inner if inner is UNKNOWN_BASE else base_inside(inner, node.attr)
 
-    def _base_of_call(self, node: ast.Call) -> str:
+    def _base_of_call(self, node: ast.Call) -> Base:
         name = last_name(node.func)
         if name == "type" and len(node.args) == 1:
             return self.base(node.args[0])
-        return f"C:{dotted(node.func) or name}"
+        return base_of_answer(dotted(node.func) or name)
 
     def origin(self, node: ast.expr | None) -> str:
         """Return where the value of an expression comes from."""
@@ -205,7 +229,7 @@ class Scope:
 
     def _asked_by(self, function: ast.Attribute) -> str:
         """Return the origin of what a method answers, if it is known whom it asks."""
-        if type(function.value) is ast.Name and self.base(function.value) == "self":
+        if type(function.value) is ast.Name and self.base(function.value) is SELF:
             return ""
         return asked(self.origin(function.value), f"{function.attr}()")
 
@@ -242,7 +266,7 @@ _REFERENCES: dict[type, Callable[[Scope, Any], Found | None]] = {
     ast.Call: Scope._answer,
     ast.NamedExpr: Scope._walrus,
 }
-_BASES: dict[type, Callable[[Scope, Any], str]] = {
+_BASES: dict[type, Callable[[Scope, Any], Base]] = {
     ast.Name: Scope._base_of_name,
     ast.Attribute: Scope._base_of_attribute,
     ast.Call: Scope._base_of_call,

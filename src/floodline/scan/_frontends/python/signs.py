@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from floodline._python.names import dotted, last_name, written
 from floodline.scan._facts.model import Mark
 from floodline.scan._facts.origins import CHAINED
+from floodline.scan._facts.references import INSTANCE, LOCAL, MODULE, Reference
 from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.scope import Found, Scope
 
@@ -54,7 +55,7 @@ def inside(scope: Scope, node: ast.expr) -> Found | None:
     while isinstance(node, ast.Attribute):
         node = node.value
     found = scope.reference(node)
-    return found if found and found[1] and found[0][:2] != "l:" else None
+    return found if found and found[1] and found[0].kind != LOCAL else None
 
 
 def ages(scope: Scope, node: ast.Compare) -> tuple[Mark, ...]:
@@ -69,8 +70,8 @@ def ages(scope: Scope, node: ast.Compare) -> tuple[Mark, ...]:
             if isinstance(part, ast.Attribute | ast.Subscript | ast.Name):
                 found = inside(scope, part)
                 if found:
-                    return (Mark("ttl", found[0], at(node), scope.name, ""),)
-    return (Mark("ttl", "", at(node), scope.name, ""),)
+                    return (Mark("ttl", "", at(node), scope.name, "", found[0]),)
+    return (Mark("ttl", "", at(node), scope.name),)
 
 
 def _tells_time(origin: str) -> bool:
@@ -90,20 +91,22 @@ def flips(scope: Scope, target: ast.expr, value: ast.expr) -> Mark | None:
     if not (slot or type(target) is ast.Attribute):
         return None
     found = inside(scope, target.value)  # type: ignore[attr-defined]  # both have a value
-    return Mark("flip", found[0], at(target), scope.name, written(value)) if found else None
+    if found is None:
+        return None
+    return Mark("flip", "", at(target), scope.name, written(value), found[0])
 
 
-def keeps(scope: Scope, ref: str, target: ast.expr, value: ast.Call) -> Iterator[Mark]:
+def keeps(scope: Scope, ref: Reference, target: ast.expr, value: ast.Call) -> Iterator[Mark]:
     """An open handle, or a queue without a limit, is put where it stays."""
     name = last_name(value.func)
-    if name in HANDLES and ref[:2] != "l:" and not dotted(value.func).startswith(NO_OBJECTS):
+    if name in HANDLES and ref.kind != LOCAL and not dotted(value.func).startswith(NO_OBJECTS):
         kind = "item" if isinstance(target, ast.Subscript) else "slot"
-        yield Mark("handle", ref, at(target), scope.name, kind)
+        yield Mark("handle", "", at(target), scope.name, kind, ref)
     elif name in QUEUES:
-        if ref[:2] != "l:" and not _sized(value):
-            yield Mark("queue", ref, at(target), scope.name, name)
+        if ref.kind != LOCAL and not _sized(value):
+            yield Mark("queue", "", at(target), scope.name, name, ref)
     elif name[:1].isupper() and (limits := [k.arg for k in value.keywords if k.arg in LIMITS]):
-        yield Mark("capped", ref, at(target), scope.name, " ".join(map(str, limits)))
+        yield Mark("capped", "", at(target), scope.name, " ".join(map(str, limits)), ref)
 
 
 def closes(scope: Scope, node: ast.Attribute | ast.withitem) -> Iterator[Mark]:
@@ -111,8 +114,8 @@ def closes(scope: Scope, node: ast.Attribute | ast.withitem) -> Iterator[Mark]:
     held = node.value if isinstance(node, ast.Attribute) else node.context_expr
     if type(held) in PLACES:
         found = scope.reference(held)
-        if found and found[0][:2] != "l:":
-            yield Mark("close", found[0], at(held), scope.name, "")
+        if found and found[0].kind != LOCAL:
+            yield Mark("close", "", at(held), scope.name, "", found[0])
 
 
 def _sized(node: ast.Call) -> bool:
@@ -139,14 +142,15 @@ def awaits(scope: Scope, node: ast.Await) -> Iterator[Mark]:
     for part in ast.walk(node.value):
         if isinstance(part, ast.Name) and part.id in scope.waiters:
             how = "timeout" if limits else ""
-            yield Mark("waits", scope.waiters[part.id], at(node), scope.name, how)
+            yield Mark("waits", "", at(node), scope.name, how, scope.waiters[part.id])
 
 
 def blocks(scope: Scope, node: ast.Call, function: ast.Attribute) -> Iterator[Mark]:
     """The same for threads: `event.wait(5)`, `future.result(timeout=5)`."""
     if isinstance(function.value, ast.Name) and function.value.id in scope.waiters:
         how = "timeout" if node.args or node.keywords else ""
-        yield Mark("waits", scope.waiters[function.value.id], at(node), scope.name, how)
+        waits_in = scope.waiters[function.value.id]
+        yield Mark("waits", "", at(node), scope.name, how, waits_in)
 
 
 def refers(value: ast.expr, key: str) -> bool:
@@ -162,8 +166,8 @@ def refers(value: ast.expr, key: str) -> bool:
 def finalizers(scope: Scope, node: ast.Call) -> Iterator[Mark]:
     """A finalizer for something that was there before the call."""
     found = scope.reference(node.args[0])
-    if found and not found[1] and found[0][:2] in ("s:", "g:"):
-        yield Mark("finalize", found[0], at(node), scope.name, dotted(node.func))
+    if found and not found[1] and found[0].kind in (INSTANCE, MODULE):
+        yield Mark("finalize", "", at(node), scope.name, dotted(node.func), found[0])
 
 
 def labels(scope: Scope, node: ast.Call, name: str) -> Iterator[Mark]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from floodline._python.names import last_name, written
+from floodline.scan._facts.references import Reference
 from floodline.scan._facts.vocabulary import QUIET
 from floodline.scan._frontends.python.scope import NAMING, Scope
 
@@ -271,7 +272,7 @@ def _bound(target: ast.expr, scope: Scope) -> None:
         _bound(target.value, scope)
 
 
-def adds_to_itself(scope: Scope, ref: str, value: ast.expr) -> bool:
+def adds_to_itself(scope: Scope, ref: Reference, value: ast.expr) -> bool:
     """Whether `x = x + [...]` or `x = [*x, y]` or `x = {**x, k: v}`."""
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.BitOr):
         return _is(scope, ref, value.left) or _is(scope, ref, value.right)
@@ -283,7 +284,7 @@ def adds_to_itself(scope: Scope, ref: str, value: ast.expr) -> bool:
     return False
 
 
-def keeps_a_part(scope: Scope, ref: str, value: ast.expr) -> bool:
+def keeps_a_part(scope: Scope, ref: Reference, value: ast.expr) -> bool:
     """Whether `[x for x in m[k] if ...]` or `m[k][-9:]` is what is left of a value inside."""
     if isinstance(value, ast.ListComp | ast.SetComp | ast.DictComp):
         first = value.generators[0]
@@ -295,7 +296,7 @@ def keeps_a_part(scope: Scope, ref: str, value: ast.expr) -> bool:
     return found is not None and found[0] == ref and found[1] > 0
 
 
-def _is(scope: Scope, ref: str, node: ast.expr) -> bool:
+def _is(scope: Scope, ref: Reference, node: ast.expr) -> bool:
     if isinstance(node, ast.Call) and node.args and last_name(node.func) in ("list", "dict", "set"):
         node = node.args[0]
     return scope.reference(node) == (ref, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from floodline.scan._facts.calls import METHOD
 from floodline.scan._facts.model import FileFacts, Function, Mark
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._program.program import Program
@@ -36,10 +37,10 @@ def is_bound(function: Function) -> bool:
 
 def _cleared(program: Program) -> set[str]:
     return {
-        call.callee.rpartition("|")[0].rpartition(".")[2].rpartition(":")[2]
+        call.callee.base.name.rpartition(".")[2]
         for file in program.files
         for call in file.calls
-        if call.callee.endswith("|cache_clear")
+        if call.callee.name == "cache_clear" and call.callee.kind == METHOD
     }
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from floodline.scan._facts.calls import FIXED, named_by
 from floodline.scan._facts.model import Call, FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._facts.references import MODULE
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Program
@@ -43,26 +45,24 @@ def _resets(program: Program) -> set[str]:
     found = set()
     for file in program.files:
         for call in file.calls:
-            handed = (text[2:].partition("=")[0] for text in call.arguments if text[:2] == "r:")
-            for text in (call.callee, *handed):
-                if text.startswith("o:g:") and text.endswith("|reset"):
-                    base = text.partition(":")[2].rpartition("|")[0]
-                    found.add(program.key_of_base(file, call.function, base))
+            handed = (named_by(given.ref) for given in call.arguments if given.ref)
+            for callee in (call.callee, *handed):
+                if callee and callee.name == "reset" and callee.base.kind == MODULE:
+                    found.add(program.key_of_base(file, call.function, callee.base))
     return found
 
 
 def _variable(
     judge: Judge, file: FileFacts, mark: Mark, call: Call, resets: set[str]
 ) -> Iterator[Finding]:
-    base = call.callee.partition(":")[2].rpartition("|")[0]
-    key = judge.program.key_of_base(file, call.function, base)
+    key = judge.program.key_of_base(file, call.function, call.callee.base)
     module, _, name = key.partition(":")
-    made = judge.program.names.globals.get(module, {}).get(name, "")
-    if made.rpartition(".")[2] != "ContextVar" or key in resets:
+    made = judge.program.names.globals.get(module, {}).get(name)
+    if made is None or made.name.rpartition(".")[2] != "ContextVar" or key in resets:
         return
     often = judge.reach.often(f"{file.module}:{call.function}")
     last = call.function.rpartition(".")[2].lstrip("_")
-    fixed = call.arguments[:1] in ((), ("const",))
+    fixed = call.arguments[:1] in ((), (FIXED,))
     if often is not Often.REPEATS or fixed or last.startswith(SETTERS):
         return
     at = place(file.path, call.line)

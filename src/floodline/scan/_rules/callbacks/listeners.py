@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from floodline.scan._facts.calls import METHOD, Argument
 from floodline.scan._facts.model import Call, FileFacts, Function, Mark
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._facts.references import ANSWER, CLASS, MODULE, OWN
 from floodline.scan._facts.vocabulary import MAKERS, opposites_of
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
@@ -44,7 +46,7 @@ def _listener(judge: Judge, file: FileFacts, mark: Mark, call: Call) -> Iterator
     function = program.names.functions.get(f"{file.module}:{call.function}")
     if function is None or not _outlives(program, file, function, call):
         return
-    given = [*call.arguments, *(k.partition("=")[2] for k in call.keywords)]
+    given = [*call.arguments, *(value for _, value in call.keywords)]
     if not any(_is_bound(program, file, call, text) for text in given):
         return
     at = place(file.path, call.line)
@@ -70,21 +72,21 @@ def _listener(judge: Judge, file: FileFacts, mark: Mark, call: Call) -> Iterator
 
 def _outlives(program: Program, file: FileFacts, function: Function, call: Call) -> bool:
     """Whether what is listened to was there before: handed in or global, and not made here."""
-    kind, _, rest = call.callee.partition(":")
-    base = rest.rpartition("|")[0]
-    if base.startswith("self."):
+    kind, _, base = call.callee
+    if base.kind == OWN:
         own = program.names.classes.get(f"{file.module}:{function.owner}")
-        return own is not None and base[5:] not in dict(own.attributes)
-    if base.startswith("T:"):
-        return base[2:] in function.annotations
-    return kind == "o" and base not in ("g:atexit", "g:signal") and not base.startswith("C:")
+        return own is not None and base.name not in dict(own.attributes)
+    if base.kind == CLASS:
+        return base.name in function.annotations
+    seldom = base.kind == MODULE and base.name in ("atexit", "signal")
+    return kind == METHOD and not seldom and base.kind != ANSWER
 
 
-def _is_bound(program: Program, file: FileFacts, call: Call, text: str) -> bool:
+def _is_bound(program: Program, file: FileFacts, call: Call, given: Argument) -> bool:
     """Whether an argument is a function that keeps something alive: a method or an inner one."""
-    if text[:2] == "f:":
+    if given.origin[:9] == "function:":
         return True
-    found = program.functions_in(file, call, text)
+    found = program.functions_in(file, call, given)
     return any(program.names.functions[key].owner or "<locals>" in key for key in found)
 
 

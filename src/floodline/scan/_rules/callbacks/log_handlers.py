@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._facts.references import INSTANCE, MODULE, OBJECT
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._proofs.grounds import Key
@@ -55,14 +56,14 @@ def _is_undone(file: FileFacts, mark: Mark) -> bool:
     home = mark.function.rpartition(".")[0]
     here = [call for call in file.calls if call.function == mark.function]
     near = [call for call in file.calls if home and call.function.rpartition(".")[0] == home]
-    if any(call.callee.endswith("removeHandler") for call in (*here, *near)):
+    if any(call.callee.name.endswith("removeHandler") for call in (*here, *near)):
         return True
     changed = {c.ref for c in file.changes if c.function == mark.function and c.verb != "lookup"}
-    if any(ref.endswith("|handlers") for ref in changed):
+    if any(ref.kind == OBJECT and ref.name == "handlers" for ref in changed):
         return True
-    added = [c for c in here if c.line == mark.at.line and c.callee.endswith("addHandler")]
-    given = added[0].arguments[0] if added and added[0].arguments else ""
-    return given[:4] in ("r:s:", "r:g:") and given[2:].partition("=")[0] not in changed
+    added = [c for c in here if c.line == mark.at.line and c.callee.name.endswith("addHandler")]
+    given = added[0].arguments[0].ref if added and added[0].arguments else None
+    return given is not None and given.kind in (INSTANCE, MODULE) and given not in changed
 
 
 DETECTORS: tuple[Detector, ...] = (Check(FLD405, _handlers),)

@@ -15,12 +15,7 @@ def marked_calls(judge: Judge, kind: str) -> Iterator[tuple[FileFacts, Mark, Cal
         if file is not here:
             here = file
             calls = {(c.function, c.line, c.callee): c for c in file.calls}
-            names = {last_of(call.callee) for call in file.calls}
-        call = calls.get((mark.function, mark.at.line, mark.name))
+            names = {call.callee.name for call in file.calls}
+        call = calls.get((mark.function, mark.at.line, mark.callee)) if mark.callee else None
         if call:
             yield file, mark, call, names
-
-
-def last_of(callee: str) -> str:
-    """Return the name of the function or method that a call names."""
-    return callee.rpartition("|")[2].rpartition(":")[2]

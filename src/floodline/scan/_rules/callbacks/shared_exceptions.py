@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._facts.references import CLASS, Base
 from floodline.scan._findings.finding import HIGH, LEVELS, LOW, MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Program
@@ -48,7 +49,7 @@ def _exceptions(judge: Judge) -> Iterator[Finding]:
 def _raised(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     key = judge.program.names.resolve(file.module, mark.detail)
     module, _, name = key.partition(":")
-    made = judge.program.names.globals.get(module, {}).get(name, "")
+    made = judge.program.names.globals.get(module, {}).get(name)
     if not made or not _is_error(judge.program, module, made):
         return
     at = place(file.path, mark.at.line)
@@ -69,10 +70,10 @@ def _raised(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     yield build(FLD407, file.path, mark.at, f"{module}.{name}", confidence, proofs, grows=[at])
 
 
-def _is_error(program: Program, module: str, made: str) -> bool:
-    if made.endswith(FAILS):
+def _is_error(program: Program, module: str, made: Base) -> bool:
+    if made.name.endswith(FAILS):
         return True
-    key = program.names.class_of(module, made)
+    key = program.names.class_of(module, made.name) if made.kind == CLASS else ""
     names = program.names
     return bool(key) and any(
         base.endswith(FAILS) for item in names.order(key) for base in names.classes[item].bases

@@ -37,7 +37,7 @@ def _timers(judge: Judge) -> Iterator[Finding]:
 
 def _timer(judge: Judge, file: FileFacts, mark: Mark, call: Call) -> Iterator[Finding]:
     own = f"{file.module}:{call.function}"
-    given = [*call.arguments, *(k.partition("=")[2] for k in call.keywords)]
+    given = [*call.arguments, *(value for _, value in call.keywords)]
     handed = [key for text in given for key in judge.program.functions_in(file, call, text)]
     function = judge.program.names.functions.get(own)
     if own not in handed or function is None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from floodline._python.mutations import TAKES_NAMED
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._facts.references import INSTANCE, MODULE
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._findings.rule import Rule
@@ -64,7 +65,7 @@ def _uneven(judge: Judge) -> Iterator[Finding]:
     families: dict[str, list[Held]] = defaultdict(list)
     for held in judge.program.held.values():
         kinds = {made.kind for made in held.made}
-        if held.made[0].ref[:2] in ("s:", "g:") and kinds & {"map", "set", "lookup"}:
+        if held.made[0].ref.kind in (INSTANCE, MODULE) and kinds & {"map", "set", "lookup"}:
             families[held.key.rpartition(".")[0] + held.key.partition(":")[0]].append(held)
     for family in families.values():
         for left in family:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._facts.references import INSTANCE, ITSELF
 from floodline.scan._findings.finding import MEDIUM, Finding, make
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
@@ -37,7 +38,7 @@ def _is_meant(held: Held) -> bool:
     """Whether it is no container of the class body, or one that says that it is shared."""
     body = f"{held.key.partition(':')[2].rpartition('.')[0]}:"
     name = held.key.rpartition(".")[2]
-    if any(m.function != body or m.fills == "field" or m.ref == "s:" for m in held.made):
+    if any(m.function != body or m.fills == "field" or m.ref == ITSELF for m in held.made):
         return True
     return name.isupper() or any(
         mark.kind == "classvar" and mark.name == name and mark.function == body
@@ -49,7 +50,7 @@ def _filled_by_instances(judge: Judge, held: Held) -> Iterator[Finding]:
     for file, change in held.changes:
         function = judge.program.names.functions.get(f"{file.module}:{change.function}")
         by_self = function is not None and function.parameters[:1] == ("self",)
-        if change.verb != "grow" or change.ref[:2] != "s:" or change.depth or not by_self:
+        if change.verb != "grow" or change.ref.kind != INSTANCE or change.depth or not by_self:
             continue
         at, made = place(file.path, change.at.line), place(held.file.path, held.made[0].at.line)
         proofs = (

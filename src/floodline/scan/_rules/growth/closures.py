@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floodline.scan._facts.references import LOCAL
 from floodline.scan._findings.rule import Rule
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
@@ -14,7 +15,7 @@ FLD108 = Rule(
 def _is_captured(case: Case) -> bool:
     made = case.held.made[0]
     inner = f"{made.function}.<locals>."
-    return made.ref[:2] == "l:" and case.change.function.startswith(inner)
+    return made.ref.kind == LOCAL and case.change.function.startswith(inner)
 
 
 # who has the closure runs it, or not

@@ -90,7 +90,7 @@ def _steps(program: Program, function: str, changes: list[tuple[FileFacts, Chang
 
 
 def _given(edge: Edge) -> str:
-    return edge.call.arguments[0].rpartition("=")[2] if edge.call.arguments else ""
+    return edge.call.arguments[0].origin if edge.call.arguments else ""
 
 
 def _alone(judge: Judge, function: str, drops: list[tuple[FileFacts, Change]]) -> bool:
@@ -111,7 +111,7 @@ def _risk(program: Program, function: str, first: int, last: int) -> int:
         call.line
         for call in program.names.modules[module].calls
         if call.function == name and first < call.line < last
-        and call.callee.rpartition("|")[2].rpartition(":")[2] not in QUIET | HARMLESS
+        and call.callee.name not in QUIET | HARMLESS
     ]  # fmt: skip
     return min(lines, default=0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from floodline.scan._facts.model import Pair
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._facts.references import LOCAL
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._findings.rule import Rule
@@ -35,7 +36,7 @@ def _paired(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
         )
         path, key = judge.paths.path(held, file, change), judge.paths.passing(file, change)
         # what leaves a function takes its locals along, unless it is caught in there
-        local = held.made[0].ref[:2] == "l:" and held.made[0].function == pair.function
+        local = held.made[0].ref.kind == LOCAL and held.made[0].function == pair.function
         risk = UNKNOWN if pair.risk == "call" or local else PROVED
         told = Told.LEFT_BY if pair.risk in ("return", "raise") else Told.SKIPPED_IF_FAILS
         reason = told(str(pair.removed_line), pair.risk)

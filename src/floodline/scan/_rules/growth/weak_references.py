@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._facts.references import INSTANCE
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, build, make
@@ -86,7 +87,7 @@ def _finalized(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     at = place(file.path, mark.at.line)
     owner = mark.function.rpartition(".")[0]
     holder = Evidence(Holder.MODULE(), PROVED, at)
-    if mark.name[:2] == "s:":
+    if mark.ref and mark.ref.kind == INSTANCE:
         holder = judge.holders.instance(f"{file.module}:{owner}")
     proofs = (
         holder,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._facts.references import INSTANCE, ITSELF, OBJECT
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, build
@@ -38,17 +39,18 @@ def _handles(judge: Judge) -> Iterator[Finding]:
 
 def _closed(judge: Judge) -> set[str]:
     """Return the names of what is closed somewhere, by whomever: a base class, a helper."""
-    return {mark.name.rpartition("|")[2].rpartition(":")[2] for _, mark in judge.marks("close")}
+    return {mark.ref.name for _, mark in judge.marks("close") if mark.ref}
 
 
 def _handle(judge: Judge, file: FileFacts, mark: Mark, closed: set[str]) -> Iterator[Finding]:
-    key = judge.program.key(file, mark.function, mark.name)
-    if mark.name[:2] == "o:" or mark.name[2:] in closed:
+    ref = mark.ref or ITSELF
+    key = judge.program.key(file, mark.function, ref)
+    if ref.kind == OBJECT or ref.name in closed:
         return
     at = place(file.path, mark.at.line)
     if mark.detail == "item":
         found = _kept_item(judge, key, mark)
-    elif mark.name[:2] == "s:" and mark.function.rpartition(".")[2] in MAKERS:
+    elif ref.kind == INSTANCE and mark.function.rpartition(".")[2] in MAKERS:
         owner = judge.holders.instance(key.rpartition(".")[0])
         many = PROVED if owner.state == REFUTED else UNKNOWN
         if owner.state in (PROVED, ASSUMED):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from floodline.scan._facts.model import Call, FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._facts.references import INSTANCE, ITSELF
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
@@ -46,18 +47,19 @@ def _uses_of_queues(program: Program) -> tuple[Uses, Uses]:
     gets: Uses = defaultdict(list)
     for file in program.files:
         for call in file.calls:
-            base, _, name = call.callee.partition(":")[2].rpartition("|")
+            name = call.callee.name
             if name not in PUTS and name not in GETS:
                 continue
-            key = program.key_of_base(file, call.function, base)
+            key = program.key_of_base(file, call.function, call.callee.base)
             (puts if name in PUTS else gets)[key].append((file, call))
     return puts, gets
 
 
 def _queue(judge: Judge, file: FileFacts, mark: Mark, uses: tuple[Uses, Uses]) -> Iterator[Finding]:
-    key = judge.program.key(file, mark.function, mark.name)
+    ref = mark.ref or ITSELF
+    key = judge.program.key(file, mark.function, ref)
     made = place(file.path, mark.at.line)
-    if mark.name[:2] == "s:":
+    if ref.kind == INSTANCE:
         holder = judge.holders.instance(key.rpartition(".")[0])
     else:
         holder = Evidence(Holder.MODULE(), PROVED, made)

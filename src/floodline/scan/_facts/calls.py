@@ -1,0 +1,108 @@
+"""What a call names, what it hands on, and where the instance goes that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Final, Literal, NamedTuple
+
+from floodline.scan._facts.references import (
+    INSTANCE,
+    MANY,
+    MODULE,
+    OBJECT,
+    UNKNOWN_BASE,
+    Base,
+    Reference,
+    base_in_module,
+)
+
+NAME: Final = "name"
+OWN_METHOD: Final = "own"
+INHERITED: Final = "inherited"
+METHOD: Final = "method"
+
+
+class Callee(NamedTuple):
+    """What a call names."""
+
+    # name: a plain name; own: a method of the instance; inherited: the same by `super()`; method:
+    # that of another object
+    kind: Literal["name", "own", "inherited", "method"]
+    name: str
+    base: Base = UNKNOWN_BASE  # of a method
+
+
+def _method(base: Base, name: str) -> Callee:
+    return Callee(METHOD, name, base)
+
+
+by_name: Callable[[str], Callee] = lru_cache(MANY)(partial(Callee, NAME))
+own_method: Callable[[str], Callee] = lru_cache(MANY)(partial(Callee, OWN_METHOD))
+inherited: Callable[[str], Callee] = lru_cache(MANY)(partial(Callee, INHERITED))
+method_of: Callable[[Base, str], Callee] = lru_cache(MANY)(_method)
+
+
+def by_dotted(text: str) -> Callee:
+    """Return the callee of a dotted name of the module."""
+    head, _, tail = text.rpartition(".")
+    return method_of(base_in_module(head), tail) if head else by_name(tail)
+
+
+def named_by(ref: Reference) -> Callee | None:
+    """Return what is called if a reference means a function; locals are none."""
+    if ref.kind == MODULE:
+        return by_name(ref.name)
+    if ref.kind == INSTANCE:
+        return own_method(ref.name)
+    return method_of(ref.base, ref.name) if ref.kind == OBJECT else None
+
+
+class Argument(NamedTuple):
+    """What a call is given: the origin of its value, and the container or function that it is."""
+
+    origin: str
+    ref: Reference | None = None
+
+
+argument: Callable[[str, Reference | None], Argument] = lru_cache(MANY)(Argument)
+
+FIXED: Final = argument("const", None)
+UNSEEN: Final = argument("unknown", None)
+
+
+class Kept(NamedTuple):
+    """Where an instance goes that a call makes."""
+
+    # slot: into a name or an attribute; body: into an attribute of the class; entry: into a
+    # container that is known; item: into some other one; main: made where a file is run
+    how: Literal[
+        "local", "argument", "returned", "dropped", "decorator", "with", "main",
+        "slot", "body", "entry", "item",
+    ]  # fmt: skip
+    ref: Reference | None = None  # of a slot, or of the container of an entry
+
+    def in_slot(self, *kinds: str) -> bool:
+        """Whether it goes into a slot of one of these kinds of references."""
+        return self.how == "slot" and self.ref is not None and self.ref.kind in kinds
+
+
+HERE: Final = Kept("local")
+GIVEN: Final = Kept("argument")
+RETURNED: Final = Kept("returned")
+DROPPED: Final = Kept("dropped")
+DECORATING: Final = Kept("decorator")
+ENTERED: Final = Kept("with")
+IN_MAIN: Final = Kept("main")
+IN_BODY: Final = Kept("body")
+IN_ITEM: Final = Kept("item")
+
+
+def in_slot(ref: Reference) -> Kept:
+    """Return what is kept by a name or an attribute."""
+    return Kept("slot", ref)
+
+
+def in_entry(ref: Reference) -> Kept:
+    """Return what is kept in a container."""
+    return Kept("entry", ref)

@@ -1,0 +1,75 @@
+"""Which container is meant: a name of the module, an attribute of an object, or a local.
+
+Both records here are made by the functions below, which remember what they made: a program says the
+same few thousand things again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Final, Literal, NamedTuple
+
+MANY: Final = 8192  # that are remembered of each kind: more than a large file has
+
+# kinds of references, and of the objects whose attribute is meant
+MODULE: Final = "module"
+INSTANCE: Final = "instance"
+LOCAL: Final = "local"
+OBJECT: Final = "object"
+OWN: Final = "own"
+CLASS: Final = "class"
+ANSWER: Final = "answer"
+INNER: Final = "inner"
+NOBODY: Final = "nobody"
+
+
+class Base(NamedTuple):
+    """The object whose attribute or method is meant."""
+
+    # instance: this one; own: what an attribute of it holds; module: what a (dotted) name of the
+    # module means; class: one of this class; answer: what a function returns; inner: what an
+    # attribute of another base holds; nobody: not known
+    kind: Literal["instance", "own", "module", "class", "answer", "inner", "nobody"]
+    name: str = ""
+    inner: Base | None = None
+
+
+SELF: Final = Base(INSTANCE)
+UNKNOWN_BASE: Final = Base(NOBODY)
+
+
+class Reference(NamedTuple):
+    """One container, as a file names it; linking finds out which one it is."""
+
+    kind: Literal["module", "instance", "local", "object"]
+    name: str  # of the attribute or variable; "" is the instance itself
+    base: Base = UNKNOWN_BASE  # of an attribute of another object
+    function: str = ""  # of a local
+
+
+ITSELF: Final = Reference(INSTANCE, "")
+
+
+def _attribute(base: Base, name: str) -> Reference:
+    return Reference(OBJECT, name, base)
+
+
+def _local(function: str, name: str) -> Reference:
+    return Reference(LOCAL, name, UNKNOWN_BASE, function)
+
+
+def _inside(base: Base, name: str) -> Base:
+    return Base(INNER, name, base)
+
+
+in_module: Callable[[str], Reference] = lru_cache(MANY)(partial(Reference, MODULE))
+of_instance: Callable[[str], Reference] = lru_cache(MANY)(partial(Reference, INSTANCE))
+of_object: Callable[[Base, str], Reference] = lru_cache(MANY)(_attribute)
+of_function: Callable[[str, str], Reference] = lru_cache(MANY)(_local)
+
+base_in_module: Callable[[str], Base] = lru_cache(MANY)(partial(Base, MODULE))
+base_of_instance: Callable[[str], Base] = lru_cache(MANY)(partial(Base, OWN))
+base_of_class: Callable[[str], Base] = lru_cache(MANY)(partial(Base, CLASS))
+base_of_answer: Callable[[str], Base] = lru_cache(MANY)(partial(Base, ANSWER))
+base_inside: Callable[[Base, str], Base] = lru_cache(MANY)(_inside)
