@@ -1,4 +1,4 @@
-"""Words that mean the same to whoever reads facts: what is harmless, quiet, a lock, a maker."""
+"""Words that mean the same to whoever reads facts: what is harmless, a lock, a maker."""
 
 from __future__ import annotations
 
@@ -8,11 +8,6 @@ import re
 MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
 # constructors of what threads and tasks wait for
 LOCKS = {"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition", "Event"}
-# calls that only tell somebody
-QUIET = {
-    "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "write",
-    "inc", "len", "str", "repr", "format", "warn_explicit", "getLogger",
-}  # fmt: skip
 # calls that keep nothing of what they are given
 HARMLESS = {
     "len", "list", "tuple", "set", "dict", "sorted", "sum", "any", "all", "iter", "enumerate",

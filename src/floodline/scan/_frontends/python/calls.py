@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from types import NoneType
 
+from floodline._python.comparisons import asks_whether_any, outer_size_comparison
 from floodline._python.mutations import (
     GROWS_BY_ITEM,
     GROWS_BY_KEY,
@@ -13,11 +14,12 @@ from floodline._python.mutations import (
     SHRINKS,
 )
 from floodline._python.names import dotted, last_name, written
+from floodline._python.removals import QUIET
 from floodline.scan._facts.calls import DROPPED, GIVEN, HERE, IN_MAIN, Argument, Callee, Kept
 from floodline.scan._facts.circumstances import standing
 from floodline.scan._facts.model import Call, Function, Mark
 from floodline.scan._facts.references import LOCAL
-from floodline.scan._facts.vocabulary import HARMLESS, OPPOSITES, QUIET, opposites_of
+from floodline.scan._facts.vocabulary import HARMLESS, OPPOSITES, opposites_of
 from floodline.scan._frontends.python.arguments import Arguments, lambda_name
 from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.nodes import below
@@ -268,15 +270,10 @@ class Calls(Arguments):
 
     def sized(self, test: ast.expr) -> Found | None:
         """Return the container whose `len` a test compares, if it does."""
-        parts = test.values if type(test) is ast.BoolOp else [test]
-        for part in parts:
-            if type(part) is ast.Compare:
-                for side in (part.left, *part.comparators):
-                    if type(side) is ast.Call and last_name(side.func) == "len" and side.args:
-                        rest = [part.left, *part.comparators]
-                        zero = any(isinstance(r, ast.Constant) and r.value in (0, 1) for r in rest)
-                        return None if zero else self.scope.reference(side.args[0])
-        return None
+        found = outer_size_comparison(test)
+        if found is None or asks_whether_any(found.test):
+            return None
+        return self.scope.reference(found.container)
 
     def loop_target(self, target: ast.expr, iterable: ast.expr) -> str:
         """The names of a loop stand for the values inside what it goes over.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from floodline._python.bounds import bound_argument
 from floodline._python.names import dotted, last_name
 from floodline.scan._facts.model import At
 from floodline.scan._facts.vocabulary import LOCKS
@@ -91,16 +92,9 @@ def _created_by_call(node: ast.Call) -> tuple[str, str]:
     found = kind_of_class(name) if name not in ONLY_TYPES else ""
     if found == "lookup":
         return "lookup", last_name(node.args[0]) if node.args else ""
-    if name == "deque" and (len(node.args) > 1 or _given(node, "maxlen")):
+    if name == "deque" and bound_argument(node) is not None:
         return "bounded", ""
     return found, name if found == "weak" else ""
-
-
-def _given(node: ast.Call, name: str) -> bool:
-    return any(
-        k.arg == name and not (isinstance(k.value, ast.Constant) and k.value.value is None)
-        for k in node.keywords
-    )
 
 
 def stored_value(node: ast.expr | None) -> str:

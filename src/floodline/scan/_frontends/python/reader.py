@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 
 from floodline._python.names import dotted, last_name
+from floodline._python.removals import only_logs
 from floodline.scan._facts.calls import DECORATING, DROPPED, ENTERED, HERE, RETURNED, UNSEEN
 from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Limit, Mark
 from floodline.scan._facts.references import ITSELF, LOCAL
@@ -22,7 +23,6 @@ from floodline.scan._frontends.python.statements import (
     event_arm,
     is_endless,
     leaves,
-    only_logs,
     outsiders,
     returns_inner,
     runs_once,
@@ -179,14 +179,9 @@ class _Reader(Bindings):
             outer = self.scope.name
             repeats = "once" if "once" in marks else ""
             self.calls.append(Call(outer, callee, decorator.lineno, repeats, (UNSEEN,), (), HERE))
-        name_of = last_name(called(decorator))
         of_instance = "method" in dotted(called(decorator))  # keeps its entries with the instance
-        if of_instance or name_of not in ("lru_cache", "cache", "alru_cache"):
-            return
-        size = "unbounded" if name_of == "cache" else "bounded"
-        if isinstance(decorator, ast.Call):
-            size = size_of_cache(decorator, size)
-        self.marks.append(Mark("cache", name, at(decorator), name, size))
+        if size := "" if of_instance else size_of_cache(decorator):
+            self.marks.append(Mark("cache", name, at(decorator), name, size))
 
     # control flow
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from floodline._python.bounds import (
+    LIMIT_WORDS,
+    QUEUES,
+    bound_argument,
+    cache_size,
+    passes_more,
+)
 from floodline._python.names import dotted, last_name, written
+from floodline._python.numbers import number
 from floodline.scan._facts.model import Mark
 from floodline.scan._facts.origins import CHAINED
 from floodline.scan._facts.references import INSTANCE, LOCAL, MODULE, Reference
@@ -23,13 +31,7 @@ HANDLES = {
     "NamedTemporaryFile", "SpooledTemporaryFile", "ZipFile", "mmap",
 }  # fmt: skip
 NO_OBJECTS = ("os.", "self.", "cls.")  # a number, or whatever a method of one's own returns
-# the usual words for a limit that is given to a container where it is made
-LIMITS = {
-    "max_items", "maxsize", "max_size", "max_entries", "max_bytes", "capacity", "max_sessions",
-    "ttl", "idle", "max_age", "maxlen",
-}  # fmt: skip
 FEW = 4  # results that a cache may keep without being a leak
-QUEUES = {"Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue"}
 # a client is known by the end of its name and by what it is asked to do
 CLIENTS = (
     (("client", "session"),
@@ -103,9 +105,9 @@ def keeps(scope: Scope, ref: Reference, target: ast.expr, value: ast.Call) -> It
         kind = "item" if isinstance(target, ast.Subscript) else "slot"
         yield Mark("handle", "", at(target), scope.name, kind, ref)
     elif name in QUEUES:
-        if ref.kind != LOCAL and not _sized(value):
+        if ref.kind != LOCAL and bound_argument(value) is None and not passes_more(value):
             yield Mark("queue", "", at(target), scope.name, name, ref)
-    elif name[:1].isupper() and (limits := [k.arg for k in value.keywords if k.arg in LIMITS]):
+    elif name[:1].isupper() and (limits := [k.arg for k in value.keywords if k.arg in LIMIT_WORDS]):
         yield Mark("capped", "", at(target), scope.name, " ".join(map(str, limits)), ref)
 
 
@@ -118,19 +120,15 @@ def closes(scope: Scope, node: ast.Attribute | ast.withitem) -> Iterator[Mark]:
             yield Mark("close", "", at(held), scope.name, "", found[0])
 
 
-def _sized(node: ast.Call) -> bool:
-    sizes = [*node.args, *(k.value for k in node.keywords if k.arg in (None, "maxsize"))]
-    return any(not (isinstance(size, ast.Constant) and not size.value) for size in sizes)
-
-
-def size_of_cache(node: ast.Call, size: str) -> str:
-    """Return what a decorator says of the size of its cache: unbounded, bounded or few."""
-    for given in (*node.args, *(k.value for k in node.keywords if k.arg == "maxsize")):
-        if isinstance(given, ast.Constant) and given.value is None:
-            return "unbounded"
-        if isinstance(given, ast.Constant) and type(given.value) is int and given.value <= FEW:
-            return "few"
-    return size
+def size_of_cache(decorator: ast.expr) -> str:
+    """Return the size of a decorator's cache: unbounded, bounded or few; `""` if it has none."""
+    size = cache_size(decorator)
+    if size is None:
+        return ""
+    given = number(size.given)
+    if given is not None and given <= FEW:
+        return "few"
+    return "bounded" if size.is_bounded else "unbounded"
 
 
 def awaits(scope: Scope, node: ast.Await) -> Iterator[Mark]:

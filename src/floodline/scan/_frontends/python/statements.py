@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from floodline._python.comparisons import measured
 from floodline._python.names import last_name, written
+from floodline._python.numbers import number
 from floodline.scan._facts.references import Reference
-from floodline.scan._facts.vocabulary import QUIET
 from floodline.scan._frontends.python.scope import NAMING, Scope
 
 # what sockets, queues, selectors and clocks of the standard library wait by
@@ -53,19 +54,15 @@ def absent(test: ast.expr) -> frozenset[str]:
         if type(part) is ast.Compare:
             if type(part.ops[0]) is ast.Is:
                 return frozenset({"none"})
-            if type(part.ops[0]) is ast.Eq and _is_empty(part):
-                return frozenset({f"none:{written(part.left.args[0])}"})  # type: ignore[attr-defined]  # a call of len
+            if type(part.ops[0]) is ast.Eq and number(part.comparators[0]) == 0:
+                held = measured(part.left)
+                if held is not None:
+                    return frozenset({f"none:{written(held)}"})
         elif type(part) is ast.UnaryOp and type(part.op) is ast.Not:
             if type(part.operand) in NAMING:
                 return frozenset({f"none:{written(part.operand)}"})
             return frozenset({"none"})
     return frozenset()
-
-
-def _is_empty(test: ast.Compare) -> bool:
-    left, right = test.left, test.comparators[0]
-    counts = isinstance(left, ast.Call) and last_name(left.func) == "len" and len(left.args) == 1
-    return counts and isinstance(right, ast.Constant) and right.value == 0
 
 
 def _parts(test: ast.expr) -> list[ast.expr]:
@@ -153,23 +150,6 @@ def _without_break(loop: ast.AST) -> list[ast.AST]:
 def leaves(node: ast.If) -> bool:
     """Whether the branch ends the function, the loop or the turn."""
     return type(node.body[-1]) in LEAVING
-
-
-def only_logs(body: list[ast.stmt]) -> bool:
-    """Whether nothing in a branch can keep a container small: it logs, counts or does nothing."""
-    for statement in body:
-        if isinstance(statement, ast.Pass):
-            continue
-        if not isinstance(statement, ast.Expr | ast.AugAssign | ast.Assign):
-            return False
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and last_name(node.func) not in QUIET:
-                return False
-            if isinstance(node, ast.Await):
-                return False
-        if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Constant):
-            return False
-    return True
 
 
 def called(decorator: ast.expr) -> ast.expr:

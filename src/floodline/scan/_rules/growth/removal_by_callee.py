@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from floodline._python.mutations import TAKES_NAMED
+from floodline._python.removals import QUIET
 from floodline.scan._facts.model import Change, FileFacts
-from floodline.scan._facts.vocabulary import HARMLESS, QUIET
+from floodline.scan._facts.vocabulary import HARMLESS
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._program.program import Edge, Held, Program

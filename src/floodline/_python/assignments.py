@@ -1,0 +1,68 @@
+"""Where a file gives values to names: in its body, in a class, on `self`, by default."""
+
+from __future__ import annotations
+
+import ast
+
+Assignment = ast.Assign | ast.AnnAssign
+
+
+def targets(node: ast.AST) -> list[ast.expr]:
+    """Return what a statement assigns to, `[]` if it assigns nothing."""
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, ast.AnnAssign | ast.AugAssign) else []
+
+
+def value_of(node: Assignment) -> ast.expr:
+    """Return what is assigned by a statement that was found here."""
+    assert node.value is not None  # only annotations have none, and those are left out
+    return node.value
+
+
+def assigned(body: list[ast.stmt], name: str) -> list[Assignment]:
+    """Return the statements of a body that give a name its value; blocks are not entered."""
+    return [
+        node
+        for node in body
+        if isinstance(node, Assignment) and node.value is not None
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets(node))
+    ]
+
+
+def assigned_on_self(owner: ast.ClassDef, attribute: str) -> list[Assignment]:
+    """Return the statements anywhere in a class that set an attribute of `self`."""
+    return [
+        node
+        for node in ast.walk(owner)
+        if isinstance(node, Assignment) and node.value is not None
+        if any(_is_of_self(target, attribute) for target in targets(node))
+    ]
+
+
+def _is_of_self(target: ast.expr, attribute: str) -> bool:
+    return (
+        isinstance(target, ast.Attribute)
+        and target.attr == attribute
+        and isinstance(target.value, ast.Name)
+        and target.value.id == "self"
+    )
+
+
+def class_of(tree: ast.Module, name: str) -> ast.ClassDef | None:
+    """Return the class of that name, wherever in the file."""
+    classes = (n for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
+    return next((n for n in classes if n.name == name), None)
+
+
+def parameters(owner: ast.ClassDef) -> dict[str, ast.expr | None]:
+    """Return the constructor's parameters without `self`, in order, with their defaults."""
+    for statement in owner.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            given = statement.args
+            names = [argument.arg for argument in (*given.posonlyargs, *given.args)]
+            missing: list[ast.expr | None] = [None] * (len(names) - len(given.defaults))
+            found = dict(zip(names, [*missing, *given.defaults], strict=True))
+            found.update(zip((a.arg for a in given.kwonlyargs), given.kw_defaults, strict=True))
+            return dict(list(found.items())[1:])
+    return {}

@@ -1,0 +1,125 @@
+"""What happens at a limit: which items a removal takes, or that nothing more is let in."""
+
+from __future__ import annotations
+
+import ast
+from enum import Enum
+
+from floodline._python.mutations import HEAP_SHRINKS
+from floodline._python.names import last_name
+from floodline._python.numbers import number
+
+
+class AtLimit(Enum):
+    """What becomes of the items when a container is full."""
+
+    FIRST = "first"  # the one that came first leaves
+    LAST = "last"
+    LEAST = "least"  # the smallest by a key leaves
+    ALL = "all"
+    SOME = "some"  # which ones is not seen
+    REJECT = "reject"  # a new item is turned away
+    BLOCK = "block"  # whoever adds has to wait
+    RENEWED = "recent"  # beside FIRST: to read an item makes it the last
+
+
+_LAST_FIRST = {"max", "reversed"}
+_SMALLEST = {"min", "sorted", "nsmallest", *HEAP_SHRINKS}
+_FOREMOST = {"next", "islice", "popleft"}
+
+
+def taken(node: ast.AST, function: ast.AST) -> AtLimit:
+    """Return which items a call, a `del` or an assignment takes from its container.
+
+    `function` is where local names get their values.
+    """
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return _by_method(node, node.func.attr, function)
+    if isinstance(node, ast.Subscript):
+        return taken_by_index(node.slice, function)
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return _by_replacement(node.value)
+    return AtLimit.SOME
+
+
+def _by_method(node: ast.Call, method: str, function: ast.AST) -> AtLimit:
+    if method == "clear":
+        return AtLimit.ALL
+    if method == "popleft":
+        return AtLimit.FIRST
+    if method in HEAP_SHRINKS:
+        return AtLimit.LEAST
+    if method == "popitem":
+        given = [*node.args, *(k.value for k in node.keywords if k.arg == "last")]
+        front = bool(given) and isinstance(given[0], ast.Constant) and not given[0].value
+        return AtLimit.FIRST if front else AtLimit.LAST
+    if method == "pop":
+        return taken_by_index(node.args[0], function) if node.args else AtLimit.LAST
+    return AtLimit.SOME
+
+
+def taken_by_index(index: ast.expr, function: ast.AST) -> AtLimit:
+    """Return which items `del x[index]` and `x.pop(index)` take."""
+    if isinstance(index, ast.Slice):
+        if index.lower is None:
+            return AtLimit.ALL if index.upper is None else AtLimit.FIRST
+        return AtLimit.SOME if index.upper is not None else AtLimit.LAST
+    place = number(index)
+    if place is not None:
+        return {0: AtLimit.FIRST, -1: AtLimit.LAST}.get(place, AtLimit.SOME)
+    if isinstance(index, ast.Name):
+        kinds = (_by_key(value) for value in _values(index.id, function))
+        return next((kind for kind in kinds if kind is not AtLimit.SOME), AtLimit.SOME)
+    return _by_key(index)
+
+
+def _values(name: str, function: ast.AST) -> list[ast.expr]:
+    """Where a local name gets its values from: assignments, and the head of a loop."""
+    found = []
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            heads = [n for t in node.targets for n in ast.walk(t)]
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            heads = list(ast.walk(node.target))
+        else:
+            continue
+        if any(isinstance(head, ast.Name) and head.id == name for head in heads):
+            found.append(node.value if isinstance(node, ast.Assign) else node.iter)
+    return found
+
+
+def _by_key(node: ast.expr) -> AtLimit:
+    """`next(iter(x))`, `list(x)[0]` and `islice` are the first; `min` and `sorted` the smallest."""
+    calls = {last_name(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+    reverse = any(isinstance(n, ast.keyword) and n.arg == "reverse" for n in ast.walk(node))
+    if calls & _LAST_FIRST or reverse:
+        return AtLimit.SOME
+    if calls & _SMALLEST:
+        return AtLimit.LEAST
+    if calls & _FOREMOST:
+        return AtLimit.FIRST
+    if isinstance(node, ast.Subscript):
+        first = taken_by_index(node.slice, node) is AtLimit.FIRST
+        return AtLimit.FIRST if first else AtLimit.SOME
+    if isinstance(node, ast.Call) and last_name(node.func) == "pop":
+        return AtLimit.FIRST if node.args and number(node.args[0]) == 0 else AtLimit.SOME
+    return AtLimit.SOME
+
+
+def _by_replacement(value: ast.expr | None) -> AtLimit:
+    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+        part = value.slice
+        if part.upper is None and isinstance(part.lower, ast.UnaryOp):
+            return AtLimit.FIRST
+        last = part.lower is None and part.upper is not None
+        return AtLimit.LAST if last else AtLimit.SOME
+    return AtLimit.ALL if is_empty(value) else AtLimit.SOME
+
+
+def is_empty(value: ast.expr | None) -> bool:
+    """Return True if an expression makes something without items: `[]`, `{}`, `set()`."""
+    if isinstance(value, ast.Call):
+        return not value.args and not value.keywords
+    if isinstance(value, ast.List | ast.Set | ast.Tuple):
+        return not value.elts
+    return isinstance(value, ast.Dict) and not value.keys

@@ -1,0 +1,79 @@
+"""The bound that a container or a cache is made with: `deque(maxlen=9)`, `lru_cache(128)`."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from floodline._python.at_limit import AtLimit
+from floodline._python.names import last_name
+from floodline._python.numbers import is_none
+
+LIBRARY_WORDS = ("maxlen", "maxsize")  # as the standard library calls a limit
+COUNT_WORDS = (*LIBRARY_WORDS, "max_items")
+# the usual words for a limit that is given to a container where it is made
+LIMIT_WORDS = frozenset(
+    (
+        *COUNT_WORDS,
+        *("max_size", "max_entries", "max_bytes", "capacity", "max_sessions"),
+        *("ttl", "idle", "max_age"),
+    )
+)
+QUEUES = frozenset(("Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue"))
+CACHES = frozenset(("lru_cache", "cache", "alru_cache"))
+LRU_DEFAULT = 128
+_GIVEN_FIRST = QUEUES | {"LRUCache", "BoundedMap", "BoundedLog"}
+
+
+class CacheSize(NamedTuple):
+    """What a decorator says of the size of its cache; `given` is None where the default holds."""
+
+    is_bounded: bool
+    given: ast.expr | None
+
+
+def bound_argument(node: ast.Call) -> ast.expr | None:
+    """Return the expression of the bound that a container is made with, None if it has none."""
+    name = last_name(node.func)
+    given = next((k.value for k in node.keywords if k.arg in COUNT_WORDS), None)
+    if given is None and name == "deque" and len(node.args) > 1:
+        given = node.args[1]
+    if given is None and name in _GIVEN_FIRST and node.args:
+        given = node.args[0]
+    if name in QUEUES and isinstance(given, ast.Constant) and not given.value:
+        return None  # a queue of no size takes everything
+    return None if is_none(given) else given
+
+
+def passes_more(node: ast.Call) -> bool:
+    """Return True if a call passes arguments that are not seen: `f(**options)`."""
+    return any(keyword.arg is None for keyword in node.keywords)
+
+
+def at_bound(node: ast.Call) -> frozenset[AtLimit]:
+    """Return what a container does at the bound it was made with, as far as its class is known."""
+    name = last_name(node.func)
+    order = next((k.value for k in node.keywords if k.arg == "order"), None)
+    if name in ("deque", "BoundedLog"):
+        return frozenset({AtLimit.FIRST})
+    if name in ("LRUCache", "lru_cache") or (name == "BoundedMap" and order is None):
+        return frozenset({AtLimit.FIRST, AtLimit.RENEWED})
+    if name == "BoundedMap" and isinstance(order, ast.Constant):
+        kept = {AtLimit.RENEWED} if order.value == "lru" else set()
+        return frozenset({AtLimit.FIRST, *kept})
+    if name == "Batch":
+        return frozenset({AtLimit.ALL})
+    return frozenset({AtLimit.BLOCK if name.endswith("Queue") else AtLimit.SOME})
+
+
+def cache_size(decorator: ast.expr) -> CacheSize | None:
+    """Return the size that a decorator gives the cache of a function, None if it is none."""
+    call = decorator if isinstance(decorator, ast.Call) else None
+    name = last_name(call.func if call else decorator)
+    if name not in CACHES:
+        return None
+    given = None
+    if call is not None:
+        by_name = (k.value for k in call.keywords if k.arg == "maxsize")
+        given = call.args[0] if call.args else next(by_name, None)
+    return CacheSize(name != "cache" and not is_none(given), given)

@@ -1,0 +1,130 @@
+"""Tests that compare a size with a limit, whichever way round they are written."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from floodline._python.names import last_name
+
+
+class Relation(Enum):
+    """How the size stands to the limit where the test holds."""
+
+    ABOVE = ">"
+    AT_LEAST = ">="
+    EXACTLY = "=="
+    AT_MOST = "<="
+    BELOW = "<"
+    OTHER = "!="
+
+
+_RELATIONS: dict[type[ast.cmpop], Relation] = {
+    ast.Gt: Relation.ABOVE,
+    ast.GtE: Relation.AT_LEAST,
+    ast.Eq: Relation.EXACTLY,
+    ast.LtE: Relation.AT_MOST,
+    ast.Lt: Relation.BELOW,
+}
+_TURNED = {
+    Relation.ABOVE: Relation.BELOW,
+    Relation.AT_LEAST: Relation.AT_MOST,
+    Relation.AT_MOST: Relation.AT_LEAST,
+    Relation.BELOW: Relation.ABOVE,
+}
+_DENIED = {
+    Relation.ABOVE: Relation.AT_MOST,
+    Relation.AT_LEAST: Relation.BELOW,
+    Relation.EXACTLY: Relation.OTHER,
+    Relation.AT_MOST: Relation.ABOVE,
+    Relation.BELOW: Relation.AT_LEAST,
+    Relation.OTHER: Relation.OTHER,
+}
+_ORDERS = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
+FULL = frozenset((Relation.ABOVE, Relation.AT_LEAST, Relation.EXACTLY))
+ROOM = frozenset((Relation.AT_MOST, Relation.BELOW))
+
+
+class SizeComparison(NamedTuple):
+    """`len(container)` compared with `limit`; the relation is that of the size to the limit."""
+
+    container: ast.expr
+    relation: Relation
+    limit: ast.expr
+    test: ast.Compare
+
+    @property
+    def is_range(self) -> bool:
+        """Whether the size is compared with two numbers: `5 < len(x) < 9`."""
+        return len(self.test.ops) > 1
+
+
+def measured(node: ast.expr) -> ast.expr | None:
+    """Return the container whose size an expression is: of `len(x)` and `x.qsize()` it is `x`."""
+    if type(node) is ast.NamedExpr:
+        node = node.value
+    if type(node) is not ast.Call:
+        return None
+    name = last_name(node.func)
+    if name == "len" and node.args:
+        return node.args[0]
+    if name == "qsize" and type(node.func) is ast.Attribute:
+        return node.func.value
+    return None
+
+
+def size_comparisons(test: ast.expr, *, denied: bool = False) -> Iterator[SizeComparison]:
+    """Yield the comparisons of sizes that a test is made of, through `and`, `or` and `not`."""
+    if isinstance(test, ast.Compare):
+        yield from _compared(test, denied=denied)
+    elif isinstance(test, ast.BoolOp):
+        for part in test.values:
+            yield from size_comparisons(part, denied=denied)
+    elif isinstance(test, ast.UnaryOp):
+        yield from size_comparisons(test.operand, denied=denied != isinstance(test.op, ast.Not))
+    elif isinstance(test, ast.NamedExpr):
+        yield from size_comparisons(test.value, denied=denied)
+
+
+def outer_size_comparison(test: ast.expr) -> SizeComparison | None:
+    """Return the first comparison of a size that is the test, or a part of its `and` or `or`.
+
+    The scan asks for this one: what stands deeper is no limit for it yet.
+    """
+    for part in test.values if type(test) is ast.BoolOp else (test,):
+        if type(part) is ast.Compare:
+            for found in _compared(part, denied=False):
+                return found
+    return None
+
+
+def _compared(test: ast.Compare, *, denied: bool) -> Iterator[SizeComparison]:
+    left = test.left
+    for operator, right in zip(test.ops, test.comparators, strict=True):
+        relation = _RELATIONS.get(type(operator), Relation.OTHER)
+        found, limit = measured(left), right
+        if found is None:
+            found, limit = measured(right), left
+            relation = _TURNED.get(relation, relation)
+        if found is not None:
+            relation = _DENIED[relation] if denied else relation
+            yield SizeComparison(found, relation, limit, test)
+        left = right
+
+
+def asks_whether_any(test: ast.Compare) -> bool:
+    """Return True for a comparison with 0 or 1: it asks for something, not for how much."""
+    sides = (test.left, *test.comparators)
+    return any(isinstance(side, ast.Constant) and side.value in (0, 1) for side in sides)
+
+
+def is_threshold(test: ast.expr) -> bool:
+    """Return True if a test is one of more or less, or of every so many; none is no limit."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            return not isinstance(node.left, (ast.Constant, ast.JoinedStr))
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], _ORDERS):
+            return not asks_whether_any(node)
+    return False

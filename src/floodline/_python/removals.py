@@ -1,0 +1,108 @@
+"""Whether a piece of source takes something out of a container, told by the name of that."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+
+from floodline._python.at_limit import AtLimit, is_empty, taken_by_index
+from floodline._python.mutations import HEAP_SHRINKS, SHRINKS_ANYTHING, TAKES_UNNAMED
+from floodline._python.names import is_named, last_name, mentions
+from floodline._python.numbers import number
+
+Rule = Callable[[ast.AST, str, frozenset[str]], bool]
+NOBODY: frozenset[str] = frozenset()
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+# what a branch may do that keeps no container small
+QUIET = {
+    "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "write",
+    "inc", "len", "str", "repr", "format", "warn_explicit", "getLogger",
+}  # fmt: skip
+
+
+def holds(body: Iterable[ast.AST], rule: Rule, name: str, callees: frozenset[str] = NOBODY) -> bool:
+    """Return True if a rule holds for anything in a body."""
+    return any(rule(node, name, callees) for part in body for node in ast.walk(part))
+
+
+def removes(node: ast.AST, name: str, callees: frozenset[str] = NOBODY) -> bool:
+    """Return True if a piece of source takes from `name` or replaces it, or calls who does."""
+    if isinstance(node, ast.Call):
+        called = node.func
+        if isinstance(called, ast.Attribute) and called.attr in SHRINKS_ANYTHING:
+            return is_named(called.value, name)
+        return last_name(called) in callees
+    if isinstance(node, ast.Delete):
+        return any(is_named(target, name) for target in node.targets)
+    return isinstance(node, ast.Assign) and _replaces(node, name)
+
+
+def evicts(node: ast.AST, name: str, callees: frozenset[str] = NOBODY) -> bool:
+    """Return True if a piece of source removes whatever is there, and not one key."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func) in callees or _takes_any(node, name)
+    if isinstance(node, ast.Delete):
+        named = any(is_named(target, name) for target in node.targets)
+        keys = [t.slice for t in node.targets if isinstance(t, ast.Subscript)]
+        return named and all(_is_any(key) for key in keys)
+    return removes_each(node, name)
+
+
+def removes_each(node: ast.AST, name: str, _: frozenset[str] = NOBODY) -> bool:
+    """Return True if a loop removes one after the other, or less of it takes its place."""
+    if isinstance(node, ast.For):
+        return holds(node.body, removes, name)
+    if not isinstance(node, ast.Assign) or not _replaces(node, name):
+        return False
+    return _is_less(node.value, name)
+
+
+def _replaces(node: ast.Assign, name: str) -> bool:
+    return any(is_named(target, name) and not _is_key(target) for target in node.targets)
+
+
+def _is_key(target: ast.expr) -> bool:
+    return isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice)
+
+
+def _takes_any(call: ast.Call, name: str) -> bool:
+    if isinstance(call.func, ast.Attribute) and is_named(call.func.value, name):
+        if call.func.attr == "pop":
+            return all(_is_any(argument) for argument in call.args[:1])
+        return call.func.attr in TAKES_UNNAMED
+    heap = last_name(call.func) in HEAP_SHRINKS and call.args
+    return bool(heap) and is_named(call.args[0], name)
+
+
+def _is_any(index: ast.expr) -> bool:
+    """Return True if an index is a place, or the key of whatever comes first."""
+    if isinstance(index, ast.Slice) or number(index) is not None:
+        return True
+    return taken_by_index(index, index) is not AtLimit.SOME
+
+
+def _is_less(value: ast.expr, name: str) -> bool:
+    if isinstance(value, _COMPREHENSIONS):
+        return mentions(value, name) and any(part.ifs for part in value.generators)
+    if isinstance(value, ast.Call):
+        return not value.args
+    if isinstance(value, ast.Subscript):
+        return mentions(value, name)
+    return is_empty(value)
+
+
+def only_logs(body: list[ast.stmt]) -> bool:
+    """Return True if nothing in a branch can keep a container small: it logs, counts or passes."""
+    for statement in body:
+        if isinstance(statement, ast.Pass):
+            continue
+        if not isinstance(statement, ast.Expr | ast.AugAssign | ast.Assign):
+            return False
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call) and last_name(node.func) not in QUIET:
+                return False
+            if isinstance(node, ast.Await):
+                return False
+        if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Constant):
+            return False
+    return True
