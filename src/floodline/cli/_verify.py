@@ -10,10 +10,11 @@ import click
 
 from floodline import __version__
 from floodline.errors import ConfigError
-from floodline.verify import document, load, text, verify
+from floodline.verify import Answer, document, load, text, verify
+from floodline.verify._causes import Verdict
 
 REFUTED, UNKNOWN = 1, 3
-COLORS = {"proved": "green", "refuted": "red", "cannot tell": "yellow"}
+COLORS = {Verdict.PROVED: "green", Verdict.REFUTED: "red", Verdict.UNKNOWN: "yellow"}
 
 
 @click.command("verify")
@@ -38,17 +39,12 @@ def command(claims: Path, execute: bool, timeout: float, form: str, json_file: P
             json_file.write_text(record + "\n", encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"--json {json_file} cannot be written: {error.strerror}") from error
-    click.echo(record if form == "json" else _colored(text(answers)))
+    click.echo(record if form == "json" else _told(answers))
     verdicts = {answer.verdict for answer in answers}
-    return REFUTED if "refuted" in verdicts else UNKNOWN if "cannot tell" in verdicts else 0
+    return REFUTED if Verdict.REFUTED in verdicts else UNKNOWN if Verdict.UNKNOWN in verdicts else 0
 
 
-def _colored(told: str) -> str:
+def _told(answers: list[Answer]) -> str:
     if not sys.stdout.isatty():
-        return told
-    lines = []
-    for line in told.splitlines():
-        verdict, colon, rest = line.partition(":")
-        color = COLORS.get(verdict)
-        lines.append(click.style(verdict, fg=color, bold=True) + colon + rest if color else line)
-    return "\n".join(lines)
+        return text(answers)
+    return text(answers, lambda verdict: click.style(verdict, fg=COLORS[verdict], bold=True))

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from floodline.verify._causes import Cause, Verdict
 from floodline.verify._claims import Claim
+from floodline.verify._texts import sentence
 
 SCHEMA = 1
-PROVED, REFUTED, UNKNOWN = "proved", "refuted", "cannot tell"
 
 
 class Evidence(NamedTuple):
     """One thing that was seen, and where: `file:line`, or `executed`."""
 
-    says: str
+    cause: Cause
     at: str
+    details: dict[str, object]
+
+    @property
+    def says(self) -> str:
+        """What was seen, as a sentence."""
+        return sentence(self.cause, self.details)
+
+
+def evidence(cause: Cause, at: str, **details: object) -> Evidence:
+    """Return one piece of evidence; the details fill the sentence of its cause."""
+    return Evidence(cause, at, details)
 
 
 class Judgement(NamedTuple):
@@ -26,7 +38,7 @@ class Judgement(NamedTuple):
     `absent` marks a refutation that rests on nothing having been found.
     """
 
-    verdict: str
+    verdict: Verdict
     evidence: tuple[Evidence, ...]
     absent: bool = False
 
@@ -35,7 +47,7 @@ class Answer(NamedTuple):
     """The verdict on one claim; `executed` is None where no code was run."""
 
     claim: Claim
-    verdict: str
+    verdict: Verdict
     static: Judgement
     executed: Judgement | None
 
@@ -45,17 +57,20 @@ class Answer(NamedTuple):
         return (*self.static.evidence, *(self.executed.evidence if self.executed else ()))
 
 
-def text(answers: Sequence[Answer]) -> str:
-    """Write the answers for people: a line for each claim, its evidence below, and the counts."""
+def text(answers: Sequence[Answer], show: Callable[[Verdict], str] = str) -> str:
+    """Write the answers for people: a line for each claim, its evidence below, and the counts.
+
+    `show` writes the verdict of a claim, which a terminal may have in colour.
+    """
     lines = []
     for answer in answers:
         claim = answer.claim
         lines.append(
-            f"{answer.verdict}: {claim.name} ({claim.symbol}, {claim.limit} {claim.policy})"
+            f"{show(answer.verdict)}: {claim.name} ({claim.symbol}, {claim.limit} {claim.policy})"
         )
         lines += [f"  {e.at}: {e.says}" for e in answer.evidence]
     counts = Counter(answer.verdict for answer in answers)
-    told = ", ".join(f"{counts[v]} {v}" for v in (PROVED, REFUTED, UNKNOWN) if counts[v])
+    told = ", ".join(f"{counts[v]} {v}" for v in Verdict if counts[v])
     lines.append(f"{len(answers)} {'claim' if len(answers) == 1 else 'claims'}: {told}")
     return "\n".join(lines)
 
@@ -69,7 +84,7 @@ def document(answers: Sequence[Answer], version: str) -> dict[str, Any]:
         "errors": [
             f"{a.claim.name}: {e.says}"
             for a in answers
-            if a.executed is not None and a.executed.verdict == UNKNOWN
+            if a.executed is not None and a.executed.verdict is Verdict.UNKNOWN
             for e in a.executed.evidence
         ],
         "claims": [_record(answer) for answer in answers],
@@ -87,5 +102,5 @@ def _record(answer: Answer) -> dict[str, Any]:
         "verdict": answer.verdict,
         "static": answer.static.verdict,
         "executed": answer.executed.verdict if answer.executed else None,
-        "evidence": [e._asdict() for e in answer.evidence],
+        "evidence": [{"says": e.says, "at": e.at} for e in answer.evidence],
     }

@@ -6,12 +6,25 @@ import ast
 import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from floodline.errors import ConfigError
 
-POLICIES = ("lru", "oldest", "fifo", "window", "batch", "reject")
+
+class Policy(StrEnum):
+    """How room is made for a new item."""
+
+    LRU = "lru"
+    OLDEST = "oldest"
+    FIFO = "fifo"
+    WINDOW = "window"
+    BATCH = "batch"
+    REJECT = "reject"
+
+
+POLICIES = tuple(policy.value for policy in Policy)
 SPELLINGS = {"oldest-first": "oldest", "rolling": "window", "rolling-window": "window"}
 KEYS = ("file", "symbol", "limit", "policy", "name", "make", "feed")
 REQUIRED = ("file", "symbol", "limit", "policy")

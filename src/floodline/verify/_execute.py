@@ -14,30 +14,44 @@ from typing import Any
 
 from floodline.scan._sources.files import module_name
 from floodline.verify import _probe
-from floodline.verify._answer import PROVED, REFUTED, UNKNOWN, Evidence, Judgement
-from floodline.verify._claims import Claim
+from floodline.verify._answer import Judgement, evidence
+from floodline.verify._causes import Cause, Verdict
+from floodline.verify._claims import Claim, Policy
 
-NEXT = {
-    "import": "the file cannot be imported",
-    "make": "it cannot be made; give `make`",
-    "feed": "it cannot be fed; give another `feed`",
-    "guess": "how to feed it is not known; give `feed`",
+FAILED_IN = {
+    _probe.IMPORT: Cause.NOT_IMPORTED,
+    _probe.MAKE: Cause.NOT_MADE,
+    _probe.FEED: Cause.NOT_FED,
+    _probe.GUESS: Cause.FEED_NOT_KNOWN,
 }
+
+
+class _NoAnswerError(Exception):
+    """The child gave no answer; the judgement says why."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        super().__init__()
+        self.judgement = judgement
 
 
 def execute(claim: Claim, feeders: list[str], patience: float) -> Judgement:
     """Feed the claimed code twice its limit, and judge sizes and what is left."""
-    record = _child(_request(claim, feeders), patience)
-    if "error" in record:
-        stage = record["stage"]
-        says = f"{NEXT.get(stage, 'no answer')}: {record['error']}"
-        unknown = stage == "guess" or (stage == "make" and claim.make is None)
-        return _judgement(UNKNOWN, says, absent=unknown)
-    return _judged(claim, record)
+    try:
+        record = _child(_request(claim, feeders), patience)
+    except _NoAnswerError as error:
+        return error.judgement
+    if "error" not in record:
+        return _judged(claim, record)
+    cause = FAILED_IN[record["stage"]]
+    # what nobody told us how to make or feed was not tried
+    untried = cause is Cause.FEED_NOT_KNOWN or (cause is Cause.NOT_MADE and claim.make is None)
+    return _judgement(Verdict.UNKNOWN, cause, absent=untried, error=record["error"])
 
 
-def _judgement(verdict: str, says: str, *, absent: bool = False) -> Judgement:
-    return Judgement(verdict, (Evidence(says, "executed"),), absent)
+def _judgement(
+    verdict: Verdict, cause: Cause, *, absent: bool = False, **details: object
+) -> Judgement:
+    return Judgement(verdict, (evidence(cause, "executed", **details),), absent)
 
 
 def _request(claim: Claim, feeders: list[str]) -> dict[str, Any]:
@@ -72,13 +86,15 @@ def _child(request: dict[str, Any], patience: float) -> dict[str, Any]:
             try:
                 status = child.wait(patience)
             except subprocess.TimeoutExpired:
-                return {"stage": "", "error": f"nothing within {patience:g} seconds; it was ended"}
+                slow = _judgement(Verdict.UNKNOWN, Cause.TOO_SLOW, patience=patience)
+                raise _NoAnswerError(slow) from None
             finally:
                 _end(child)
         try:
             record: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return {"stage": "", "error": f"the process ended with status {status}"}
+            died = _judgement(Verdict.UNKNOWN, Cause.DIED, status=status)
+            raise _NoAnswerError(died) from None
         return record
 
 
@@ -94,30 +110,30 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 def _judged(claim: Claim, record: dict[str, Any]) -> Judgement:
     grown = record["containers"]
     if not grown:
-        says = f"fed {record['fed']}, and no container of it grew; give another `feed`"
-        return _judgement(UNKNOWN, says)
+        return _judgement(Verdict.UNKNOWN, Cause.NOTHING_GREW, fed=record["fed"])
     path, seen = max(grown.items(), key=lambda each: each[1]["top"])
-    held = f"{path} held {seen['top']} at most, fed {record['fed']}"
+    verdict, cause = _counted(claim, seen)
+    return _judgement(
+        verdict, cause, path=path, top=seen["top"], fed=record["fed"],
+        limit=claim.limit, policy=claim.policy, kept=seen["kept"],
+    )  # fmt: skip
+
+
+def _counted(claim: Claim, seen: dict[str, Any]) -> tuple[Verdict, Cause]:
+    """Judge the most that was held, and what is left of it."""
     if seen["top"] > claim.limit:
-        return _judgement(REFUTED, f"{held}: the limit of {claim.limit} does not bind")
+        return Verdict.REFUTED, Cause.HELD_TOO_MANY
     if seen["top"] < claim.limit - 1:
-        return _judgement(REFUTED, f"{held}: the limit is not {claim.limit}")
-    return _policy(claim, seen, held)
-
-
-def _policy(claim: Claim, seen: dict[str, Any], held: str) -> Judgement:
-    """Batches are emptied; the others keep the newest, and of the first items none is left."""
-    if claim.policy == "batch":
-        verdict = PROVED if seen["flushes"] else REFUTED
-        told = "it was emptied" if seen["flushes"] else "it was never emptied: that is no batch"
-        return _judgement(verdict, f"{held}, and {told}")
+        return Verdict.REFUTED, Cause.HELD_TOO_FEW
+    if claim.policy == Policy.BATCH:
+        emptied = (Verdict.PROVED, Cause.EMPTIED)
+        return emptied if seen["flushes"] else (Verdict.REFUTED, Cause.NEVER_EMPTIED)
     if seen["flushes"]:
-        return _judgement(REFUTED, f"{held}, and was emptied at once: not {claim.policy}")
+        return Verdict.REFUTED, Cause.EMPTIED_AT_ONCE
     if seen["top"] and not seen["distinct"]:
-        return _judgement(UNKNOWN, f"{held}; give a `feed` whose items differ, to see which stay")
-    rejects = claim.policy == "reject"
-    if rejects == bool(seen["kept"]):
-        told = "the first are kept" if rejects else "the newest are kept"
-        return _judgement(PROVED, f"{held}, and {told}")
-    told = f"{seen['kept']} of the first are left" if not rejects else "none of the first is left"
-    return _judgement(REFUTED, f"{held}, and {told}: not {claim.policy}")
+        return Verdict.UNKNOWN, Cause.ITEMS_ALIKE
+    if claim.policy == Policy.REJECT:
+        kept = (Verdict.PROVED, Cause.FIRST_KEPT)
+        return kept if seen["kept"] else (Verdict.REFUTED, Cause.FIRST_GONE)
+    gone = (Verdict.PROVED, Cause.NEWEST_KEPT)
+    return gone if not seen["kept"] else (Verdict.REFUTED, Cause.FIRST_LEFT)

@@ -22,6 +22,7 @@ from typing import Any
 BUILTIN = (dict, list, set, deque)
 CACHED = type(functools.lru_cache(len))
 DEPTH = 3
+IMPORT, MAKE, FEED, GUESS = "import", "make", "feed", "guess"  # stages in which it may fail
 Kept = dict[str, list[Any]]
 
 
@@ -213,12 +214,12 @@ class Watch:
 
 def probe(request: dict[str, Any]) -> dict[str, Any]:
     """Import, make and feed; whatever the code raises is an answer, with the stage it came from."""
-    stage = "import"
+    stage = IMPORT
     try:
         module = load(Path(request["file"]), request["module"], request["root"])
-        stage = "make"
+        stage = MAKE
         it = make(module, request["symbol"], request["make"])
-        stage = "feed"
+        stage = FEED
         return _fed(request, module, it)
     except BaseException as error:  # also SystemExit: it is the claimed code's
         return {"stage": stage, "error": f"{type(error).__name__}: {error}"[:500]}
@@ -240,7 +241,7 @@ def _fed(request: dict[str, Any], module: ModuleType, it: Any) -> dict[str, Any]
             fresh = make(module, request["symbol"], request["make"])
             return _run(request, module, fresh, lambda it, i, call=call: call(it, i=i))
     why = f"{type(error).__name__}: {error}" if error else "nothing that adds to it is known"
-    return {"stage": "guess", "error": why[:500]}
+    return {"stage": GUESS, "error": why[:500]}
 
 
 def _run(request: dict[str, Any], module: ModuleType, it: Any, give: Any) -> dict[str, Any]:

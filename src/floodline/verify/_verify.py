@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from floodline.verify._answer import PROVED, REFUTED, Answer, Judgement
+from floodline.verify._answer import Answer, Judgement
+from floodline.verify._causes import Verdict
 from floodline.verify._claims import Claim
 from floodline.verify._execute import execute
 from floodline.verify._static import judge
@@ -22,9 +23,10 @@ def verify(claim: Claim, *, run: bool = False, patience: float = PATIENCE) -> An
     return Answer(claim, _together(static, executed), static, executed)
 
 
-def _together(static: Judgement, executed: Judgement) -> str:
+def _together(static: Judgement, executed: Judgement) -> Verdict:
     """What was run decides, unless the source shows another limit or policy than the claimed."""
-    if static.verdict == REFUTED and not (static.absent and executed.verdict == PROVED):
-        return REFUTED
+    unseen = static.absent and executed.verdict is Verdict.PROVED
+    if static.verdict is Verdict.REFUTED and not unseen:
+        return Verdict.REFUTED
     # `absent` of an execution: there was no way to run it, so nothing was learned
     return static.verdict if executed.absent else executed.verdict
