@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._findings.confidence import certain, confidence_of, is_vague
@@ -13,7 +13,7 @@ from floodline.scan._proofs.judge import Grown, Judge
 from floodline.scan._proofs.proof import REFUTED, Evidence
 from floodline.scan._proofs.removal import Removal
 from floodline.scan._rules.callbacks import tasks
-from floodline.scan._rules.detectors import Case, Pattern, Search
+from floodline.scan._rules.detectors import Case, Detector, Pattern, Search
 from floodline.scan._rules.false_bounds import (
     ages,
     exit_stacks,
@@ -37,8 +37,8 @@ from floodline.scan._rules.registry import DETECTORS
 
 CANNOT_GROW = {"bounded", "weak"}
 
-# The first that fits names the finding. A pattern that is not listed comes before the last one.
-_ORDER = (
+# The first that fits names the finding; what none of them knows is an unbounded container.
+ORDER = (
     # something removes, but not as often as it grows
     cleanup.ON_ONE_PATH,
     cleanup.NEVER_CALLED,
@@ -61,14 +61,24 @@ _ORDER = (
     once_sets.SEEN_VALUES,
     twin_containers.BOUNDED_TWIN,
 )
-_NEW = tuple(d for d in DETECTORS if isinstance(d, Pattern) and d not in _ORDER)
-PATTERNS = (*_ORDER, *(d for d in _NEW if d is not unbounded.ANY), unbounded.ANY)
-SEARCHES = (
-    lookups.READ,
-    skipped_removal.PAIR,
-    *(d for d in DETECTORS if isinstance(d, Search)
-      and d not in (lookups.READ, skipped_removal.PAIR)),
-)  # fmt: skip
+OTHERWISE = (lookups.READ, skipped_removal.PAIR)
+
+
+def in_order(
+    detectors: Sequence[Detector],
+) -> tuple[tuple[Pattern, ...], tuple[Search, ...]]:
+    """Return the patterns and searches as they are tried: the listed ones, then the others.
+
+    So a new rule needs no place in the lists, unless it has to come before one of them.
+    """
+    known = (*ORDER, *OTHERWISE, unbounded.ANY)
+    new = [detector for detector in detectors if detector not in known]
+    patterns = [detector for detector in new if isinstance(detector, Pattern)]
+    searches = [detector for detector in new if isinstance(detector, Search)]
+    return (*ORDER, *patterns, unbounded.ANY), (*OTHERWISE, *searches)
+
+
+PATTERNS, SEARCHES = in_order(DETECTORS)
 
 
 def containers(judge: Judge) -> Iterator[Finding]:
