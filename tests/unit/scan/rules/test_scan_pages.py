@@ -9,7 +9,7 @@ import pytest
 
 from floodline.scan import RULES, Scan
 
-PAGES = sorted((Path(__file__).parents[3] / "docs" / "rules").glob("*.md"))
+PAGES = sorted((Path(__file__).parents[4] / "docs" / "rules").glob("*.md"))
 SECTIONS = ["What", "Why", "Example", "Use instead", "Silence it"]
 
 
