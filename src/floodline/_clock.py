@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import heapq
+import math
 import os
 import threading
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from floodline import telemetry
+from floodline.errors import ConfigError
 
 Clock = Callable[[], float]
 Tick = Callable[[], float | None]
 
 monotonic: Clock = time.monotonic
+BREATH = 0.05  # between two tries of a ticker that fails in its own work, for lack of memory say
 
 
 def forward(clock: Clock | None) -> Clock:
@@ -23,6 +27,14 @@ def forward(clock: Clock | None) -> Clock:
     if clock is None or clock is monotonic or clock is time.perf_counter:
         return clock or monotonic
     return _Forward(clock)
+
+
+def checked(clock: Clock | None) -> Clock | None:
+    """Return a clock that somebody gave us, if it tells seconds."""
+    now: object = 0.0 if clock is None else clock()
+    if isinstance(now, bool) or not isinstance(now, (int, float)) or not math.isfinite(now):
+        raise ConfigError(f"clock={clock!r} says {now!r}; give one that returns seconds")
+    return clock
 
 
 class _Forward:
@@ -54,6 +66,7 @@ class Ticker:
     def __init__(self, name: str, *, patience: float = 300.0, clock: Clock = monotonic) -> None:
         self._name, self._patience, self._clock = name, patience, clock
         self._starting = threading.Lock()
+        self.errors = 0  # ticks that raised, threads that could not be started
         self._reset()
 
     def _reset(self) -> None:
@@ -65,16 +78,18 @@ class Ticker:
         self._calling_since: float | None = None
         self._count = 0
 
-    def want(self, tick: Tick, delay: float, *, start: bool = True) -> None:
+    def want(self, tick: Tick, delay: float, *, start: bool = True) -> bool:
         """Call `tick` in `delay` seconds, or when it was wanted earlier.
 
-        With `start=False`, which is for finalizers, no thread is started for it.
+        With `start=False`, which is for finalizers, no thread is started for it. False if there is
+        no thread for it: ask again some time, for one may start then.
         """
         now = self._clock()
         self._wishes.put((now + delay, weakref.WeakMethod(tick)))
         since = self._calling_since
         stuck = since is not None and now - since > self._patience
-        if start and (self._thread is None or stuck) and self._starting.acquire(blocking=False):
+        missing = self._thread is None or stuck
+        if start and missing and self._starting.acquire(blocking=False):
             try:
                 if stuck and self._calling_since == since:
                     telemetry.emit("ticker_stuck", self._name, seconds=round(now - (since or 0)))
@@ -83,29 +98,51 @@ class Ticker:
                     self._start()
             finally:
                 self._starting.release()
+        return self._thread is not None
 
     def running(self) -> bool:
         """Tell whether the thread exists; for tests and for `stats`."""
-        return self._thread is not None
+        thread = self._thread
+        return thread is not None and thread.is_alive()
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         self._thread = thread
         try:
             thread.start()
-        except RuntimeError:  # the interpreter is going down; the last calls do the work
-            self._thread = None
+        except BaseException as error:
+            if not thread.is_alive():  # else an interrupt came after the start
+                self._thread = None
+            if not isinstance(error, Exception):
+                raise
+            self.failed(error)  # no thread to be had now, or at the interpreter's end
 
     def _run(self) -> None:
         mine = threading.current_thread()
-        while self._thread is mine:
-            self._take_wishes()
-            if self._heap:
-                self._call_due(mine)
-            else:
+        try:
+            while self._thread is mine:
+                try:
+                    self._step(mine)
+                except BaseException as error:  # nothing that befalls one may end the ticks of all
+                    self.failed(error)
+                    time.sleep(BREATH)
+        finally:
+            if self._thread is mine:
                 self._thread = None
-                if self._wishes.empty():
-                    return
+
+    def failed(self, error: BaseException) -> None:
+        """Count and report what no tick may end by; for ticks that know better when to go on."""
+        self.errors += 1
+        with suppress(Exception):  # there may be no memory for it
+            telemetry.emit("tick_error", self._name, error=telemetry.describe(error))
+
+    def _step(self, mine: threading.Thread) -> None:
+        self._take_wishes()
+        if self._heap:
+            self._call_due(mine)
+        else:
+            self._thread = None
+            if not self._wishes.empty():
                 self._thread = mine  # a wish came between the two lines above
 
     def _take_wishes(self) -> None:
@@ -113,10 +150,14 @@ class Ticker:
             heapq.heappop(self._heap)  # it was wanted earlier, and was called then
         wait = max(0.0, self._heap[0][0] - self._clock()) if self._heap else 0.0
         try:
-            due, tick = self._wishes.get(timeout=wait)
+            due, tick = self._wishes.get(timeout=min(wait, threading.TIMEOUT_MAX))
         except Empty:
             return
-        self._schedule(due, tick)
+        try:
+            self._schedule(due, tick)
+        except BaseException:
+            self._wishes.put((due, tick))
+            raise
 
     def _schedule(self, due: float, tick: weakref.WeakMethod[Tick]) -> None:
         alive = tick()
@@ -139,12 +180,13 @@ class Ticker:
         del self._next[ref]
         self._calling_since = now
         again: float | None = None
+        tick: Tick | None = None
         try:
             tick = ref()
             again = tick() if tick is not None else None
-        except Exception as error:
-            telemetry.emit("tick_error", self._name, error=telemetry.describe(error))
+        except BaseException as error:
             again = 60.0
+            self.failed(error)
         finally:
             del tick
             if self._thread is mine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from datetime import timedelta
 from typing import TypeVar
 
@@ -54,6 +55,8 @@ def parse_count(value: int | None, what: str) -> int:
         # None only gets here where it is not allowed
         otherwise = "" if value is None else ", or None"
         raise ConfigError(f"{what}={value!r} must be a whole number of at least 1{otherwise}")
+    if value > sys.maxsize:
+        raise _too_large(what)
     if value < 1:
         raise ConfigError(f"{what}={value} is below 1; give a positive number or None")
     return value
@@ -94,7 +97,20 @@ def _parse(value: object, units: dict[str, float] | dict[str, int], what: str, w
         found = _NUMBER.fullmatch(value)
         if not found or found[2].lower() not in units:
             raise ConfigError(f"{what}={value!r} cannot be read; give {want}")
-        return float(found[1].replace("_", "")) * units[found[2].lower()]
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        number = float(found[1].replace("_", "")) * units[found[2].lower()]
+        if math.isinf(number):
+            raise _too_large(what)
+        return number
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ConfigError(f"{what}={value!r} cannot be read; give {want}")
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:  # an int that no float can hold, and that may be too long to print
+        raise _too_large(what) from None
+    if not finite:
         raise ConfigError(f"{what}={value!r} cannot be read; give {want}")
     return value
+
+
+def _too_large(what: str) -> ConfigError:
+    return ConfigError(f"{what} is too large to count with; give a smaller number, or None")

@@ -544,7 +544,7 @@ def test_s11_a_hold_from_before_a_close_cannot_write(store: Any) -> None:
 
 def test_s11_a_close_wakes_waiters_and_later_ones_start_anew() -> None:
     with Sessions(dict) as sessions:
-        with holding(sessions, "a") as holder:
+        with pytest.raises(SessionClosed), holding(sessions, "a") as holder:
             holder.state["old"] = True
             waiter = Worker(use_once, sessions, "a")
             waiting(sessions, 1)

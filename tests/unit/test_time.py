@@ -44,6 +44,19 @@ class Ticking:
         return answer
 
 
+@pytest.fixture
+def tick_errors():
+    found = []
+
+    def sink(event):
+        if event.kind == "tick_error":
+            found.append(event.fields["error"].partition(":")[0])
+
+    end = telemetry.subscribe(sink)
+    yield found
+    end()
+
+
 def ended(thread):
     thread.join(PATIENCE)
     return not thread.is_alive()
@@ -226,3 +239,70 @@ if pid == 0:
 raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, MemoryError, GeneratorExit])
+def test_nothing_that_a_tick_raises_ends_the_ticks_of_others(kind, tick_errors):
+    clock = Fake()
+    ticker, good = Ticker("test", clock=clock), Ticking(None)
+
+    class Bad:
+        def tick(self):
+            raise kind("no")
+
+    bad = Bad()
+    ticker.want(bad.tick, 0)
+    ticker.want(good.tick, 0)
+    assert good.called.wait(PATIENCE)
+    assert ticker.running()  # it will try the bad one again
+    assert ticker.errors == 1
+    assert tick_errors == [kind.__name__]
+
+
+@pytest.mark.parametrize("kind", [MemoryError, RuntimeError])
+def test_a_thread_that_cannot_start_is_counted_and_started_by_the_next_wish(
+    kind, monkeypatch, tick_errors
+):
+    ticker, ticking = Ticker("test"), Ticking(None)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", lambda _: (_ for _ in ()).throw(kind("no")))
+        assert not ticker.want(ticking.tick, 0)
+    assert not ticker.running()
+    assert (ticker.errors, tick_errors) == (1, [kind.__name__])
+    ticker.want(ticking.tick, 0)
+    assert ticking.called.wait(PATIENCE)
+
+
+def test_an_interrupt_while_a_thread_starts_goes_on_and_the_next_wish_starts_one(monkeypatch):
+    ticker, ticking = Ticker("test"), Ticking(None)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            ticker.want(ticking.tick, 0)
+    assert not ticker.running()
+    ticker.want(ticking.tick, 0)
+    assert ticking.called.wait(PATIENCE)
+
+
+def test_a_wish_for_a_time_beyond_all_clocks_ends_nothing():
+    ticker, late, soon = Ticker("test"), Ticking(None), Ticking(None)
+    ticker.want(late.tick, 1e300)
+    ticker.want(soon.tick, 0)
+    assert soon.called.wait(PATIENCE)
+    assert ticker.running()
+    assert ticker.errors == 0
+
+
+def test_a_failure_in_its_own_work_loses_no_wish(monkeypatch, tick_errors):
+    ticker, ticking, fails = Ticker("test"), Ticking(None), [MemoryError("once")]
+    schedule = Ticker._schedule
+
+    def failing(self, *args):
+        if fails:
+            raise fails.pop()
+        schedule(self, *args)
+
+    monkeypatch.setattr(Ticker, "_schedule", failing)
+    ticker.want(ticking.tick, 0)
+    assert ticking.called.wait(PATIENCE)
+    assert tick_errors == ["MemoryError"]

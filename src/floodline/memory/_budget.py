@@ -300,8 +300,7 @@ class MemoryBudget:
 
     def _want_tick(self) -> None:
         if self._every is not None and not self._ticking:
-            self._ticking = True
-            sweeper.want(self._tick, self._every)
+            self._ticking = sweeper.want(self._tick, self._every)
 
     def _tick(self) -> float | None:
         self._ticking = False

@@ -16,10 +16,17 @@ from floodline.errors import WouldBlockLoop
 from floodline.sessions._drivers.hold import UseBase, checkpoint
 from floodline.sessions._drivers.loop_driver import LoopDriver
 from floodline.sessions._drivers.sessions_base import S, SessionsBase, checked_id
+from floodline.sessions._flows.guarded_table import who
 from floodline.sessions._flows.leaving import exit_hold, see_out
-from floodline.sessions._flows.opening import abandon, bring_in, needs_bringing_in, wait_turn
+from floodline.sessions._flows.opening import (
+    abandon,
+    bring_in,
+    let_go_closed,
+    needs_bringing_in,
+    wait_turn,
+)
 from floodline.sessions._flows.upkeep import close, retry_unsaved, shed, sweep, upkeep
-from floodline.sessions._table.entry import HELD, OPEN, Entry
+from floodline.sessions._table.entry import CLOSED, HELD, OPEN, Entry
 from floodline.sessions._table.policy import NEVER
 from floodline.telemetry import Reason
 
@@ -45,9 +52,8 @@ class AsyncUse(UseBase[S]):
 
     async def __aenter__(self) -> S:
         sessions = self._sessions
-        loop = asyncio.get_running_loop()
-        if sessions._driver.loop is not loop:
-            sessions._driver.move_to(loop)
+        if sessions._driver.loop is not _get_running_loop() or sessions._driver.loop is None:
+            sessions._driver.here()
         step = self._ask(sessions._core)
         if step != HELD or sessions._core.policy.stored:
             try:
@@ -55,7 +61,10 @@ class AsyncUse(UseBase[S]):
             except BaseException:
                 self.frame = None
                 raise
-        state: S = self.entry.state  # type: ignore[union-attr]  # it is held now
+        entry: Entry = self.entry  # type: ignore[assignment]  # it is held now
+        if entry.leave is CLOSED:
+            await sessions._driver.finish(let_go_closed(sessions._core, self))
+        state: S = entry.state
         return state
 
     async def __aexit__(
@@ -65,7 +74,7 @@ class AsyncUse(UseBase[S]):
         _traceback: TracebackType | None,
     ) -> None:
         sessions = self._sessions
-        if sessions._exits_slowly or self.discarded:
+        if sessions._exits_slowly or self.discarded or (self.entry and self.entry.leave is CLOSED):
             await sessions._exit(self, error)
         else:
             self._let_go(sessions, error)
@@ -138,7 +147,7 @@ class AsyncSessions(SessionsBase[S]):
     ) -> AsyncUse[S]:
         """Return a hold to be entered with `async with`; see `Sessions.use`."""
         if type(id) is not str or not id or not id.isascii():
-            checked_id(id)
+            id = checked_id(id)  # noqa: A001 - a plain string from here on
         if wait is not None:
             wait = parse_duration(wait, "wait", zero=True)
         return AsyncUse(self, id, shared, create, wait)
@@ -156,8 +165,8 @@ class AsyncSessions(SessionsBase[S]):
 
         The finalizer runs and the stored row is deleted. Closing what is closed does nothing.
         """
-        checked_id(id)
-        return await self._driver.finish(close(self._core, id))
+        id = checked_id(id)  # noqa: A001 - a plain string from here on
+        return await self._driver.finish(close(self._core, id, who()))
 
     async def sweep(self) -> int:
         """See out everything that is due now; returns how many sessions left.
@@ -227,7 +236,7 @@ class AsyncSessions(SessionsBase[S]):
     # ---- driving
 
     async def _park(self, id: str, reason: Reason) -> None:
-        checked_id(id)
+        id = checked_id(id)  # noqa: A001 - a plain string from here on
         core, driver = self._core, self._driver
         driver.here()
         entry = core.locked(core.table.park, id, reason, core.clock())

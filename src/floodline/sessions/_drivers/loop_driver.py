@@ -91,7 +91,13 @@ class LoopDriver:
 
     def here(self) -> asyncio.AbstractEventLoop:
         """Return the running loop, to which we belong from now on."""
-        loop = asyncio.get_running_loop()
+        loop = _get_running_loop()
+        if loop is None:
+            raise WrongLoop(
+                "AsyncSessions needs a running asyncio event loop, and there is none here; run it "
+                'with asyncio.run(), or anyio.run(…, backend="asyncio"); under trio, use Sessions '
+                "in a thread"
+            )
         if self.loop is not loop:
             self.move_to(loop)
         return loop
@@ -203,7 +209,10 @@ class LoopDriver:
 
     def _note(self, task: asyncio.Task[Any], work: Work | None = None) -> None:
         self._tasks[task] = work
-        task.add_done_callback(self._ended)
+        if task.done():  # it was started eagerly; its callback would come only some time later
+            self._ended(task)
+        else:
+            task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         work = self._tasks.pop(task, None)
@@ -335,12 +344,16 @@ class LoopDriver:
 
     async def _upkeep(self) -> None:
         core = self._core
-        core.guard.run_late()
         try:
+            core.guard.run_late()
             await self.flow(upkeep(core))
         except Exception as error:
             telemetry.emit("tick_error", core.policy.name, error=telemetry.describe(error))
-        table = core.table
+        finally:
+            self._tick_again()
+
+    def _tick_again(self) -> None:
+        core, table = self._core, self._core.table
         if self._tick_timer is None and (table.entries or core.departed):
             soon = min(table.next_check, core.retry_at if table.refused() else NEVER) - core.clock()
             delay = min(core.policy.sweep_every, max(soon, 0.02))

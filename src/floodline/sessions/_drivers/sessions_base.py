@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from floodline import telemetry
 from floodline._callables import takes_key
-from floodline._clock import Clock, forward
+from floodline._clock import Clock, checked, forward
 from floodline._session_options import SETTINGS, Durability, OnError, WhenFull
 from floodline._units import Duration, Size
 from floodline.bounded import Pressure
@@ -120,7 +120,7 @@ class SessionsBase(ABC, Generic[S]):
             policy,
             Hooks(make, takes_key(make), on_open, on_leave, close_state, weigh),
             StateCodec(state_type, make),
-            forward(clock),
+            forward(checked(clock)),
             partial(new_owner, name),
             scope,
             self._closers,
@@ -137,7 +137,7 @@ class SessionsBase(ABC, Generic[S]):
         return self._core.look(queries.count_live, self._core.table, self._core.clock())
 
     def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and self._find(id) is not None
+        return isinstance(id, str) and bool(id) and self._find(id) is not None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {self._core.table.live} live>"
@@ -153,6 +153,7 @@ class SessionsBase(ABC, Generic[S]):
 
     def touch(self, id: str) -> bool:
         """Count the idle time of a live session from now; False if it is not live."""
+        id = checked_id(id)  # noqa: A001 - a plain string from here on
         core = self._core
         if core.guard.is_guest():
             core.guard.late.append(partial(self.touch, id))
@@ -193,6 +194,7 @@ class SessionsBase(ABC, Generic[S]):
         """Have the upkeep done soon; called by the garbage collector."""
 
     def _find(self, id: str) -> Entry | None:
+        id = checked_id(id)  # noqa: A001 - a plain string from here on
         return self._core.look(queries.find_live, self._core.table, id, self._core.clock())
 
     def __del__(self) -> None:
@@ -276,7 +278,7 @@ def _shut_all_down() -> None:
 
 
 def checked_id(id: object) -> str:
-    """Return the id if it is a non-empty string that a store can write."""
+    """Return the id as a plain string, if it is a non-empty one that a store can write."""
     if not isinstance(id, str) or not id:
         raise ConfigError(f"a session id must be a non-empty string, not {id!r}")
     if not id.isascii() and any("\ud800" <= letter <= "\udfff" for letter in id):
@@ -284,7 +286,7 @@ def checked_id(id: object) -> str:
             f"session id {id!r} holds a lone surrogate, which no store can write; "
             "decode what it comes from with errors='strict' or 'replace'"
         )
-    return id
+    return str.__str__(id)  # a subclass may bring its own hash, which is user code
 
 
 def _checked_factory(factory: Callable[..., Any] | None) -> Callable[..., Any]:

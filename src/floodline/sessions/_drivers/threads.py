@@ -16,9 +16,10 @@ from floodline._units import Duration, parse_duration
 from floodline.errors import WouldBlockLoop
 from floodline.sessions._drivers.hold import UseBase, checkpoint
 from floodline.sessions._drivers.sessions_base import S, SessionsBase, checked_id
+from floodline.sessions._flows.guarded_table import who
 from floodline.sessions._flows.leases import renew
 from floodline.sessions._flows.leaving import exit_hold, see_out
-from floodline.sessions._flows.opening import enter
+from floodline.sessions._flows.opening import enter, let_go_closed
 from floodline.sessions._flows.requests import (
     Await,
     Flow,
@@ -30,7 +31,7 @@ from floodline.sessions._flows.requests import (
 )
 from floodline.sessions._flows.runner import run
 from floodline.sessions._flows.upkeep import close, retry_unsaved, shed, sweep, upkeep
-from floodline.sessions._table.entry import HELD, WAIT, Entry
+from floodline.sessions._table.entry import CLOSED, HELD, WAIT, Entry
 from floodline.sessions._table.policy import NEVER
 from floodline.telemetry import Reason
 
@@ -60,7 +61,10 @@ class Use(UseBase[S]):
             except BaseException:
                 self.frame = None
                 raise
-        state: S = self.entry.state  # type: ignore[union-attr]  # it is held now
+        entry: Entry = self.entry  # type: ignore[assignment]  # it is held now
+        if entry.leave is CLOSED:
+            sessions._run(let_go_closed(sessions._core, self))
+        state: S = entry.state
         return state
 
     def __exit__(
@@ -70,7 +74,7 @@ class Use(UseBase[S]):
         _traceback: TracebackType | None,
     ) -> None:
         sessions = self._sessions
-        if sessions._exits_slowly or self.discarded:
+        if sessions._exits_slowly or self.discarded or (self.entry and self.entry.leave is CLOSED):
             sessions._exit(self, error)
         else:
             self._let_go(sessions, error)
@@ -106,7 +110,7 @@ class Sessions(SessionsBase[S]):
         is the patience with a full table and with another holder.
         """
         if type(id) is not str or not id or not id.isascii():
-            checked_id(id)
+            id = checked_id(id)  # noqa: A001 - a plain string from here on
         if wait is not None:
             wait = parse_duration(wait, "wait", zero=True)
         return Use(self, id, shared, create, wait)
@@ -124,10 +128,11 @@ class Sessions(SessionsBase[S]):
 
         The finalizer runs and the stored row is deleted. Closing what is closed does nothing.
         """
-        checked_id(id)
-        if self._put_off(partial(self._close_late, id)):
+        id = checked_id(id)  # noqa: A001 - a plain string from here on
+        me = who()
+        if self._put_off(partial(self._close_late, id, me)):
             return True
-        return self._run(close(self._core, id))
+        return self._run(close(self._core, id, me))
 
     def sweep(self) -> int:
         """See out everything that is due now; returns how many sessions left.
@@ -154,7 +159,7 @@ class Sessions(SessionsBase[S]):
             self._run(shed(core, NEVER, Reason.shutdown))
             self._run(retry_unsaved(core))
             left = until - time.monotonic()
-            if not core.table.entries or left <= 0:
+            if not (core.table.entries or core.tending) or left <= 0:
                 break
             time.sleep(min(pause, left))
             pause = min(2 * pause, 0.05)
@@ -195,10 +200,10 @@ class Sessions(SessionsBase[S]):
         except Exception as problem:
             telemetry.emit("save_failed", self.name, id=hold.id, error=telemetry.describe(problem))
 
-    def _close_late(self, id: str) -> None:
+    def _close_late(self, id: str, by: object) -> None:
         """Close on behalf of a finalizer or signal handler, which has gone on long ago."""
         try:
-            self.close(id)
+            self._run(close(self._core, id, by))
         except Exception as problem:
             self._core.hook_failed("close", id, problem)
 
@@ -229,7 +234,7 @@ class Sessions(SessionsBase[S]):
             operation()
 
     def _park(self, id: str, reason: Reason) -> None:
-        checked_id(id)
+        id = checked_id(id)  # noqa: A001 - a plain string from here on
         if self._put_off(partial(self._park, id, reason)):
             return
         core = self._core
@@ -269,8 +274,7 @@ class Sessions(SessionsBase[S]):
         if type(request) is StoreCall:
             answer = getattr(self._store, request.method)(*request.args, **request.kwargs)
             if not self._renewing and request.method == "acquire":
-                self._renewing = True
-                renewer.want(self._renew_tick, self._core.policy.lease / 3)
+                self._renewing = renewer.want(self._renew_tick, self._core.policy.lease / 3)
             if self._core.after_store:
                 self._run_put_off()
             return answer
@@ -306,16 +310,19 @@ class Sessions(SessionsBase[S]):
     def _want_tick(self, delay: float | None = None) -> None:
         every = self._core.policy.sweep_every
         if every != NEVER and (delay is not None or not self._ticking):
-            self._ticking = True
-            sweeper.want(self._tick, min(every, self._core.policy.soonest, delay or NEVER))
+            delay = min(every, self._core.policy.soonest, delay or NEVER)
+            self._ticking = sweeper.want(self._tick, delay)
 
     def _soon(self) -> None:
         sweeper.want(self._tick, 0.0, start=False)
 
     def _tick(self) -> float | None:
-        self._core.guard.run_late()
-        self._run_put_off()
-        self._run(upkeep(self._core))
+        try:
+            self._core.guard.run_late()
+            self._run_put_off()
+            self._run(upkeep(self._core))
+        except BaseException as error:  # of a finalizer that ends the thread, say
+            sweeper.failed(error)
         self._ticking = False
         table, policy = self._core.table, self._core.policy
         if not table.entries and not self._core.departed:
@@ -328,7 +335,7 @@ class Sessions(SessionsBase[S]):
     def _renew_tick(self) -> float | None:
         try:
             self._run(renew(self._core))
-        except Exception as error:
+        except BaseException as error:
             self._core.hook_failed("store.renew", "*", error)
         self._renewing = False
         if not self._core.table.entries:  # not `leased`: somebody may be about to get a lease

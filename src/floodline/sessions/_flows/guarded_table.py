@@ -90,6 +90,7 @@ class Core:
         self._writes = itertools.count(1)
         self.retry_at = 0.0
         self.retry_delay = 0.0
+        self.tending: set[str] = set()  # upkeep that calls the store now
         self.tidying: set[int] = set()  # threads that see out what is due
         self.after_store: deque[Callable[[], object]] = deque()  # put off by finalizers
 

@@ -73,13 +73,17 @@ def own_write(core: Core, entry: Entry) -> Flow[int | None]:
 
 def renew(core: Core) -> Flow[int]:
     """Prolong all leases in use; the answer is their number. A lost one can no longer write."""
-    leased = list(core.table.leased.values())
-    fences = {entry.id: entry.fence for entry in leased if entry.fence}
-    if not fences:
-        return 0
-    lost = yield StoreCall(
-        "renew", (core.policy.name, core.owner, fences), {"lease": core.policy.lease}
-    )
+    core.tending.add("renew")  # before looking: a shutdown waits for it from now on
+    try:
+        leased = list(core.table.leased.values())
+        fences = {entry.id: entry.fence for entry in leased if entry.fence}
+        if not fences:
+            return 0
+        lost = yield StoreCall(
+            "renew", (core.policy.name, core.owner, fences), {"lease": core.policy.lease}
+        )
+    finally:
+        core.tending.discard("renew")
     for lost_id in lost:
         entry = core.table.leased.get(lost_id)
         if entry is not None and entry.fence == fences[lost_id]:

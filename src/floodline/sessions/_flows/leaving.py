@@ -6,7 +6,7 @@ from asyncio import CancelledError
 from typing import Any
 
 from floodline import telemetry
-from floodline.errors import SessionConflict
+from floodline.errors import SessionClosed, SessionConflict
 from floodline.sessions._flows.guarded_table import Core, who
 from floodline.sessions._flows.leases import acquire, give_lease_back
 from floodline.sessions._flows.requests import Flow, SeeOut, StoreCall, UserCall
@@ -124,8 +124,12 @@ def close_state(core: Core, id: str, state: Any) -> Flow[None]:
 def _guarded(core: Core, hook: str, id: str, call: UserCall) -> Flow[None]:
     try:
         yield call
-    except (Exception, CancelledError) as error:
+    except GeneratorExit:
+        raise
+    except BaseException as error:
         core.hook_failed(hook, id, error)
+        if not isinstance(error, (Exception, CancelledError)):
+            raise
 
 
 def exit_hold(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseException | None]:
@@ -173,7 +177,7 @@ def _finish(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseExc
     if entry is None or hold.shared or entry.holder is not hold:
         return None
     if entry.leave is Reason.closed:
-        return None
+        return closed_elsewhere(hold, entry)
     if hold.discarded or (error is not None and core.policy.on_error == "discard"):
         yield from discard(core, hold)
         return None
@@ -190,6 +194,16 @@ def _finish(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseExc
     except Exception as problem:
         return problem
     return None
+
+
+def closed_elsewhere(hold: Hold, entry: Entry) -> SessionClosed | None:
+    """Return the error for a holder whose session was closed, unless that was its own doing."""
+    if hold.who is None or hold.who == entry.closed_by:
+        return None
+    return SessionClosed(
+        f"session {hold.id!r} was closed by another caller while it was in use; "
+        "nothing that this use changed was saved"
+    )
 
 
 def discard(core: Core, hold: Hold) -> Flow[None]:

@@ -14,6 +14,7 @@ from floodline._units import format_duration
 from floodline.errors import (
     CodecError,
     SessionBusy,
+    SessionClosed,
     SessionConflict,
     SessionNotFound,
     SessionsFull,
@@ -105,6 +106,12 @@ def let_go(core: Core, hold: Hold) -> Flow[None]:
         yield from release(core, hold, stamp=False)
     elif hold.entry is not None:
         yield from give_open_up(core, hold)
+
+
+def let_go_closed(core: Core, hold: Hold) -> Flow[None]:
+    """Give up a session that was closed before its body could begin."""
+    yield from let_go(core, hold)
+    raise SessionClosed(f"session {hold.id!r} was closed while waited for")
 
 
 def _abandon(table: Table, hold: Hold, now: float) -> Entry | None:

@@ -52,12 +52,21 @@ def upkeep(core: Core) -> Flow[int]:
     core.locked(core.table.tombs.clear_expired, now)
     _report_stuck(core, now)
     core.departed.check(now)
+    core.tending.add("upkeep")
+    try:
+        if not core.table.closing:  # else the store may be closed already
+            yield from _tend_store(core, now)
+    finally:
+        core.tending.discard("upkeep")
+    return done
+
+
+def _tend_store(core: Core, now: float) -> Flow[None]:
     if core.policy.retain is not None:
         yield from _purge(core, core.policy.retain)
     if core.policy.stored and now >= core.stored.recount_at:
         core.stored.recount_at = now + RECOUNT
         yield from _recount(core)
-    return done
 
 
 def _report_stuck(core: Core, now: float) -> None:
@@ -147,10 +156,10 @@ def _save_again(core: Core, hold: Hold) -> Flow[BaseException | None]:
     return None
 
 
-def close(core: Core, id: str) -> Flow[bool]:
+def close(core: Core, id: str, by: object) -> Flow[bool]:
     """End a session for good; the answer tells whether there was one."""
     claim = Hold(id) if core.policy.stored else None
-    entry = core.locked(core.table.close, id, core.clock(), claim)
+    entry = core.locked(core.table.close, id, core.clock(), claim, by)
     if entry is not None:
         problem = yield SeeOut(leave(core, entry), wait=True)
         if problem is not None:

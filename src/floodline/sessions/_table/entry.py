@@ -20,6 +20,7 @@ OPEN: Final = 1  # it must find a seat and open the session for all who ask
 LEAVE: Final = 2  # it must first see the expired entry out, and is queued meanwhile
 WAIT: Final = 3  # it is queued, and will be woken
 
+CLOSED: Final = Reason.closed
 BURIED: Final = object()  # the state of an entry of which only the row is left to be deleted
 
 
@@ -28,6 +29,7 @@ class Entry:
 
     __slots__ = (
         "checked",
+        "closed_by",
         "digest",
         "dirty",
         "failed",
@@ -60,6 +62,7 @@ class Entry:
         self.pins = 0
         self.waiters: deque[Hold] | None = None
         self.leave: Reason | None = None  # wanted, or being done, or done
+        self.closed_by: object = None  # the caller whose `close` this was
         self.seated = False
         self.seat_for: Hold | None = None  # who gets the seat once nothing can be lost
         self.opened_at = self.used_at = 0.0

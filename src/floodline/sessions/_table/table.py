@@ -8,6 +8,7 @@ The caller tells it the time and owns the lock; it answers what to do next, and 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
+from typing import Any
 
 from floodline.errors import SessionClosed
 from floodline.sessions._table.due import next_due, soonest
@@ -54,7 +55,7 @@ class Table:
         self.closing = False
         self.next_check = NEVER  # nothing is due earlier
 
-    # ---- entering
+    # ---- entering and opening
 
     def enter(self, hold: Hold, now: float) -> int:
         """Give the session to `hold`, or say what it must do; it may be queued."""
@@ -121,9 +122,8 @@ class Table:
 
     def _refuse_closing(self, hold: Hold) -> None:
         if self.closing:
-            raise SessionClosed(
-                f"session {hold.id!r} cannot be used: {self.policy.name!r} is shut down"
-            )
+            why = f"{self.policy.name!r} is shut down"
+            raise SessionClosed(f"session {hold.id!r} cannot be used: {why}")
 
     def _cancel_wish(self, entry: Entry) -> None:
         entry.leave = None
@@ -140,8 +140,6 @@ class Table:
         victim = next(iter(self.idle.values()))
         self.seats.promise(hold, victim)
         return self.begin_leave(victim, self.expired(victim, now) or Reason.count)
-
-    # ---- opening
 
     def opened(self, hold: Hold, now: float) -> None:
         """The opener has put the state into its entry: it holds it, and others may follow."""
@@ -227,10 +225,10 @@ class Table:
         if hold.shared:
             entry.pins -= 1
             self.shared.pop(hold, None)
-        elif entry.holder is hold:
-            entry.holder = None
-        else:
+        elif entry.holder is not hold:
             return None  # a fork has emptied the table
+        else:
+            entry.holder = None
         if entry.phase == GONE:
             return entry if not entry.pins and entry.leave is not None else None
         if stamp:
@@ -299,7 +297,7 @@ class Table:
             self._linger(entry, now)
         return None
 
-    def close(self, id: str, now: float, claim: Hold | None = None) -> Entry | None:
+    def close(self, id: str, now: float, claim: Hold | None = None, by: Any = None) -> Entry | None:
         """As `park`, for good: waiters are refused, the tombstone is set.
 
         If the session is absent, `claim` keeps others from opening it until `open_failed(claim)`.
@@ -309,13 +307,15 @@ class Table:
         entry = self.entries.get(id)
         if entry is None:
             if claim is not None:
+                self._refuse_closing(claim)
                 self._promote(self.entries.setdefault(id, Entry(id)), claim)
             return None
         self.waiting.refuse_all(entry, SessionClosed(f"session {id!r} was closed while waited for"))
         if id in self.undeleted:
             return self.undeleted.pop(id)
         free = self.is_free(entry)
-        entry.leave = Reason.closed
+        if entry.leave is not Reason.closed:
+            entry.leave, entry.closed_by = Reason.closed, by
         self.lingering.pop(id, None)
         return self.begin_leave(entry, Reason.closed) if free else None
 
