@@ -305,6 +305,15 @@ class Program:
         for pair in file.pairs:
             if (key := self.key(file, pair.function, pair.ref)) in self.held:
                 self.held[key].pairs.append((file, pair))
+        self._add_marks(file)
+        for ref, function, line in file.slices:
+            if (key := self.key(file, function, ref)) in self.held:
+                self.held[key].slices.append((file.path, line))
+        for ref, function in file.escapes:
+            if (key := self.key(file, function, ref)) in self.held:
+                self.held[key].escapes = True
+
+    def _add_marks(self, file: FileFacts) -> None:
         for mark in file.marks:
             if mark.kind == "fresh":
                 self.fresh[mark.name.rpartition(".")[2]] = mark.detail
@@ -316,12 +325,6 @@ class Program:
                 key = self.key(file, mark.function, mark.ref)
                 if key in self.held:
                     self.held[key].signs.append((file, mark))
-        for ref, function, line in file.slices:
-            if (key := self.key(file, function, ref)) in self.held:
-                self.held[key].slices.append((file.path, line))
-        for ref, function in file.escapes:
-            if (key := self.key(file, function, ref)) in self.held:
-                self.held[key].escapes = True
 
     def _follow_arguments(self, file: FileFacts) -> None:
         for call, given in self._handed.get(file.path) or self._handing(file):
