@@ -31,7 +31,7 @@ def removes(node: ast.AST, name: str, callees: frozenset[str] = NOBODY) -> bool:
         called = node.func
         if isinstance(called, ast.Attribute) and called.attr in SHRINKS_ANYTHING:
             return is_named(called.value, name)
-        return last_name(called) in callees
+        return last_name(called) in callees or _pops_heap(node, name)
     if isinstance(node, ast.Delete):
         return any(is_named(target, name) for target in node.targets)
     return isinstance(node, ast.Assign) and _replaces(node, name)
@@ -70,8 +70,13 @@ def _takes_any(call: ast.Call, name: str) -> bool:
         if call.func.attr == "pop":
             return all(_is_any(argument) for argument in call.args[:1])
         return call.func.attr in TAKES_UNNAMED
-    heap = last_name(call.func) in HEAP_SHRINKS and call.args
-    return bool(heap) and is_named(call.args[0], name)
+    return _pops_heap(call, name)
+
+
+def _pops_heap(call: ast.Call, name: str) -> bool:
+    if last_name(call.func) not in HEAP_SHRINKS:
+        return False
+    return bool(call.args) and is_named(call.args[0], name)
 
 
 def _is_any(index: ast.expr) -> bool:

@@ -36,7 +36,7 @@ def body(text):
         ("del self.x[0]", True, True),
         ("del self.x[:10]", True, True),
         ("del self.x", True, True),
-        ("heapq.heappop(self.x)", False, True),
+        ("heapq.heappop(self.x)", True, True),
         ("heappop()", False, False),
         ("self.x = self.x[-9:]", True, True),
         ("self.x = {}", True, True),

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from floodline._python.bounds import LIBRARY_WORDS
+from floodline._python.numbers import number
 from floodline.leaks._heap.slot_values import length
 from floodline.leaks._heap.walk import Held
 from floodline.leaks._objects.anatomy import (
@@ -19,7 +21,6 @@ from floodline.leaks._objects.anatomy import (
 )
 from floodline.leaks._objects.outline import MISSING, Outline
 
-_WORDS = frozenset(("maxsize", "maxlen"))
 _maxlen: Callable[[Any], int | None] = vars(deque)["maxlen"].__get__
 
 
@@ -71,7 +72,7 @@ def _beside(holder: Any) -> int | None:
     if plan.kind != "instance":
         return None
     for name in (*plan.names, *(slot for _, slot in plan.slots)):
-        if name.rpartition("__")[2].replace("_", "").lower() in _WORDS:
+        if name.rpartition("__")[2].replace("_", "").lower() in LIBRARY_WORDS:
             value = plan.attribute(holder, name)
             if type(value) is int and value > 0:
                 return value
@@ -86,15 +87,14 @@ def room(held: list[Held]) -> int | None:
 
 def read_numbers(limits: Iterable[ast.expr], holder: Any, module: str | None) -> list[int]:
     """Return the limits that are written as numbers, or named and known."""
-    found = (_number(limit, holder, module) for limit in limits)
-    return [number for number in found if number is not None]
+    found = (number(limit, lambda node: _known(node, holder, module)) for limit in limits)
+    return [each for each in found if each is not None]
 
 
-def _number(limit: ast.expr, holder: Any, module: str | None) -> int | None:
+def _known(limit: ast.expr, holder: Any, module: str | None) -> int | None:
+    """Return the number that a name or an attribute has at this moment."""
     value: Any = None
-    if isinstance(limit, ast.Constant):
-        value = limit.value
-    elif isinstance(limit, ast.Attribute):
+    if isinstance(limit, ast.Attribute):
         value = _attribute(holder, limit.attr)
         if value is None:
             spaces = map(names_of_type, mro_of(type(holder)))

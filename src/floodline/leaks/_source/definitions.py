@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
 
+from floodline._python.assignments import targets
+from floodline._python.names import Function
 from floodline.leaks._objects.anatomy import names_of_module
 from floodline.leaks._source.excerpt import tree_about
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def file_of_module(name: str) -> str | None:
@@ -68,18 +67,5 @@ def module_assigns(module: str, name: str) -> bool:
 
 
 def _targets(node: ast.stmt) -> set[str]:
-    if isinstance(node, ast.Assign):
-        targets = node.targets
-    elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
-        targets = [node.target]
-    else:
-        return set()
-    flat = [part for target in targets for part in getattr(target, "elts", [target])]
+    flat = [part for target in targets(node) for part in getattr(target, "elts", [target])]
     return {ast.unparse(part) for part in flat if isinstance(part, (ast.Name, ast.Attribute))}
-
-
-def functions(tree: ast.AST) -> Iterator[Function]:
-    """Return all functions of a piece of source, inner ones too."""
-    for node in ast.walk(tree):
-        if isinstance(node, Function):
-            yield node

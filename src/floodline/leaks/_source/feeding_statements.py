@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from floodline.leaks._source.definitions import Function, file_of_module, functions, tree_of
+from floodline._python.mutations import GROWS_ANYTHING, SHRINKS_ANYTHING
+from floodline._python.names import Function, functions, is_named, mentions
+from floodline.leaks._source.definitions import file_of_module, tree_of
 from floodline.leaks._source.place import Place
-
-FEEDS = frozenset(
-    (
-        *("append", "appendleft", "extend", "extendleft", "insert"),
-        *("add", "update", "setdefault", "put", "put_nowait", "push"),
-    )
-)
-REMOVES = frozenset(("pop", "popitem", "popleft", "clear", "remove", "discard", "get_nowait"))
 
 
 def feeding_place(module: str, name: str, *, home: str = "") -> Place | None:
@@ -34,15 +28,6 @@ def feeding_place(module: str, name: str, *, home: str = "") -> Place | None:
         return None
     *_, function, line = min(found, key=lambda one: one[:3])
     return Place(file, line, function.name)
-
-
-def is_named(node: ast.AST | None, name: str) -> bool:
-    """Tell whether an expression ends in `name`, perhaps behind `[...]`."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    if isinstance(node, ast.Attribute):
-        return node.attr == name or is_named(node.value, name)
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def feeding_lines(function: Function, name: str) -> list[tuple[int, int]]:
@@ -77,7 +62,7 @@ def _feeds(node: ast.AST, name: str) -> int | None:
 
 def _called_on(call: ast.Call, name: str) -> int | None:
     if isinstance(call.func, ast.Attribute):
-        return 0 if call.func.attr in FEEDS and is_named(call.func.value, name) else None
+        return 0 if call.func.attr in GROWS_ANYTHING and is_named(call.func.value, name) else None
     # what others have not read yet of the same source is kept for them
     steps = isinstance(call.func, ast.Name) and call.func.id in ("next", "anext")
     return 1 if steps and call.args and is_named(call.args[0], name) else None
@@ -85,11 +70,6 @@ def _called_on(call: ast.Call, name: str) -> int | None:
 
 def _may_feed(call: ast.Call, name: str) -> bool:
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if isinstance(call.func, ast.Attribute) and call.func.attr not in REMOVES:
+    if isinstance(call.func, ast.Attribute) and call.func.attr not in SHRINKS_ANYTHING:
         given.append(call.func.value)
     return any(is_named(one, name) for one in given)
-
-
-def mentions(node: ast.AST, name: str) -> bool:
-    """Tell whether a piece of source has the container in it, anywhere."""
-    return any(is_named(inner, name) for inner in ast.walk(node))

@@ -5,29 +5,16 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
-from floodline.leaks._source.definitions import (
-    Function,
-    assigns,
-    file_of_module,
-    functions,
-    tree_of,
-)
+from floodline._python.comparisons import FULL, is_threshold, size_comparisons
+from floodline._python.mutations import GROWS_ANYTHING
+from floodline._python.names import Function, functions, is_named, last_name, mentions
+from floodline._python.removals import evicts, holds, removes, removes_each
+from floodline.leaks._source.definitions import assigns, file_of_module, tree_of
 from floodline.leaks._source.excerpt import tree_about
-from floodline.leaks._source.feeding_statements import (
-    FEEDS,
-    REMOVES,
-    feeding_lines,
-    is_named,
-    mentions,
-)
+from floodline.leaks._source.feeding_statements import feeding_lines
 from floodline.leaks._source.place import Place
-
-Rule = Callable[[ast.AST, str, frozenset[str]], bool]
-_ORDERS = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
-_ANY = frozenset(("popitem", "popleft", "clear"))
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def caps(module: str, name: str, *, of: str | None = None) -> list[ast.expr]:
@@ -79,32 +66,40 @@ def _fed(node: ast.AST, line: int) -> str | None:
     """Return the name of what a piece of source on this line adds to."""
     target: ast.AST | None = None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        target = node.func.value if node.func.attr in FEEDS else None
+        target = node.func.value if node.func.attr in GROWS_ANYTHING else None
     elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         target = node.targets[0]
     elif isinstance(node, ast.AugAssign):
         target = node.target
     if target is None or not _around(node, line):
         return None
-    while isinstance(target, ast.Subscript):
-        target = target.value
-    return getattr(target, "attr", getattr(target, "id", None))
+    return last_name(target) or None
 
 
 def _in_branches(tree: ast.AST, name: str) -> list[ast.expr]:
-    removers = {f.name for f in functions(tree) if _any(f.body, _removes, name, frozenset())}
-    evicters = {f.name for f in functions(tree) if _any(f.body, _evicts, name, frozenset())}
+    removers = frozenset(f.name for f in functions(tree) if holds(f.body, removes, name))
+    evicters = frozenset(f.name for f in functions(tree) if holds(f.body, evicts, name))
     found: list[ast.expr] = []
     for node in ast.walk(tree):
         if not isinstance(node, (ast.If, ast.While)):
             continue
         limits = _compared(node.test, name)
-        if limits and _any(node.body, _removes, name, frozenset(removers)):
+        if limits and holds(node.body, removes, name, removers):
             found += limits
-        elif not limits and _bounds(node.test):
-            evicts = _any(node.body, _evicts, name, frozenset(evicters))
-            found += [node.test] if evicts else []
+        elif not limits and is_threshold(node.test):
+            found += [node.test] if holds(node.body, evicts, name, evicters) else []
     return found
+
+
+def _compared(test: ast.expr, name: str) -> list[ast.expr]:
+    """Return what the size of `name` has reached where a test holds."""
+    return [
+        compared.limit
+        for compared in size_comparisons(test)
+        if compared.relation in FULL
+        and not compared.is_range
+        and is_named(compared.container, name)
+    ]
 
 
 def _in_sweeps(tree: ast.AST, name: str, text: str) -> Iterator[ast.expr]:
@@ -113,7 +108,7 @@ def _in_sweeps(tree: ast.AST, name: str, text: str) -> Iterator[ast.expr]:
         sweeps = _sweeps(function, name)
         fed = {line for strength, line in feeding_lines(function, name) if not strength}
         if sweeps and (fed - sweeps or len(re.findall(rf"\b{function.name}\b", text)) > 1):
-            yield from filter(_bounds, _tests(function))
+            yield from filter(is_threshold, _tests(function))
 
 
 def _sweeps(function: Function, name: str) -> set[int]:
@@ -122,7 +117,7 @@ def _sweeps(function: Function, name: str) -> set[int]:
     loops = [node for node in nodes if isinstance(node, (ast.For, ast.comprehension))]
     if not any(mentions(loop.iter, name) for loop in loops):
         return set()
-    found = (node for node in nodes if _removes_all(node, name, frozenset()))
+    found = (node for node in nodes if removes_each(node, name))
     return {getattr(node, "lineno", 0) for node in found}
 
 
@@ -132,101 +127,3 @@ def _tests(function: Function) -> Iterator[ast.expr]:
             yield node.test
         elif isinstance(node, ast.comprehension):
             yield from node.ifs
-
-
-def _bounds(test: ast.expr) -> bool:
-    """Tell whether a test is one of more or less, or of every so many; none is no limit."""
-    for node in ast.walk(test):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-            return not isinstance(node.left, (ast.Constant, ast.JoinedStr))
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], _ORDERS):
-            sides = (node.left, *node.comparators)
-            return not any(isinstance(s, ast.Constant) and s.value in (0, 1) for s in sides)
-    return False
-
-
-def _compared(test: ast.expr, name: str) -> list[ast.expr]:
-    found = []
-    for node in ast.walk(test):
-        if not isinstance(node, ast.Compare) or len(node.ops) != 1:
-            continue
-        left, right = node.left, node.comparators[0]
-        if _is_length(left, name) and isinstance(node.ops[0], (ast.Gt, ast.GtE, ast.Eq)):
-            found.append(right)
-        if _is_length(right, name) and isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Eq)):
-            found.append(left)
-    return found
-
-
-def _is_length(node: ast.expr, name: str) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "len"
-        and bool(node.args)
-        and is_named(node.args[0], name)
-    )
-
-
-def _any(body: Iterable[ast.AST], rule: Rule, name: str, callees: frozenset[str]) -> bool:
-    return any(rule(node, name, callees) for part in body for node in ast.walk(part))
-
-
-def _removes(node: ast.AST, name: str, callees: frozenset[str]) -> bool:
-    if isinstance(node, ast.Call):
-        called = node.func
-        if isinstance(called, ast.Attribute) and called.attr in REMOVES:
-            return is_named(called.value, name)
-        return _called(node) in callees
-    if isinstance(node, ast.Delete):
-        return any(is_named(target, name) for target in node.targets)
-    if isinstance(node, ast.Assign):
-        return any(is_named(t, name) and not _is_key(t) for t in node.targets)
-    return False
-
-
-def _evicts(node: ast.AST, name: str, callees: frozenset[str]) -> bool:
-    """Tell whether a piece of source removes whatever is there, and not one key."""
-    if isinstance(node, ast.Call):
-        return _called(node) in callees or _takes_any(node, name)
-    if isinstance(node, ast.Delete):
-        keys = [t.slice for t in node.targets if isinstance(t, ast.Subscript)]
-        named = any(is_named(target, name) for target in node.targets)
-        return named and all(isinstance(key, (ast.Slice, ast.Constant)) for key in keys)
-    return _removes_all(node, name, callees)
-
-
-def _takes_any(call: ast.Call, name: str) -> bool:
-    if isinstance(call.func, ast.Attribute) and is_named(call.func.value, name):
-        fixed = all(isinstance(argument, ast.Constant) for argument in call.args)
-        return call.func.attr in _ANY or (call.func.attr == "pop" and fixed)
-    return _called(call) == "heappop" and is_named(call.args[0], name)
-
-
-def _removes_all(node: ast.AST, name: str, _: frozenset[str]) -> bool:
-    """Tell whether a loop removes one after the other, or less of it takes its place."""
-    if isinstance(node, ast.For):
-        return _any(node.body, _removes, name, frozenset())
-    if not isinstance(node, ast.Assign):
-        return False
-    if not any(is_named(t, name) and not _is_key(t) for t in node.targets):
-        return False
-    return _is_less(node.value, name)
-
-
-def _is_less(value: ast.expr, name: str) -> bool:
-    if isinstance(value, (ast.List, ast.Tuple, ast.Dict, ast.Set)):
-        return not getattr(value, "elts", getattr(value, "keys", ()))
-    if isinstance(value, _COMPREHENSIONS):
-        return mentions(value, name) and any(part.ifs for part in value.generators)
-    if isinstance(value, ast.Call):
-        return not value.args
-    return isinstance(value, ast.Subscript) and mentions(value, name)
-
-
-def _called(call: ast.Call) -> str | None:
-    return getattr(call.func, "attr", getattr(call.func, "id", None))
-
-
-def _is_key(target: ast.expr) -> bool:
-    return isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice)
