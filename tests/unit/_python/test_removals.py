@@ -34,6 +34,7 @@ def body(text):
         ("del self.x[key]", True, False),
         ("del self.x['key']", True, False),
         ("del self.x[0]", True, True),
+        ("del self.x[3]", True, True),
         ("del self.x[:10]", True, True),
         ("del self.x", True, True),
         ("heapq.heappop(self.x)", True, True),
