@@ -11,7 +11,7 @@ import pytest
 from floodline.cli import main
 from json_schema import errors
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "data" / "sarif-2.1.0.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[3] / "data" / "sarif-2.1.0.json").read_text())
 LEAKY = "sessions = {}\n\n\ndef handle(session_id, state):\n    sessions[session_id] = state\n"
 ANSWERED = LEAKY.replace("= state\n", "= state  # floodline: ignore[FLD101] it ends soon\n")
 
