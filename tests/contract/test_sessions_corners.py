@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 from contextlib import closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from floodline import AsyncSessions, Conversation, Reason, Sessions
+from event_loops import StillClock
+from floodline import AsyncSessions, Conversation, Sessions
 from floodline.errors import (
     CodecError,
     ConfigError,
@@ -20,14 +21,8 @@ from floodline.errors import (
     UnreadableRecord,
 )
 from floodline.stores import MemoryStore
-from worker_threads import PATIENCE, Faulty
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from session_drivers import Driver, FaultyStore, Left, refused, use_once
+from worker_threads import PATIENCE
 
 
 @pytest.mark.parametrize("kind", [Sessions, AsyncSessions])
@@ -44,45 +39,45 @@ def test_a_part_of_another_type_is_refused_at_construction(kind: Any, key: str) 
         kind(dict, **{key: 3})
 
 
-def test_a_session_that_has_lingered_is_not_shown_though_no_sweeper_ran() -> None:
-    clock = Clock()
-    with Sessions(dict, linger=5, clock=clock, sweep_every=None) as sessions:
-        with sessions.use("a"), sessions.use("b"):
-            sessions.complete("a")
-        clock.now += 4
+async def test_a_session_that_has_lingered_is_not_shown_though_no_sweeper_ran(
+    driver: Driver,
+) -> None:
+    clock = StillClock()
+    async with driver.sessions(dict, linger=5, clock=clock, sweep_every=None) as sessions:
+        async with sessions.use("a"), sessions.use("b"):
+            await sessions.complete("a")
+        clock.advance(4)
         assert sessions.ids() == ["a", "b"]
-        clock.now += 1
+        clock.advance(1)
         assert "a" not in sessions
         assert sessions.peek("a") is None
         assert len(sessions) == 1
         assert sessions.ids() == ["b"]
 
 
-def test_a_use_after_the_linger_finds_the_session_parked() -> None:
-    clock, left = Clock(), []
-    hooks: Any = {"on_leave": lambda _id, state, reason: left.append((dict(state), reason))}
-    with Sessions(dict, linger=5, clock=clock, sweep_every=None, **hooks) as sessions:
-        with sessions.use("a") as state:
-            state["n"] = 1
-        sessions.complete("a")
-        clock.now += 5
-        with sessions.use("a") as state:
-            assert state == {}
-            assert left == [({"n": 1}, Reason.completed)]
+async def test_a_use_after_the_linger_finds_the_session_parked(driver: Driver) -> None:
+    clock, left = StillClock(), Left()
+    async with driver.sessions(
+        dict, linger=5, clock=clock, sweep_every=None, on_leave=left
+    ) as sessions:
+        await use_once(sessions, "a", n=1)
+        await sessions.complete("a")
+        clock.advance(5)
+        assert await use_once(sessions, "a") == {}
+        assert left == [("a", {"n": 1}, "completed")]
 
 
 @pytest.mark.parametrize("damage", ["'text'", "envelope || 'x'", "7", "x''"])
-def test_a_record_of_another_sql_type_is_quarantined_like_any_damaged_one(
-    tmp_path: Path, damage: str
+async def test_a_record_of_another_sql_type_is_quarantined_like_any_damaged_one(
+    driver: Driver, tmp_path: Path, damage: str
 ) -> None:
     file = tmp_path / "agent.db"
-    with Sessions(dict, store=f"sqlite:///{file}") as sessions, sessions.use("a") as state:
-        state["n"] = 1
+    async with driver.sessions(dict, store=f"sqlite:///{file}") as sessions:
+        await use_once(sessions, "a", n=1)
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute(f"UPDATE sessions SET envelope = {damage}")
-    with Sessions(dict, store=f"sqlite:///{file}") as sessions:
-        with pytest.raises(UnreadableRecord), sessions.use("a"):
-            pass
+    async with driver.sessions(dict, store=f"sqlite:///{file}") as sessions:
+        await refused(sessions, "a", UnreadableRecord)
         assert sessions.stats().quarantined == 1
 
 
@@ -102,73 +97,46 @@ def test_a_state_of_another_type_than_the_factory_makes_is_told_how_to_name_it()
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_a_session_that_is_live_outlasts_the_retention_of_its_row(shared: bool) -> None:
-    clock, wall = Clock(), Clock()
-    with (
-        MemoryStore(wall=wall) as store,
-        Sessions(dict, store=store, retain="1 h", idle=None, clock=clock) as sessions,
-    ):
-        with sessions.use("a") as state:
-            state["n"] = 1
-        with sessions.use("a", shared=True) if shared else nullcontext():
-            wall.now += 7200
-            sessions.sweep()
+async def test_a_session_that_is_live_outlasts_the_retention_of_its_row(
+    driver: Driver, store: Any, wall: StillClock, shared: bool
+) -> None:
+    async with driver.sessions(
+        dict, store=store, retain="1 h", idle=None, clock=StillClock()
+    ) as sessions:
+        await use_once(sessions, "a", n=1)
+        async with sessions.use("a", shared=True) if shared else nullcontext():
+            wall.advance(7200)
+            await sessions.sweep()
             assert store.count("sessions") == 0
-        with sessions.use("a") as state:
-            assert state == {"n": 1}
+        assert await use_once(sessions, "a") == {"n": 1}
         assert store.count("sessions") == 1
-        wall.now += 7200
-        sessions.sweep()
-        sessions.park("a")
+        wall.advance(7200)
+        await sessions.sweep()
+        await sessions.park("a")
         assert store.count("sessions") == 1
-        wall.now += 7200
-        sessions.sweep()
-        with pytest.raises(SessionNotFound), sessions.use("a", create=False):
-            pass
+        wall.advance(7200)
+        await sessions.sweep()
+        await refused(sessions, "a", SessionNotFound, create=False)
 
 
-class Blocking(Faulty):
-    aio = None  # so that asyncio meets the faults too, in threads
+async def test_a_with_block_says_what_the_store_did_not_take_and_keeps_it(
+    driver: Driver, faulty: FaultyStore
+) -> None:
+    sessions = driver.sessions(dict, store=faulty.given, durability="park")
+    impatient = getattr(sessions, "blocking", sessions)
+    impatient.shutdown = partial(impatient.shutdown, grace=0.05)
 
-
-def test_a_with_block_says_what_the_store_did_not_take_and_keeps_it() -> None:
-    store = Blocking()
-    sessions = Sessions(dict, store=store, durability="park")
-    shutdown = sessions.shutdown
-    sessions.shutdown = lambda: shutdown(grace=0)  # type: ignore[assignment,misc]  # no patience
-
-    def block() -> None:
-        with sessions:
-            with sessions.use("alice") as state:
-                state["turns"] = 1
-            store.fail("save", "acquire")
+    async def block() -> None:
+        async with sessions:
+            await use_once(sessions, "alice", turns=1)
+            faulty.fail("save", "acquire")
 
     with pytest.raises(SaveFailed, match="1 sessions of 'sessions' could not be saved"):
-        block()
-    with pytest.raises(ZeroDivisionError) as raised, sessions:
-        raise ZeroDivisionError
-    assert "could not be saved" in raised.value.__notes__[0]
-    store.fail()
-    assert shutdown(grace=0) == 0
-    assert store.load("sessions", "alice") is not None
-
-
-def test_an_async_with_block_says_what_the_store_did_not_take() -> None:
-    store = Blocking()
-
-    async def block(sessions: AsyncSessions[Any]) -> None:
+        await block()
+    with pytest.raises(ZeroDivisionError) as raised:
         async with sessions:
-            async with sessions.use("alice") as state:
-                state["turns"] = 1
-            store.fail("save", "acquire")
-
-    async def main() -> None:
-        sessions = AsyncSessions(dict, store=store, durability="park")
-        shutdown = sessions.shutdown
-        sessions.shutdown = lambda: shutdown(grace=0.2)  # type: ignore[assignment,misc]  # as above
-        with pytest.raises(SaveFailed, match="could not be saved"):
-            await block(sessions)
-        store.fail()
-        assert await shutdown(grace=PATIENCE) == 0
-
-    asyncio.run(main())
+            raise ZeroDivisionError
+    assert "could not be saved" in raised.value.__notes__[0]
+    faulty.recover()
+    assert await sessions.shutdown(grace=PATIENCE) == 0
+    assert faulty.store.load("sessions", "alice") is not None

@@ -2,388 +2,349 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from event_loops import settle
-from floodline import AsyncSessions, BoundedMap, Reason, Sessions
+from event_loops import StillClock
 from floodline.errors import SaveFailed, SessionBusy, SessionClosed, SessionNotFound
-from worker_threads import (
-    PATIENCE,
-    Faulty,
-    StillClock,
-    Worker,
-    assert_balanced,
-    holding,
-    until,
-    waiting,
-)
+from session_drivers import Driver, FaultyStore, Left, Owner, refused, use_once
 
 
-class Left:
-    """A finalizer that notes what it was told."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, Reason]] = []
-
-    def __call__(self, id: str, _state: Any, reason: Reason) -> None:
-        self.seen.append((id, reason))
-
-
-class Owner:
-    """Something that can die."""
-
-
-def put(sessions: Sessions[Any], id: str, **values: Any) -> None:
-    with sessions.use(id) as state:
-        state.update(values)
-
-
-def put_and_park(sessions: Sessions[Any], id: str, **values: Any) -> None:
-    with sessions.use(id) as state:
-        state.update(values)
-        sessions.park(id)
-
-
-def frames(error: BaseException) -> int:
-    return len(traceback.extract_tb(error.__traceback__))
+def who_and_why(left: Left) -> list[tuple[str, str]]:
+    return [(one, reason) for one, _, reason in left]
 
 
 # ---- the clock
 
 
 @pytest.mark.parametrize("back", [-900.0, -5.0])
-def test_a_clock_that_was_set_back_hides_nobody_who_is_idle(back: float) -> None:
+async def test_a_clock_that_was_set_back_hides_nobody_who_is_idle(
+    driver: Driver, back: float
+) -> None:
     clock, left = StillClock(), Left()
     limits: Any = {"idle": 10, "linger": 10, "sweep_every": None}
-    with Sessions(dict, clock=clock, on_leave=left, **limits) as sessions:
-        put(sessions, "a")
+    async with driver.sessions(dict, clock=clock, on_leave=left, **limits) as sessions:
+        await use_once(sessions, "a")
         clock.advance(back)
-        put(sessions, "b")
-        put(sessions, "c")
-        sessions.complete("c")
+        await use_once(sessions, "b")
+        await use_once(sessions, "c")
+        await sessions.complete("c")
         clock.advance(9)
         assert sessions.ids() == ["a", "b", "c"]
         clock.advance(1)
         assert sessions.ids() == []
-        sessions.sweep()
-        assert sorted(one for one, _ in left.seen) == ["a", "b", "c"]
+        await sessions.sweep()
+        assert sorted(one for one, _, _ in left) == ["a", "b", "c"]
 
 
-def test_a_clock_that_was_set_back_prolongs_no_tombstone() -> None:
+async def test_a_clock_that_was_set_back_prolongs_no_tombstone(driver: Driver) -> None:
     clock = StillClock()
-    with Sessions(dict, clock=clock, tombstone=10) as sessions:
-        sessions.close("a")
+    async with driver.sessions(dict, clock=clock, tombstone=10) as sessions:
+        await sessions.close("a")
         clock.advance(-900)
-        with pytest.raises(SessionClosed):
-            put(sessions, "a")
+        await refused(sessions, "a", SessionClosed)
         clock.advance(10)
-        put(sessions, "a")
+        await use_once(sessions, "a")
 
 
 # ---- wishes that the store refused
 
 
-def test_a_park_that_the_store_refused_is_done_when_it_recovers() -> None:
-    store, left = Faulty(), Left()
-    with Sessions(dict, store=store, durability="park", on_leave=left) as sessions:
+async def test_a_park_that_the_store_refused_is_done_when_it_recovers(
+    driver: Driver, faulty: FaultyStore
+) -> None:
+    left = Left()
+    async with driver.sessions(
+        dict, store=faulty.given, durability="park", on_leave=left
+    ) as sessions:
         for one in ("a", "b"):
-            put(sessions, one, n=1)
-        store.fail("save")
-        sessions.park("a")
-        sessions.complete("b")
+            await use_once(sessions, one, n=1)
+        faulty.fail("save")
+        await sessions.park("a")
+        await sessions.complete("b")
+        await driver.settle(sessions)
         assert sorted(sessions.ids()) == ["a", "b"]
-        store.recover()
-        sessions.sweep()
+        faulty.recover()
+        await sessions.sweep()
+        await driver.settle(sessions)
         assert sessions.ids() == []
-        assert sorted(left.seen) == [("a", Reason.parked), ("b", Reason.completed)]
-        assert store.stats().leases == 0
-        assert_balanced(sessions)
+        assert sorted(who_and_why(left)) == [("a", "parked"), ("b", "completed")]
+        assert faulty.store.stats().leases == 0
+        await driver.balanced(sessions)
 
 
-def test_the_owner_of_a_session_dies_only_once_but_it_is_parked_in_the_end() -> None:
-    store, left = Faulty(), Left()
-    with Sessions(dict, store=store, durability="park", on_leave=left) as sessions:
+async def test_a_sweep_tries_again_at_once_what_the_store_refused(
+    driver: Driver, faulty: FaultyStore
+) -> None:
+    async with driver.sessions(dict, store=faulty.given, clock=StillClock()) as sessions:
+        faulty.fail("save")
+        with pytest.raises(SaveFailed):
+            await use_once(sessions, "a", n=1)
+        await driver.settle(sessions)  # the try that the use itself has begun
+        await sessions.sweep()
+        assert sessions.stats().unsaved == 1
+        faulty.recover()
+        await sessions.sweep()
+        assert sessions.stats().unsaved == 0
+        assert faulty.store.count("sessions") == 1
+
+
+async def test_the_owner_of_a_session_dies_only_once_but_it_is_parked_in_the_end(
+    driver: Driver, faulty: FaultyStore
+) -> None:
+    left = Left()
+    async with driver.sessions(
+        dict, store=faulty.given, durability="park", on_leave=left
+    ) as sessions:
         owner = Owner()
-        with sessions.use("a") as state:
+        async with sessions.use("a") as state:
             state["n"] = 1
             sessions.bind("a", owner)
-        store.fail("save")
+        faulty.fail("save")
         del owner
         gc.collect()
-        sessions.sweep()
+        await sessions.sweep()
+        await driver.settle(sessions)
         assert sessions.ids() == ["a"]
-        store.recover()
-        sessions.sweep()
-        assert left.seen == [("a", Reason.owner_gone)]
+        faulty.recover()
+        await sessions.sweep()
+        await driver.settle(sessions)
+        assert who_and_why(left) == [("a", "owner_gone")]
 
 
-def test_a_park_inside_a_hold_whose_save_fails_waits_for_the_save() -> None:
-    store, left = Faulty(), Left()
-    with Sessions(dict, store=store, on_leave=left) as sessions:
-        store.fail("save")
+async def test_a_park_inside_a_hold_whose_save_fails_waits_for_the_save(
+    driver: Driver, faulty: FaultyStore
+) -> None:
+    left = Left()
+    async with driver.sessions(
+        dict, store=faulty.given, on_leave=left, sweep_every=None
+    ) as sessions:
+
+        async def put_and_park() -> None:
+            async with sessions.use("a") as state:
+                state["n"] = 1
+                await sessions.park("a")
+
+        faulty.fail("save")
         with pytest.raises(SaveFailed):
-            put_and_park(sessions, "a", n=1)
-        assert store.calls.count("save") == 1
-        store.recover()
-        sessions.sweep()
-        assert left.seen == [("a", Reason.parked)]
-        with sessions.use("a", create=False) as state:
-            assert state == {"n": 1}
+            await put_and_park()
+        assert faulty.calls.count("save") == 1
+        await driver.settle(sessions)
+        assert left == []
+        faulty.recover()
+        await sessions.sweep()
+        await driver.settle(sessions)
+        assert who_and_why(left) == [("a", "parked")]
+        assert await use_once(sessions, "a", {"create": False}) == {"n": 1}
 
 
-def test_new_work_cancels_a_park_that_the_store_refused() -> None:
-    store, left = Faulty(), Left()
-    with Sessions(dict, store=store, durability="park", on_leave=left) as sessions:
-        put(sessions, "a", n=1)
-        store.fail("save")
-        sessions.park("a")
-        put(sessions, "a", n=2)
-        store.recover()
-        sessions.sweep()
+async def test_new_work_cancels_a_park_that_the_store_refused(
+    driver: Driver, faulty: FaultyStore
+) -> None:
+    left = Left()
+    async with driver.sessions(
+        dict, store=faulty.given, durability="park", on_leave=left
+    ) as sessions:
+        await use_once(sessions, "a", n=1)
+        faulty.fail("save")
+        await sessions.park("a")
+        await use_once(sessions, "a", n=2)
+        faulty.recover()
+        await sessions.sweep()
+        await driver.settle(sessions)
         assert sessions.ids() == ["a"]
-        assert left.seen == []
+        assert left == []
 
 
-def test_who_waited_for_a_park_that_failed_has_the_session_and_keeps_it() -> None:
-    store, left = Faulty(), Left()
-    came, go = threading.Event(), threading.Event()
-
-    def entering(method: str) -> None:
-        if method == "save" and not came.is_set():
-            came.set()
-            assert go.wait(PATIENCE)
-
-    store.entering = entering
-    with Sessions(dict, store=store, durability="park", on_leave=left) as sessions:
-        put(sessions, "a", n=1)
-        store.fail("save")
-        parker = Worker(sessions.park, "a")
-        assert came.wait(PATIENCE)
-        user = Worker(put, sessions, "a")
-        waiting(sessions, 1)
-        go.set()
-        parker.result()
-        user.result()
-        store.recover()
-        sessions.sweep()
+async def test_who_waited_for_a_park_that_failed_has_the_session_and_keeps_it(
+    driver: Driver, faulty: FaultyStore
+) -> None:
+    left = Left()
+    async with driver.sessions(
+        dict, store=faulty.given, durability="park", on_leave=left
+    ) as sessions:
+        await use_once(sessions, "a", n=1)
+        gate = faulty.gates["save"] = driver.gate()
+        faulty.fail("save")
+        parker = driver.spawn(sessions.park, "a")
+        await driver.until(lambda: gate.reached)
+        user = driver.spawn(use_once, sessions, "a")
+        await driver.waiting(sessions, 1)
+        gate.open()
+        await parker.result()
+        await user.result()
+        faulty.recover()
+        await sessions.sweep()
+        await driver.settle(sessions)
         assert sessions.ids() == ["a"]
-        assert left.seen == []
+        assert left == []
+
+
+async def test_who_could_not_lease_what_is_unsaved_waits_for_its_holder_as_others_do(
+    driver: Driver, faulty: FaultyStore
+) -> None:
+    async with driver.sessions(dict, store=faulty.given, sweep_every=None) as sessions:
+        faulty.fail("save", "written")  # so that the lease may have ended
+        with pytest.raises(SaveFailed):
+            await use_once(sessions, "a", n=1)
+        await driver.settle(sessions)
+        faulty.fail("acquire")
+        await sessions.sweep()
+        await driver.settle(sessions)
+        assert sessions.stats().unsaved == 1
+        faulty.recover()
+        async with driver.holding(sessions, "a"):
+            await refused(sessions, "a", SessionBusy, wait=0)
+        await driver.balanced(sessions)
 
 
 # ---- a close whose row could not be deleted at once
 
 
-def test_a_row_that_could_not_be_deleted_after_a_park_is_deleted_later() -> None:
-    store, left = Faulty(), Left()
-    came, go = threading.Event(), threading.Event()
+async def test_a_row_that_could_not_be_deleted_after_a_park_is_deleted_later(
+    driver: Driver, faulty: FaultyStore
+) -> None:
+    left, gate = Left(), driver.gate()
 
-    def finalizer(*args: Any) -> None:
-        left(*args)
-        came.set()
-        assert go.wait(PATIENCE)
+    async def finalizer(id: str, state: Any, reason: Any) -> None:
+        left(id, state, reason)
+        await gate.passed()
 
-    with Sessions(dict, store=store, on_leave=finalizer, max_sessions=1) as sessions:
-        put(sessions, "a", n=1)
-        parker = Worker(sessions.park, "a")
-        assert came.wait(PATIENCE)
-        assert sessions.close("a")
-        store.fail("delete")
-        go.set()
-        parker.result()
+    async with driver.sessions(
+        dict, store=faulty.given, on_leave=driver.hook(finalizer), max_sessions=1
+    ) as sessions:
+        await use_once(sessions, "a", n=1)
+        parker = driver.spawn(sessions.park, "a")
+        await driver.until(lambda: gate.reached)
+        assert await sessions.close("a")
+        faulty.fail("delete")
+        gate.open()
+        await parker.result()
         assert sessions.ids() == []
-        assert store.count("sessions") == 1
+        assert faulty.store.count("sessions") == 1
         assert sessions.stats().hook_errors == 1
-        put(sessions, "b")  # the one place is free
+        await use_once(sessions, "b")  # the one place is free
         assert (sessions.stats().items, sessions.stats().held) == (1, 0)
-        store.recover()
-        sessions.close("b")
-        sessions.sweep()
-        assert store.count("sessions") == 0
-        assert left.seen == [("a", Reason.parked), ("b", Reason.closed)]
-        with pytest.raises(SessionNotFound), sessions.use("a", create=False):
-            pass
-        assert_balanced(sessions)
+        faulty.recover()
+        await sessions.close("b")
+        await sessions.sweep()
+        await driver.settle(sessions)  # a try that was under way
+        assert faulty.store.count("sessions") == 0
+        assert who_and_why(left) == [("a", "parked"), ("b", "closed")]
+        await refused(sessions, "a", SessionNotFound, create=False)
+        await driver.balanced(sessions)
 
 
-def test_a_row_that_could_not_be_deleted_after_a_failed_open_is_deleted_later() -> None:
-    store, opening, go = Faulty(), threading.Event(), threading.Event()
-    fails = [False]
+async def test_a_row_that_could_not_be_deleted_after_a_failed_open_is_deleted_later(
+    driver: Driver, faulty: FaultyStore
+) -> None:
+    gate, fails = driver.gate(), [False]
 
-    def check(id: str, _state: Any) -> None:
+    async def check(id: str, state: Any) -> None:
         if fails[0]:
-            opening.set()
-            assert go.wait(PATIENCE)
+            await gate.passed()
             raise PermissionError(id)
 
-    with Sessions(dict, store=store, on_open=check, max_sessions=1) as sessions:
-        put(sessions, "a", n=1)
-        sessions.park("a")
+    async with driver.sessions(
+        dict, store=faulty.given, on_open=driver.hook(check), max_sessions=1
+    ) as sessions:
+        await use_once(sessions, "a", n=1)
+        await sessions.park("a")
         fails[0] = True
-        opener = Worker(put, sessions, "a")
-        assert opening.wait(PATIENCE)
-        assert sessions.close("a")
-        store.fail("delete")
-        go.set()
-        assert isinstance(opener.wait().error, PermissionError)
-        assert store.count("sessions") == 1
-        store.recover()
+        opener = driver.spawn(use_once, sessions, "a")
+        await driver.until(lambda: gate.reached)
+        assert await sessions.close("a")
+        faulty.fail("delete")
+        gate.open()
+        assert isinstance(await opener.error(), PermissionError)
+        await driver.settle(sessions)
+        assert faulty.store.count("sessions") == 1
+        faulty.recover()
         fails[0] = False
-        sessions.sweep()
-        assert store.count("sessions") == 0
-        put(sessions, "b")
-        assert_balanced(sessions)
+        await sessions.sweep()
+        await driver.settle(sessions)
+        assert faulty.store.count("sessions") == 0
+        await use_once(sessions, "b")
+        await driver.balanced(sessions)
 
 
-@pytest.fixture
-def undeleted() -> Iterator[tuple[Sessions[Any], Faulty]]:
+@asynccontextmanager
+async def undeleted(driver: Driver, faulty: FaultyStore) -> AsyncIterator[Any]:
     """Sessions of which `a` was closed while it was parked, and whose store deletes nothing."""
-    store, came, go = Faulty(), threading.Event(), threading.Event()
+    gate = driver.gate()
 
-    def finalizer(*_: Any) -> None:
-        came.set()
-        assert go.wait(PATIENCE)
+    async def finalizer(*_: Any) -> None:
+        await gate.passed()
 
-    with Sessions(dict, store=store, on_leave=finalizer) as sessions:
-        put(sessions, "a", n=1)
-        parker = Worker(sessions.park, "a")
-        assert came.wait(PATIENCE)
-        sessions.close("a")
-        store.fail("delete")
-        go.set()
-        parker.result()
+    async with driver.sessions(
+        dict, store=faulty.given, on_leave=driver.hook(finalizer), sweep_every=None
+    ) as sessions:
+        await use_once(sessions, "a", n=1)
+        parker = driver.spawn(sessions.park, "a")
+        await driver.until(lambda: gate.reached)
+        await sessions.close("a")
+        faulty.fail("delete")
+        gate.open()
+        await parker.result()
+        await driver.settle(sessions)
         with pytest.raises(OSError, match="out of order"):
-            sessions.close("a")
-        yield sessions, store
+            await sessions.close("a")
+        yield sessions
 
 
-def test_a_second_close_tries_again_to_delete_the_row(
-    undeleted: tuple[Sessions[Any], Faulty],
+async def test_a_second_close_tries_again_to_delete_the_row(
+    driver: Driver, faulty: FaultyStore
 ) -> None:
-    sessions, store = undeleted
-    store.recover()
-    assert sessions.close("a")
-    assert store.count("sessions") == 0
-    assert not sessions.close("a")
+    async with undeleted(driver, faulty) as sessions:
+        faulty.recover()
+        assert await sessions.close("a")
+        assert faulty.store.count("sessions") == 0
+        assert not await sessions.close("a")
 
 
-def test_who_could_not_delete_a_row_may_use_the_id_again(
-    undeleted: tuple[Sessions[Any], Faulty],
+async def test_who_could_not_delete_a_row_may_use_the_id_again(
+    driver: Driver, faulty: FaultyStore
 ) -> None:
     """It runs nothing for the old session any more, so it waits for nobody but the store."""
-    sessions, store = undeleted
-    with pytest.raises(SessionBusy), sessions.use("a", wait=0):
-        pass
-    store.recover()
-    sessions.sweep()
-    with sessions.use("a") as state:
-        assert state == {}
-
-
-def test_who_could_not_lease_what_is_unsaved_waits_for_its_holder_as_others_do() -> None:
-    store = Faulty()
-    with Sessions(dict, store=store, sweep_every=None) as sessions:
-        store.fail("save", "written")  # so that the lease may have ended
-        with pytest.raises(SaveFailed):
-            put(sessions, "a", n=1)
-        store.fail("acquire")
-        sessions.sweep()
-        assert sessions.stats().unsaved == 1
-        store.recover()
-        with holding(sessions, "a"), pytest.raises(SessionBusy), sessions.use("a", wait=0):
-            pass
-        assert_balanced(sessions)
-
-
-def test_an_async_close_during_a_park_deletes_the_row_later_too() -> None:
-    async def play() -> None:
-        store, came, go = Faulty(), asyncio.Event(), asyncio.Event()
-
-        async def finalizer(*_: Any) -> None:
-            came.set()
-            await go.wait()
-
-        async with AsyncSessions(dict, store=Blocking(store), on_leave=finalizer) as sessions:
-            async with sessions.use("a") as state:
-                state["n"] = 1
-            parker = asyncio.ensure_future(sessions.park("a"))
-            await came.wait()
-            assert await sessions.close("a")
-            store.fail("delete")
-            go.set()
-            await parker
-            assert store.count("sessions") == 1
-            store.recover()
-            await sessions.sweep()
-            await settle(sessions)  # a try that was under way
-            assert store.count("sessions") == 0
-
-    asyncio.run(play())
-
-
-def test_an_async_sweep_tries_again_at_once_what_the_store_refused() -> None:
-    async def play() -> None:
-        store, clock = Faulty(), StillClock()
-        async with AsyncSessions(dict, store=Blocking(store), clock=clock) as sessions:
-            store.fail("save")
-            with pytest.raises(SaveFailed):
-                async with sessions.use("a") as state:
-                    state["n"] = 1
-            await settle(sessions)  # the try that the use itself has begun
-            await sessions.sweep()
-            assert sessions.stats().unsaved == 1
-            store.recover()
-            await sessions.sweep()
-            assert sessions.stats().unsaved == 0
-            assert store.count("sessions") == 1
-
-    asyncio.run(play())
-
-
-class Blocking:
-    """A store without a coroutine twin."""
-
-    aio = None
-
-    def __init__(self, store: Faulty) -> None:
-        self._store = store
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+    async with undeleted(driver, faulty) as sessions:
+        await refused(sessions, "a", SessionBusy, wait=0)
+        faulty.recover()
+        await sessions.sweep()
+        await driver.settle(sessions)
+        assert await use_once(sessions, "a") == {}
 
 
 # ---- shutting down
 
 
-def test_once_it_shuts_down_what_could_not_be_saved_is_not_used_any_more() -> None:
-    store = Faulty()
-    sessions = Sessions(dict, store=store, durability="park")
-    put(sessions, "a", n=1)
-    store.fail("save")
-    assert sessions.shutdown(grace=0) == 1
+async def test_once_it_shuts_down_what_could_not_be_saved_is_not_used_any_more(
+    driver: Driver, faulty: FaultyStore
+) -> None:
+    sessions = driver.sessions(dict, store=faulty.given, durability="park")
+    await use_once(sessions, "a", n=1)
+    faulty.fail("save")
+    assert await sessions.shutdown(grace=0) == 1
     for how in ({}, {"shared": True}, {"create": False}):
-        with pytest.raises(SessionClosed, match="shut down"), sessions.use("a", **how):
-            pass
-    store.recover()
-    assert sessions.shutdown(grace=0) == 0
-    assert store.count("sessions") == 1
+        await refused(sessions, "a", SessionClosed, match="shut down", **how)
+    faulty.recover()
+    assert await sessions.shutdown() == 0
+    assert faulty.store.count("sessions") == 1
 
 
-def test_a_body_under_way_may_look_at_its_session_while_all_shuts_down() -> None:
-    sessions = Sessions(dict)
-    with holding(sessions, "a"):
-        assert sessions.shutdown(grace=0) == 1
-        with sessions.use("a", shared=True):
-            pass
-        with pytest.raises(SessionClosed), sessions.use("a"):
-            pass
-    until(lambda: not sessions._core.table.entries)
+async def test_a_body_under_way_may_look_at_its_session_while_all_shuts_down(
+    driver: Driver,
+) -> None:
+    sessions = driver.sessions(dict)
+    async with driver.holding(sessions, "a"):
+        assert await sessions.shutdown(grace=0) == 1
+        await use_once(sessions, "a", {"shared": True})
+        await refused(sessions, "a", SessionClosed)
+    await driver.until(lambda: not sessions._core.table.entries)
 
 
 # ---- errors
@@ -410,28 +371,32 @@ def raise_noted(error: Exception) -> None:
     raise error from KeyError("cause")
 
 
-def fail_together(error: Exception, number: int = 8) -> list[Any]:
-    """Have so many threads ask for a session whose factory raises, and return what they got."""
-    asked, go = threading.Event(), threading.Event()
+def frames(error: BaseException) -> int:
+    return len(traceback.extract_tb(error.__traceback__))
 
-    def factory() -> dict[str, int]:
-        asked.set()
-        assert go.wait(PATIENCE)
+
+async def fail_together(driver: Driver, error: Exception, number: int = 8) -> list[Any]:
+    """Have so many ask for a session whose factory raises, and return what they got."""
+    gate = driver.gate()
+
+    async def factory() -> dict[str, int]:
+        await gate.passed()
         raise_noted(error)
         return {}
 
-    with Sessions(factory) as sessions:
-        workers = [Worker(put, sessions, "a") for _ in range(number)]
-        assert asked.wait(PATIENCE)
-        waiting(sessions, number - 1)
-        go.set()
-        errors = [worker.wait().error for worker in workers]
-        assert_balanced(sessions)
+    async with driver.sessions(driver.hook(factory)) as sessions:
+        jobs = [driver.spawn(use_once, sessions, "a") for _ in range(number)]
+        await driver.waiting(sessions, number - 1)
+        gate.open()
+        errors = [await job.error() for job in jobs]
+        await driver.balanced(sessions)
     return errors
 
 
-def test_s7_each_who_waited_for_a_failed_open_has_an_error_of_its_own() -> None:
-    errors = fail_together(Telling("tea"))
+async def test_s7_each_who_waited_for_a_failed_open_has_an_error_of_its_own(
+    driver: Driver,
+) -> None:
+    errors = await fail_together(driver, Telling("tea"))
     assert len({id(error) for error in errors}) == len(errors)
     for error in errors:
         assert (type(error), str(error), error.what) == (Telling, "no tea here", "tea")
@@ -443,41 +408,10 @@ def test_s7_each_who_waited_for_a_failed_open_has_an_error_of_its_own() -> None:
     assert all(error.__notes__ == ["seen by the factory"] for error in errors[1:])
 
 
-def test_s7_an_error_that_cannot_be_copied_is_shared_but_does_not_grow() -> None:
-    errors = fail_together(Picky(code=7))
+async def test_s7_an_error_that_cannot_be_copied_is_shared_but_does_not_grow(
+    driver: Driver,
+) -> None:
+    errors = await fail_together(driver, Picky(code=7))
     assert {id(error) for error in errors} == {id(errors[0])}
     assert errors[0].code == 7
     assert frames(errors[0]) < 30
-
-
-def test_who_waits_for_one_value_of_a_map_has_an_error_of_its_own() -> None:
-    cache: BoundedMap[str, int] = BoundedMap(9)
-    asked, go = threading.Event(), threading.Event()
-
-    def factory() -> int:
-        asked.set()
-        assert go.wait(PATIENCE)
-        raise Telling("tea")
-
-    workers = [Worker(cache.get_or_create, "a", factory) for _ in range(8)]
-    assert asked.wait(PATIENCE)
-    until(lambda: cache._flights._flying["a"].waiters == 7)
-    go.set()
-    errors = [worker.wait().error for worker in workers]
-    assert len({id(error) for error in errors}) == 8
-    assert all(isinstance(error, Telling) and frames(error) < 15 for error in errors)
-
-
-def test_coroutines_that_wait_for_one_value_have_errors_of_their_own() -> None:
-    async def fail() -> int:
-        await asyncio.sleep(0)
-        raise Telling("tea")
-
-    async def play() -> list[Any]:
-        cache: BoundedMap[str, int] = BoundedMap(9)
-        asked = [cache.aget_or_create("a", fail) for _ in range(20)]
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    errors = asyncio.run(play())
-    assert len({id(error) for error in errors}) == 20
-    assert all(isinstance(error, Telling) and frames(error) < 15 for error in errors)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
+import traceback
 
 import pytest
 
@@ -373,3 +374,52 @@ def test_a_waiter_whose_loop_is_closed_is_passed_over():
     flight.land(1)
     flight.wake(lambda: None)
     assert flight.outcome() == 1
+
+
+class Telling(Exception):
+    """An error whose argument is not what it was made of."""
+
+    def __init__(self, what):
+        super().__init__(f"no {what} here")
+
+
+def frames(error):
+    return len(traceback.extract_tb(error.__traceback__))
+
+
+def test_threads_that_wait_for_one_value_have_errors_of_their_own():
+    cache: BoundedMap[str, int] = BoundedMap(9)
+    go, errors = threading.Event(), []
+
+    def factory():
+        assert go.wait(WAIT)
+        raise Telling("tea")
+
+    def ask(_):
+        try:
+            cache.get_or_create("a", factory)
+        except Telling as error:
+            errors.append(error)
+
+    threads = in_threads(8, ask)
+    wait_until(lambda: "a" in cache._flights._flying)
+    wait_until(lambda: cache._flights._flying["a"].waiters == 7)
+    go.set()
+    join(threads)
+    assert len({id(error) for error in errors}) == 8
+    assert all(frames(error) < 15 for error in errors)
+
+
+def test_coroutines_that_wait_for_one_value_have_errors_of_their_own():
+    async def fail():
+        await asyncio.sleep(0)
+        raise Telling("tea")
+
+    async def play():
+        cache: BoundedMap[str, int] = BoundedMap(9)
+        asked = [cache.aget_or_create("a", fail) for _ in range(20)]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    errors = asyncio.run(play())
+    assert len({id(error) for error in errors}) == 20
+    assert all(isinstance(error, Telling) and frames(error) < 15 for error in errors)
