@@ -25,7 +25,7 @@ from floodline.scan._reporters import sarif as sarif_module
 from floodline.scan._reporters import text as text_module
 
 FOUND, SKIPPED = 1, 3
-LEVEL = click.Choice(["high", "medium", "low"])
+LEVEL = click.Choice(_scan_settings.LEVELS)
 
 
 @click.command("scan")

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from floodline.errors import ConfigError
+from floodline.scan._findings.finding import Confidence
 from floodline.settings import section
 
-LEVELS = ("high", "medium", "low")
+LEVELS = [level.value for level in reversed(Confidence)]
 
 
 @dataclass(slots=True, frozen=True)

@@ -228,6 +228,48 @@ def test_the_line_that_only_looks_like_a_bound_is_named(found):
     assert "becomes State.SHIPPED" in flipped.proofs[3].claim
 
 
+HANDED_ON = {
+    "FLD203": """
+        import time
+        from somewhere import inspect
+
+        tokens = {}
+
+        def remember(user_id, token):
+            tokens[user_id] = (token, time.time())
+
+        def token_of(user_id):
+            token, at = tokens.get(user_id, (None, 0))
+            return None if time.time() - at > 3600 else token
+
+        def debug():
+            inspect(tokens)
+    """,
+    "FLD204": """
+        from somewhere import inspect
+
+        orders = {}
+
+        def place(order_id, order):
+            orders[order_id] = order
+
+        def ship(order_id):
+            order = orders[order_id]
+            order.state = State.SHIPPED
+
+        def debug():
+            inspect(orders)
+    """,
+}
+
+
+@pytest.mark.parametrize("rule", HANDED_ON)
+def test_code_that_is_not_known_may_remove_what_only_looks_bounded(rule, found):
+    [finding] = found(app=HANDED_ON[rule])
+    assert (finding.rule, finding.proofs[3].state) == (rule, "unknown")
+    assert "handed to code that is not known" in finding.proofs[3].claim
+
+
 def test_an_access_order_beside_a_capped_map_is_named_with_the_line_of_the_cap(found):
     [finding] = found(
         app="""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 
 from floodline.scan._facts.model import Call, FileFacts, Mark
 from floodline.scan._proofs.judge import Judge
@@ -10,12 +11,10 @@ from floodline.scan._proofs.judge import Judge
 
 def marked_calls(judge: Judge, kind: str) -> Iterator[tuple[FileFacts, Mark, Call, set[str]]]:
     """Yield every marked call, and the last names of all calls of its file."""
-    here: FileFacts | None = None
-    for file, mark in judge.marks(kind):
-        if file is not here:
-            here = file
-            calls = {(c.function, c.line, c.callee): c for c in file.calls}
-            names = {call.callee.name for call in file.calls}
-        call = calls.get((mark.function, mark.at.line, mark.callee)) if mark.callee else None
-        if call:
-            yield file, mark, call, names
+    for file, marks in groupby(judge.marks(kind), key=lambda found: found[0]):
+        calls = {(c.function, c.line, c.callee): c for c in file.calls}
+        names = {call.callee.name for call in file.calls}
+        for _, mark in marks:
+            call = calls.get((mark.function, mark.at.line, mark.callee)) if mark.callee else None
+            if call:
+                yield file, mark, call, names
