@@ -22,6 +22,9 @@ from floodline.memory._thresholds import Ground, Line, parse_line
 from floodline.telemetry import Stats
 
 Action = Literal["shed", "alert"]
+Alarm = Literal["warn", "critical"]
+Level = Literal["ok", "warn", "critical", "pressure"]
+EventKind = Literal["warn", "critical", "pressure", "relieved", "exhausted"]
 BACK = 15 / 16  # the target below a limit, if none is given: 75% for 80%
 MOST_ROUNDS = 12  # of one check, each with a full collection; more is done by the next
 MOST_ITEMS = 4096  # of one round; slices may double while they do not suffice
@@ -35,7 +38,7 @@ class BudgetEvent:
     or `exhausted` (nothing more can go, and it is still too much).
     """
 
-    kind: str
+    kind: EventKind
     budget: str
     used: int
     limit: int
@@ -50,7 +53,7 @@ class Check:
     used: int
     limit: int
     target: int
-    level: str
+    level: Level
     shed: int
     rounds: int
     exhausted: bool
@@ -61,7 +64,7 @@ class BudgetStats(Stats):
     """`items` are attached holders, `bytes` the memory last seen, `max_bytes` the line."""
 
     target: int
-    level: str
+    level: Level
     action: Action
     checks: int
     episodes: int
@@ -108,10 +111,9 @@ class MemoryBudget:
         self.name = name_of("budget", name)
         self._limit = parse_line(limit, "limit")
         self._target = self._limit.scaled(BACK) if target is None else parse_line(target, "target")
+        alarms: dict[Alarm, Size | None] = {"critical": critical, "warn": warn}
         self._alarms = {
-            kind: parse_line(line, kind)
-            for kind, line in (("critical", critical), ("warn", warn))
-            if line is not None
+            kind: parse_line(line, kind) for kind, line in alarms.items() if line is not None
         }
         self._action = parse_choice(action, "action", get_args(Action))
         self._every = None if every is None else parse_duration(every, "every")
@@ -191,9 +193,11 @@ class MemoryBudget:
         limit = self._limit.at(total)
         target = min(self._target.at(total), limit)
         self._checks += 1
-        level = next((kind for kind, line in self._alarms.items() if used > line.at(total)), "ok")
-        if level != "ok":
-            self._say(level, used, limit, target, 0)
+        passed = (kind for kind, line in self._alarms.items() if used > line.at(total))
+        alarm: Alarm | None = next(passed, None)
+        level: Level = alarm or "ok"
+        if alarm is not None:
+            self._say(alarm, used, limit, target, 0)
         if used > limit:
             level = "critical" if level == "critical" else "pressure"
             if not self._pressed:
@@ -248,7 +252,7 @@ class MemoryBudget:
 
     # ---- telling
 
-    def _say(self, kind: str, used: int, limit: int, target: int, shed: int) -> None:
+    def _say(self, kind: EventKind, used: int, limit: int, target: int, shed: int) -> None:
         now, last = self._clock(), self._said.get(kind)
         if last is not None and now - last < self._cooldown:
             return

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from floodline.errors import ConfigError
 from floodline.memory import _cgroup, _psutil
@@ -117,6 +117,21 @@ def psi_full(root: Path = _cgroup.ROOT) -> float | None:
     return _cgroup.stall("full", root)
 
 
+ProbeName = Literal[
+    "rss",
+    "vsz",
+    "allocated_blocks",
+    "gc_pending",
+    "gc_collections",
+    "threads",
+    "open_files",
+    "asyncio_tasks",
+    "machine_memory",
+    "cgroup_usage",
+    "cgroup_limit",
+    "psi_some",
+    "psi_full",
+]
 PROBES: Mapping[str, Probe] = {
     "rss": rss,
     "vsz": vsz,
@@ -134,7 +149,7 @@ PROBES: Mapping[str, Probe] = {
 }
 
 
-def measure(*names: str) -> dict[str, float | None]:
+def measure(*names: ProbeName) -> dict[str, float | None]:
     """Return what the named probes answer now, else all of them; None where one cannot tell."""
     for name in names:
         if name not in PROBES:

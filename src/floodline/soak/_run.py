@@ -8,7 +8,7 @@ import inspect
 import time
 import traceback
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Literal
 
 from floodline._units import parse_count
 from floodline.errors import ConfigError
@@ -30,7 +30,8 @@ from floodline.soak._schedule import default_warmup, positions, traced_rounds
 BUDGET = 6.0  # seconds for all samples of a run
 WATCHED = 8
 
-Progress = Callable[[int, int, str], object]
+Phase = Literal["warm-up", "measuring", "tracing", "finishing"]
+Progress = Callable[[int, int, Phase], object]
 
 
 class Soak:
@@ -121,7 +122,7 @@ class Soak:
             await self._round("finishing")
         return watches
 
-    async def _round(self, phase: str) -> None:
+    async def _round(self, phase: Phase) -> None:
         if self._progress:
             self._progress(self._done, self.rounds, phase)
         await self._call(self._scenario.round, self._done)

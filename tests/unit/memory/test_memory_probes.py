@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from typing import get_args
 
 import pytest
 
@@ -15,6 +16,10 @@ from floodline.memory._statm import Statm
 
 linux = pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")  # noqa: PTH110
 PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_type_checker_knows_the_name_of_every_probe():
+    assert get_args(_probes.ProbeName) == tuple(PROBES)
 
 
 def test_all_probes_answer_a_number_or_none():
