@@ -136,23 +136,31 @@ class SlicedWalk(OutlineWalk):
         if plan.grows and self.count[slot] == 1 and self._is_watched(slot):
             self.containers.append(slot)
         if plan.kind == "text":
-            self.text[slot] += plan.length(obj)  # type: ignore[misc]  # every text has one
-            if plan.dict_of:
-                self._later(obj, slot, plan)
+            self._text(obj, slot, plan)
             return
         if plan.length is not None:
             self.length[slot] += plan.length(obj)
-        elif plan.kind == "cache":
-            self.length[slot] += LruWrapper.cache_info(obj).currsize
-        elif plan.extra is not None:
-            self.text[slot] += plan.extra(obj)
+        elif plan.grows:
+            self._without_length(obj, slot, plan)
         starred = self._starred[slot]
         if starred and plan.kind in _ENTERED and 0 < len(self._path) < NESTED:
             self._at_once(obj, slot, plan)
-        elif starred and not plan.weak and plan.kind == "instance" and self._is_link(kind):
+        elif starred and plan.may_link and self._is_link(kind):
             self._dive(obj, slot)
         else:
             self._later(obj, slot, plan)
+
+    def _text(self, obj: Any, slot: int, plan: Outline) -> None:
+        self.text[slot] += plan.length(obj)  # type: ignore[misc]  # every text has one
+        if plan.dict_of:
+            self._later(obj, slot, plan)
+
+    def _without_length(self, obj: Any, slot: int, plan: Outline) -> None:
+        """Count what a cache has, or the memory that an object of a C type has besides its own."""
+        if plan.kind == "cache":
+            self.length[slot] += LruWrapper.cache_info(obj).currsize
+        elif plan.extra is not None:
+            self.text[slot] += plan.extra(obj)
 
     def _is_link(self, kind: type) -> bool:
         """Tell whether it hangs below one of its own type: all of a chain is met in a moment."""

@@ -35,7 +35,8 @@ class Outline:
 
     __slots__ = (
         *("base", "complete", "dict_of", "extra", "fixed", "generic", "grows", "hidden", "kind"),
-        *("label", "length", "local", "names", "own", "ref", "size", "skipped", "slots", "weak"),
+        *("label", "length", "local", "may_link", "names", "own", "ref", "size", "skipped"),
+        "slots",
     )
 
     def __init__(
@@ -52,7 +53,8 @@ class Outline:
         self.size = SIZES[plan.base] if plan.base is not None else None
         self.fixed = 0 if plan.base is not None else basic_size(kind)
         self.grows = plan.kind == "cache" or id(plan.base) in _MUTABLE or plan.extra is not None
-        self.weak = bool(_weak_offset(kind))
+        # links of a chain that take no weak reference cannot be found again far from a root
+        self.may_link = plan.kind == "instance" and not _weak_offset(kind)
         self.complete = 0  # objects of this type in a row whose attributes all had a known name
         mro = mro_of(kind)
         self.slots = tuple(_slots(mro)) if plan.slots else ()
