@@ -11,8 +11,8 @@ from floodline.scan._facts.model import Change, FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import LOW, Finding, Status, symbol_of
 from floodline.scan._program.program import Held, Program
+from floodline.scan._proofs.evidence import REFUTED, Evidence, place
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import REFUTED, Evidence, place
 from floodline.scan._proofs.removal import RUNS, How
 
 AGES = {"ttl", "idle", "max_age"}

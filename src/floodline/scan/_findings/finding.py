@@ -14,7 +14,7 @@ from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.references import ITSELF, LOCAL, MODULE
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held, Program
-from floodline.scan._proofs.proof import Evidence, State, place
+from floodline.scan._proofs.evidence import Evidence, State, place
 from floodline.scan._proofs.removal import Way
 
 

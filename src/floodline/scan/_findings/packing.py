@@ -10,7 +10,7 @@ from floodline.scan._facts.reasons import Reason
 from floodline.scan._findings.answers import Problem, Wrong
 from floodline.scan._findings.finding import Confidence, Finding, Proof, Status
 from floodline.scan._findings.report import Report
-from floodline.scan._proofs.proof import State
+from floodline.scan._proofs.evidence import State
 from floodline.scan._sources.files import Skip, Skipped
 
 

@@ -9,9 +9,7 @@ from floodline.scan._facts.references import INSTANCE, ITSELF, Reference, in_mod
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Edge, Held, Program
 from floodline.scan._proofs.events import Events, in_a_loop
-from floodline.scan._proofs.grounds import Key, Origin, Path
-from floodline.scan._proofs.membership import Refusals
-from floodline.scan._proofs.proof import (
+from floodline.scan._proofs.evidence import (
     ASSUMED,
     PROVED,
     REFUTED,
@@ -21,6 +19,8 @@ from floodline.scan._proofs.proof import (
     State,
     place,
 )
+from floodline.scan._proofs.grounds import Key, Origin, Path
+from floodline.scan._proofs.membership import Refusals
 from floodline.scan._proofs.reach import Often, Reach
 
 DEEP = 4

@@ -5,8 +5,8 @@ from __future__ import annotations
 from floodline.scan._facts.calls import Kept
 from floodline.scan._facts.references import INSTANCE, ITSELF, LOCAL, MODULE, OBJECT, Reference
 from floodline.scan._program.program import Held, Making, Program
+from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Holder
-from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.reach import LOOPS, Often, Reach
 
 DEEP = 6

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from floodline.scan._facts.model import Change, FileFacts, Mark
 from floodline.scan._facts.references import INSTANCE
 from floodline.scan._program.program import Held, Program
+from floodline.scan._proofs.evidence import STATES, Evidence
 from floodline.scan._proofs.growth import Paths
 from floodline.scan._proofs.holders import Holders
-from floodline.scan._proofs.proof import STATES, Evidence
 from floodline.scan._proofs.reach import Reach
 from floodline.scan._proofs.removal import Removals
 

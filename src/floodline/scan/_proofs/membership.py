@@ -8,8 +8,8 @@ from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.reasons import Reason
 from floodline.scan._facts.references import Reference
 from floodline.scan._program.program import Program
+from floodline.scan._proofs.evidence import ASSUMED, REFUTED, State
 from floodline.scan._proofs.grounds import Key
-from floodline.scan._proofs.proof import ASSUMED, REFUTED, State
 
 # line, table, and whether keys that it lacks are refused
 Asked = list[tuple[int, Reference | None, bool]]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, Status
 from floodline.scan._findings.report import Report
-from floodline.scan._proofs.proof import ASSUMED, PROVED, REFUTED, UNKNOWN
+from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN
 from floodline.scan._rules.registry import RULES
 
 Piece = tuple[str, str]  # style, text

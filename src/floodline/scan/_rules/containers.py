@@ -8,9 +8,9 @@ from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._findings.confidence import certain, confidence_of, is_vague
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Confidence, Finding, make
 from floodline.scan._program.program import Held
+from floodline.scan._proofs.evidence import REFUTED, Evidence
 from floodline.scan._proofs.grounds import Out
 from floodline.scan._proofs.judge import Grown, Judge
-from floodline.scan._proofs.proof import REFUTED, Evidence
 from floodline.scan._proofs.removal import Removal
 from floodline.scan._rules.callbacks import tasks
 from floodline.scan._rules.detectors import Case, Detector, Pattern, Search

@@ -9,8 +9,8 @@ from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._findings.finding import Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
+from floodline.scan._proofs.evidence import Evidence
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import Evidence
 from floodline.scan._proofs.removal import Removal
 
 

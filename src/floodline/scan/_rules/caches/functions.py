@@ -8,9 +8,9 @@ from floodline.scan._facts.model import FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
+from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Holder
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._rules.caches.decorated import Kept
 from floodline.scan._rules.detectors import Check, Detector
 

@@ -8,8 +8,8 @@ from floodline.scan._facts.model import FileFacts, Function, Mark
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
+from floodline.scan._proofs.evidence import PROVED, REFUTED, Evidence, place
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, REFUTED, Evidence, place
 from floodline.scan._rules.caches.decorated import Kept, is_bound, lasting
 from floodline.scan._rules.detectors import Check, Detector
 

@@ -9,9 +9,9 @@ from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import LOW, MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Program
+from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Holder
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._rules.caches.decorated import Kept, is_bound, lasting
 from floodline.scan._rules.detectors import Check, Detector
 

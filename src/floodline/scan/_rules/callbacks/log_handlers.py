@@ -9,9 +9,9 @@ from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.references import INSTANCE, MODULE, OBJECT
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
+from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Key
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.reach import Often
 from floodline.scan._rules.detectors import Check, Detector
 

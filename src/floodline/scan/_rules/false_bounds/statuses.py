@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.rule import Rule
-from floodline.scan._proofs.proof import PROVED, Evidence, place
+from floodline.scan._proofs.evidence import PROVED, Evidence, place
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
 FLD204 = Rule(

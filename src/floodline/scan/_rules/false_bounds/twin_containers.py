@@ -13,8 +13,8 @@ from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
+from floodline.scan._proofs.evidence import UNKNOWN, Evidence, place
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import UNKNOWN, Evidence, place
 from floodline.scan._proofs.removal import RUNS, Removal, Way
 from floodline.scan._rules.detectors import Case, Check, Detector, Pattern
 

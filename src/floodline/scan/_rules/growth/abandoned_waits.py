@@ -14,8 +14,8 @@ from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._program.program import Held
+from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.removal import RUNS, Removal
 from floodline.scan._rules.detectors import Check, Detector
 from floodline.scan._rules.growth.skipped_removal import FLD109

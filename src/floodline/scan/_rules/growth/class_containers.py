@@ -9,9 +9,9 @@ from floodline.scan._facts.references import INSTANCE, ITSELF
 from floodline.scan._findings.finding import MEDIUM, Finding, make
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
+from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Holder
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD104 = Rule(

@@ -7,8 +7,8 @@ from floodline.scan._findings.confidence import confidence_of, is_vague
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
+from floodline.scan._proofs.evidence import PROVED, Evidence, place
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, Evidence, place
 from floodline.scan._proofs.removal import NONE, RUNS, Removal
 from floodline.scan._rules.detectors import Detector, Search
 from floodline.scan._rules.growth.locks import FLD106, makes_locks

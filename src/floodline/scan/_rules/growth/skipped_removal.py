@@ -9,8 +9,8 @@ from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
+from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.removal import PUBLIC, RUNS, Removal
 from floodline.scan._rules.detectors import Detector, Search
 

@@ -12,9 +12,9 @@ from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, build, make
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held, Program
+from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Holder, Key
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.reach import Often
 from floodline.scan._proofs.removal import NONE, PUBLIC, RUNS, Removal
 from floodline.scan._rules.detectors import Case, Check, Detector, Pattern

@@ -12,9 +12,9 @@ from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Program
+from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Holder, Key
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.proof import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.reach import LOOPS, Often
 from floodline.scan._proofs.removal import NONE, Removal
 from floodline.scan._rules.detectors import Check, Detector
