@@ -96,13 +96,18 @@ def leaking(seconds: int = 480, *, now: float | None = None) -> dict[str, Any]:
                     "signal": "SIGKILL",
                     "oom": True,
                     "cause": "out of memory",
+                    "kind": "out of memory",
                 },
             },
         ],
         "sessions": [
             {
+                "kind": "sessions",
                 "name": "chats",
                 "pid": 4101,
+                "items": 412,
+                "bytes": None,
+                "max_bytes": None,
                 "live": 412,
                 "parked": 1930,
                 "opened": 5230,
@@ -138,7 +143,13 @@ def leaking(seconds: int = 480, *, now: float | None = None) -> dict[str, Any]:
         ],
         "exit": None,
         "not_covered": ["worker.py was started with -I, which keeps probes out"],
-        "recorder": {"pid": 4100, "rss": 31 * MIB, "file": "run.floodline", "file_bytes": 2 * MIB},
+        "recorder": {
+            "pid": 4100,
+            "boot": "",
+            "rss": 31 * MIB,
+            "file": "run.floodline",
+            "file_bytes": 2 * MIB,
+        },
     }
 
 
@@ -159,6 +170,7 @@ def _process(
         "series": 1,
         "points": copy.deepcopy(points),
         "objects": 812_000,
+        "watched_seconds": 470.0,
         "threads": 6,
         "tasks": 41,
         "fds": 88,
@@ -181,6 +193,7 @@ def _container(
         "max_items": most,
         "bytes": None,
         "max_bytes": None,
+        "left": evicted,
         "evicted": evicted,
     }
 
@@ -193,6 +206,7 @@ def killed(seconds: int = 480) -> dict[str, Any]:
         "signal": "SIGKILL",
         "oom": True,
         "cause": "killed by the kernel for lack of memory, with 273 MiB resident",
+        "kind": "out of memory",
     }
     state |= {"closed": True, "exit": cause}
     state["processes"][0] |= {"state": "exited", "ended": state["now"], "exit": dict(cause)}

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from floodline._pages.answer_words import BY_TIME, Pace, growth, pace, place, title
 from floodline._pages.document import nothing
 from floodline._pages.markup import Markup, join, tag
-
-if TYPE_CHECKING:
-    from floodline.leaks._figures import SuspectRecord
+from floodline.leaks._suspect_record import SuspectRecord
 
 Facts = Sequence[tuple[str, object]]
 

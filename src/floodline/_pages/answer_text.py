@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from floodline._units import format_size
-
-if TYPE_CHECKING:
-    from floodline.leaks._figures import SuspectRecord
+from floodline.leaks._suspect_record import SuspectRecord
 
 SHOWN = 5
 

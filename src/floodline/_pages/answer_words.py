@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from floodline._units import format_size
-
-if TYPE_CHECKING:
-    from floodline.leaks._figures import SuspectRecord
+from floodline.leaks._suspect_record import SuspectRecord
 
 FLAT = "Python objects and process memory are both flat."
 UNNAMED = "Memory grows, and no single container explains it."

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -29,6 +29,7 @@ from floodline.recorder._launch import (
     watched_environment,
 )
 from floodline.recorder._runtime import Announcement, recordings_folder, temporary_recordings
+from floodline.recorder._snapshot import Snapshot
 
 if TYPE_CHECKING:
     from floodline.web import Serving
@@ -267,7 +268,7 @@ def _finish(recorder: Recorder, report: Path | None) -> None:
     _say(f"{kept}; the recorder took {format_size(own['rss'])}")
 
 
-def _write_report(state: dict[str, Any], report: Path) -> None:
+def _write_report(state: Snapshot, report: Path) -> None:
     from floodline.web import write_report
 
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -13,6 +12,7 @@ from rich.live import Live
 
 from floodline.recorder import read_recording
 from floodline.recorder._runtime import announced
+from floodline.recorder._snapshot import Snapshot
 from floodline.web import snapshot_text
 from floodline.web._state_sources import Remote, Tail, paced
 from floodline.web._terminal import screen
@@ -66,13 +66,13 @@ def _live(source: str | None) -> Remote | Tail:
     return Remote(newest["url"], newest["token"]) if newest["url"] else Tail(Path(newest["record"]))
 
 
-def _newest(source: str | None) -> dict[str, Any]:
+def _newest(source: str | None) -> Snapshot:
     if source is None or _is_address(source):
         return _live(source).state()
     return read_recording(Path(source)).state()
 
 
-def _states(source: str | None, speed: float) -> tuple[Iterator[dict[str, Any]], str]:
+def _states(source: str | None, speed: float) -> tuple[Iterator[Snapshot], str]:
     if source is None or _is_address(source):
         return _live(source).states(), "live, Ctrl-C ends"
     recording = read_recording(Path(source))

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from floodline._pages.answer_text import SHOWN, Named, Told, answer_text
 from floodline._units import format_duration
-from floodline.recorder._exit_cause import WENT_ON
+from floodline.recorder._exit_cause import ending
+from floodline.recorder._snapshot import EventKind, EventState, ExitKind, Snapshot
 
-LEFT = "left_running"
 SHORT = 22.0  # seconds in which memory has no rate yet
 
-Record = dict[str, Any]
 
-
-def text(state: Record) -> str:
+def text(state: Snapshot) -> str:
     """Return the verdict, where it grows, and what grows, of a snapshot."""
     seconds = max(0.0, state["now"] - state["started"])
     rate = state["memory"]["rate"]
@@ -35,22 +32,21 @@ def text(state: Record) -> str:
     return answer_text(told)
 
 
-def _notes(state: Record) -> Iterator[str]:
+def _notes(state: Snapshot) -> Iterator[str]:
     """Yield what else is worth a line: the end, lost processes, and what nobody watched."""
-    if (ended := state["exit"]) and (ended["status"] != 0 or WENT_ON in ended["cause"]):
-        name = ended["signal"]
-        signal = f"{name}: " if name and name not in ended["cause"] else ""
-        yield f"the program: {signal}{ended['cause']}"
+    ended = state["exit"]
+    if ended and (ended["status"] != 0 or ended["kind"] == ExitKind.BACKGROUND):
+        yield f"the program: {ending(ended)}"
     events = state["events"]
-    if lost := _count(events, "process_lost"):
+    if lost := _count(events, EventKind.PROCESS_LOST):
         told = f"lost {lost} of its processes: killed, crashed, or left by os._exit"
-        why = [event["text"] for event in events if event["kind"] == "oom_kill"][-1:]
+        why = [event["text"] for event in events if event["kind"] == EventKind.OOM_KILL][-1:]
         yield "; ".join([told, *why])
-    if left := _count(events, LEFT):
+    if left := _count(events, EventKind.LEFT_RUNNING):
         yield f"{left} of its processes still ran when the recording ended"
     for one in state["not_covered"][:SHOWN]:
         yield f"not covered: {one}"
 
 
-def _count(events: list[Record], kind: str) -> int:
+def _count(events: list[EventState], kind: EventKind) -> int:
     return sum(event.get("count", 1) for event in events if event["kind"] == kind)

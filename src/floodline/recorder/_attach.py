@@ -15,7 +15,7 @@ from typing import Any
 from floodline.errors import ConfigError
 from floodline.recorder._probe.dormant import PATIENCE, socket_of
 from floodline.recorder._probe.site import _floodline_arm as arming
-from floodline.recorder._proc import alive, environment_of, look, owner_of
+from floodline.recorder._proc import NoProbe, alive, environment_of, look, owner_of
 from floodline.recorder._runtime import runtime_folder
 
 ADVICE = (
@@ -69,7 +69,7 @@ def _refusal(pid: int) -> str:
             f"such as sudo -u '#{owner}' floodline attach {pid}"
         )
     found = look(pid, 0, str(Path(arming.__file__).parent))
-    if found is not None and found.key == "other":
+    if found is not None and found.key == NoProbe.OTHER:
         return f"process {pid} ({found.command}) is no Python program; give the PID of one"
     if (environment_of(pid) or {}).get(arming.VARIABLE) == "dormant":
         return (

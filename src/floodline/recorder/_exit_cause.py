@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from floodline._units import format_size
 from floodline.memory import _cgroup
+from floodline.recorder._snapshot import Exit, ExitKind, ProcessStatus
 
 WENT_ON = "went on in the background as"
 SHOWN = 5
@@ -33,49 +33,65 @@ def oom_kills(root: Path = _cgroup.ROOT) -> int | None:
 
 def exit_record(
     code: int | None, *, oom: bool, last: float, limit: float | None, asked: str | None = None
-) -> dict[str, Any]:
+) -> Exit:
     """Return how a process ended; `code` is negative for a signal, `asked` one that was passed on.
 
     What was passed on need not be what it died of: many catch a signal and end in order.
     """
     name = None if code is None or code >= 0 else signal_name(-code)
-    record = {"status": code if code is not None and code >= 0 else None, "signal": name}
-    killed = name == "SIGKILL"
+    kind = _kind(code, name, oom=oom, near=_is_near(last, limit))
     return {
-        **record,
-        "oom": bool(killed and oom),
-        "cause": _cause(code, name, bool(killed and oom), last, limit, asked),
+        "status": code if code is not None and code >= 0 else None,
+        "signal": name,
+        "oom": kind is ExitKind.OUT_OF_MEMORY,
+        "cause": _cause(kind, code, name, last, limit, asked),
+        "kind": kind,
     }
 
 
-def end_state(exit: dict[str, Any], asked: str | None = None) -> str:
-    """Return in one word how a process ended: in order, or as somebody wanted, or lost."""
-    return "exited" if exit["signal"] in (None, asked, *REQUESTS) else "lost"
+def _is_near(last: float, limit: float | None) -> bool:
+    return bool(limit and last >= NEAR * limit)
+
+
+def _kind(code: int | None, name: str | None, *, oom: bool, near: bool) -> ExitKind:
+    if name == "SIGKILL":
+        if oom:
+            return ExitKind.OUT_OF_MEMORY
+        return ExitKind.NEAR_THE_LIMIT if near else ExitKind.KILLED
+    if name is not None:
+        return ExitKind.CRASHED if name in CRASHES else ExitKind.SIGNALLED
+    if code is None:
+        return ExitKind.GONE
+    return ExitKind.ENDED if code == 0 else ExitKind.FAILED
 
 
 def _cause(
+    kind: ExitKind,
     code: int | None,
     name: str | None,
-    oom: bool,
     last: float,
     limit: float | None,
     asked: str | None,
 ) -> str:
     after = f", after {asked} was passed on to it" if asked else ""
-    if oom:
-        return _killed(last, limit)
-    if name == "SIGKILL":
-        if limit and last >= NEAR * limit:
-            near = f"{format_size(last)} resident of a limit of {format_size(limit)}"
+    match kind:
+        case ExitKind.OUT_OF_MEMORY:
+            return _killed(last, limit)
+        case ExitKind.NEAR_THE_LIMIT:
+            near = f"{format_size(last)} resident of a limit of {format_size(limit or 0)}"
             return f"killed, probably for lack of memory: {near}"
-        return "killed, cause unknown"
-    if name in CRASHES:
-        return f"crashed with {name}"
-    if name:
-        return f"ended by {name}" + (", which was passed on to it" if asked == name else after)
-    if code is None:
-        return "gone, cause unknown"
-    return ("ended by itself" if code == 0 else f"failed with status {code}") + after
+        case ExitKind.KILLED:
+            return "killed, cause unknown"
+        case ExitKind.CRASHED:
+            return f"crashed with {name}"
+        case ExitKind.SIGNALLED:
+            return f"ended by {name}" + (", which was passed on to it" if asked == name else after)
+        case ExitKind.GONE:
+            return "gone, cause unknown"
+        case ExitKind.ENDED:
+            return f"ended by itself{after}"
+        case _:
+            return f"failed with status {code}{after}"
 
 
 def _killed(last: float, limit: float | None) -> str:
@@ -83,22 +99,39 @@ def _killed(last: float, limit: float | None) -> str:
     return f"killed by the kernel for lack of memory, with {format_size(last)} resident{of}"
 
 
+def names_its_signal(exit: Exit) -> bool:
+    """Tell whether the cause has the signal in its words."""
+    return exit["kind"] in (ExitKind.SIGNALLED, ExitKind.CRASHED)
+
+
+def ending(exit: Exit) -> str:
+    """Return the cause, after the signal where it does not name that."""
+    unnamed = exit["signal"] and not names_its_signal(exit)
+    return f"{exit['signal']}: {exit['cause']}" if unnamed else exit["cause"]
+
+
+def end_state(exit: Exit, asked: str | None = None) -> ProcessStatus:
+    """Return in one word how a process ended: in order, or as somebody wanted, or lost."""
+    wanted = exit["signal"] in (None, asked, *REQUESTS)
+    return ProcessStatus.EXITED if wanted else ProcessStatus.LOST
+
+
 def background_record(
-    those: Sequence[tuple[int, str]],
+    those: Sequence[tuple[int, ProcessStatus]],
     *,
     oom: bool,
     last: float,
     limit: float | None,
     asked: str | None = None,
-) -> dict[str, Any]:
+) -> Exit:
     """Return how a program ended that went on as a daemon: `those` are pids and states.
 
     They were no children of ours, so there is no status; only whether they said goodbye is known,
     and whether we passed a signal on (`asked`).
     """
     states = {state for _, state in those}
-    lost = "lost" in states
-    if "running" in states:
+    lost = ProcessStatus.LOST in states
+    if ProcessStatus.RUNNING in states:
         end = "still running"
     elif lost:
         end = _killed(last, limit) if oom else "gone, cause unknown: no goodbye was heard"
@@ -106,8 +139,13 @@ def background_record(
         end = f"ended after {asked}, which was passed on to it"
     else:
         end = "ended by itself"
-    cause = f"{WENT_ON} {processes([pid for pid, _ in those])}: {end}"
-    return {"status": None if lost else 0, "signal": None, "oom": lost and oom, "cause": cause}
+    return {
+        "status": None if lost else 0,
+        "signal": None,
+        "oom": lost and oom,
+        "cause": f"{WENT_ON} {processes([pid for pid, _ in those])}: {end}",
+        "kind": ExitKind.BACKGROUND,
+    }
 
 
 def processes(pids: Sequence[int]) -> str:
@@ -125,14 +163,24 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def unclosed_cause(last: float, limit: float | None, alive: Sequence[int] = ()) -> str:
-    """Say what is known when the recorder itself was killed; `alive` are those that run still."""
+def unclosed_record(last: float, limit: float | None, alive: Sequence[int] = ()) -> Exit:
+    """Return what is known when the recorder was killed itself; `alive` are those that go on."""
+    return {
+        "status": None,
+        "signal": None,
+        "oom": False,
+        "cause": _unclosed(last, limit, alive),
+        "kind": ExitKind.UNCLOSED,
+    }
+
+
+def _unclosed(last: float, limit: float | None, alive: Sequence[int]) -> str:
     if alive:
         verb = "goes" if len(alive) == 1 else "go"
         still = f"{processes(alive)} of the program {verb} on unwatched"
         return f"nobody closed this recording: the recorder was killed, and {still}"
     held = f"last memory {format_size(last)}"
     why = "nobody closed this recording: the recorder was killed together with the program"
-    if limit and last >= NEAR * limit:
+    if limit and _is_near(last, limit):
         return f"{why}, probably for lack of memory ({held} of a limit of {format_size(limit)})"
     return f"{why}, cause unknown ({held})"

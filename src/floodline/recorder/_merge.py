@@ -2,61 +2,89 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TypedDict
+
+from floodline.leaks._suspect_record import SuspectRecord
+from floodline.recorder._probe.messages import LiveRecord, Needed
+from floodline.recorder._snapshot import ProcessStatus, SuspectState
 
 ORDER = {"growing": 0, "undecided": 1, "bounded": 2}
-NOT_YET = {"seconds": 60.0, "why": "no process was watched for long enough"}
-
-Record = dict[str, Any]
+NOT_YET: Needed = {"seconds": 60.0, "why": "no process was watched for long enough"}
 
 
-def merge_suspects(processes: list[Record]) -> list[Record]:
+@dataclass(slots=True, frozen=True)
+class Answered:
+    """A process with what its leak engine said last, None if it never did."""
+
+    pid: int
+    command: str
+    state: ProcessStatus
+    answer: LiveRecord | None
+
+
+class Verdict(TypedDict):
+    """What is said of all processes together."""
+
+    verdict: str
+    where: str
+    needed: Needed | None
+
+
+def merge_suspects(processes: list[Answered]) -> list[SuspectState]:
     """Add up what several workers of one command say of the same owner."""
-    merged: dict[tuple[str, str], Record] = {}
+    merged: dict[tuple[str, str], SuspectState] = {}
     for process in processes:
-        for suspect in process["suspects"]:
-            key = (process["command"], suspect["owner"])
+        for suspect in process.answer["suspects"] if process.answer else ():
+            key = (process.command, suspect["owner"])
             known = merged.get(key)
             merged[key] = _joined(known, suspect, process) if known else _first(suspect, process)
     ranked = sorted(merged.values(), key=_badness)
     return [{**suspect, "rank": rank} for rank, suspect in enumerate(ranked, 1)]
 
 
-def _first(suspect: Record, process: Record) -> Record:
-    return {**suspect, "command": process["command"], "pids": [process["pid"]]}
+def _first(suspect: SuspectRecord, process: Answered) -> SuspectState:
+    return {**suspect, "command": process.command, "pids": [process.pid]}
 
 
-def _joined(known: Record, other: Record, process: Record) -> Record:
-    sums = {name: known[name] + other[name] for name in ("len", "per_round", "bytes_per_round")}
-    worse = min(known, other, key=lambda one: ORDER.get(one["verdict"], 3))
+def _joined(known: SuspectState, other: SuspectRecord, process: Answered) -> SuspectState:
+    worse = min(known["verdict"], other["verdict"], key=_rank)
     # a line that was seen beats one that was read from the source, and that beats none
-    told = max(known, other, key=lambda one: (one["line_source"] == "trace", bool(one["file"])))
-    place = {name: told[name] for name in ("file", "line", "line_source")}
-    echoes = list(dict.fromkeys([*known["echoes"], *other["echoes"]]))
+    told = max([known, other], key=lambda one: (one["line_source"] == "trace", bool(one["file"])))
     return {
-        **known, **sums, **place, "verdict": worse["verdict"], "echoes": echoes,
-        "pids": [*known["pids"], process["pid"]],
-    }  # fmt: skip
+        **known,
+        "len": known["len"] + other["len"],
+        "per_round": known["per_round"] + other["per_round"],
+        "bytes_per_round": known["bytes_per_round"] + other["bytes_per_round"],
+        "file": told["file"],
+        "line": told["line"],
+        "line_source": told["line_source"],
+        "verdict": worse,
+        "echoes": list(dict.fromkeys([*known["echoes"], *other["echoes"]])),
+        "pids": [*known["pids"], process.pid],
+    }
 
 
-def _badness(suspect: Record) -> tuple[int, float, float]:
-    return (
-        ORDER.get(suspect["verdict"], 3),
-        -suspect["bytes_per_round"],
-        -suspect["per_round"],
-    )
+def _rank(verdict: str) -> int:
+    return ORDER.get(verdict, 3)
 
 
-def merge_verdicts(processes: list[Record], main: int | None) -> Record:
+def _badness(suspect: SuspectState) -> tuple[int, float, float]:
+    return _rank(suspect["verdict"]), -suspect["bytes_per_round"], -suspect["per_round"]
+
+
+def merge_verdicts(processes: list[Answered], main: int | None) -> Verdict:
     """Return verdict, where and needed of all; those that ended count if they grew.
 
     The program itself counts too after its end. What was never watched has no say.
     """
-    answered = [one for one in processes if one["answer"]]
-    present = [one for one in answered if one["state"] == "running" or one["pid"] == main]
-    grew = [one for one in answered if one["answer"]["verdict"] == "growing"]
-    relevant = [one["answer"] for one in ([*grew, *present] or answered)]
+    answered = [(one, one.answer) for one in processes if one.answer]
+    present = [
+        answer for one, answer in answered if one.state == ProcessStatus.RUNNING or one.pid == main
+    ]
+    grew = [answer for _, answer in answered if answer["verdict"] == "growing"]
+    relevant = [*grew, *present] or [answer for _, answer in answered]
     if not relevant:
-        return {"verdict": "undecided", "where": "unknown", "needed": dict(NOT_YET)}
+        return {"verdict": "undecided", "where": "unknown", "needed": {**NOT_YET}}
     worst = min(relevant, key=lambda answer: ORDER.get(answer["verdict"], 1))
-    return {name: worst.get(name) for name in ("verdict", "where", "needed")}
+    return {"verdict": worst["verdict"], "where": worst["where"], "needed": worst["needed"]}

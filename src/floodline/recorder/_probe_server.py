@@ -9,6 +9,8 @@ import socket
 import threading
 from typing import Any, Protocol
 
+from floodline.recorder._probe.messages import Shed
+
 LONGEST_LINE = 4 << 20
 MOST = 1000  # connections
 
@@ -16,8 +18,8 @@ MOST = 1000  # connections
 class Listener(Protocol):
     """Who is told what the probes say; called on the thread of the intake."""
 
-    def heard(self, pid: int, message: dict[str, Any]) -> None:
-        """Take a message."""
+    def heard(self, pid: int, line: dict[str, Any]) -> None:
+        """Take a message as it was sent, by a probe of any version."""
         ...
 
     def hung_up(self, pid: int) -> None:
@@ -55,7 +57,7 @@ class Intake:
         host, port = self._server.getsockname()[:2]
         return f"{host}:{port}:{self._token}"
 
-    def say(self, message: dict[str, Any], pids: set[int]) -> None:
+    def say(self, message: Shed, pids: set[int]) -> None:
         """Send a wish to some probes; one that does not read it is passed over."""
         line = json.dumps(message).encode() + b"\n"
         for caller in list(self._callers.values()):

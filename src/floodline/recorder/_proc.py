@@ -5,32 +5,45 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 PROC = Path("/proc")
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 VERSION = re.compile(r"python3\.(\d+)")
 OLDEST = 11
 HELPER = "multiprocessing.resource_tracker"  # one of Python's own, without a leak to watch
-NO_PROBE = {
-    "flags": "started with {flag}, which shuts the probe out",
-    "environment": "its environment was cleaned: it has no FLOODLINE_PROBE",
-    "path": "its PYTHONPATH was replaced",
-    "old": "Python 3.{minor}; the probe needs 3.11 or later",
-    "other": "not a Python program",
-    "quiet": "it carries the probe, but has only forked or waited so far",
+
+
+class NoProbe(StrEnum):
+    """Why a process has no probe."""
+
+    FLAGS = "flags"
+    ENVIRONMENT = "environment"
+    PATH = "path"
+    OLD = "old"
+    OTHER = "other"
+    QUIET = "quiet"  # it has one, of which nothing was heard yet
+
+
+SENTENCES = {
+    NoProbe.FLAGS: "started with {detail}, which shuts the probe out",
+    NoProbe.ENVIRONMENT: "its environment was cleaned: it has no FLOODLINE_PROBE",
+    NoProbe.PATH: "its PYTHONPATH was replaced",
+    NoProbe.OLD: "Python 3.{detail}; the probe needs 3.11 or later",
+    NoProbe.OTHER: "not a Python program",
+    NoProbe.QUIET: "it carries the probe, but has only forked or waited so far",
 }
 
 
 @dataclass(slots=True, frozen=True)
 class Seen:
-    """A process as the outside sees it; `why` says why it has no probe, `key` in one word."""
+    """A process as the outside sees it; `key` says why it has no probe, `why` in a sentence."""
 
     pid: int
     parent: int
     command: str
-    key: str
+    key: NoProbe
     why: str
 
 
@@ -137,8 +150,8 @@ def look(pid: int, parent: int, site: str, proc: Path = PROC) -> Seen | None:
     words = _words(folder / "cmdline") or []
     if not words or any(HELPER in word for word in words):
         return None
-    key, details = _why(pid, proc, words, site)
-    return Seen(pid, parent, _shown(words), key, NO_PROBE[key].format(**details))
+    key, detail = _why(pid, proc, words, site)
+    return Seen(pid, parent, _shown(words), key, SENTENCES[key].format(detail=detail))
 
 
 def command_of(pid: int, proc: Path = PROC) -> str | None:
@@ -157,27 +170,27 @@ def _shown(words: list[str]) -> str:
     return " ".join([Path(words[0]).name, *words[1:]])[:200]
 
 
-def _why(pid: int, proc: Path, words: list[str], site: str) -> tuple[str, dict[str, Any]]:
+def _why(pid: int, proc: Path, words: list[str], site: str) -> tuple[NoProbe, str]:
     try:
         exe = (proc / str(pid) / "exe").readlink().name
     except OSError:
         exe = Path(words[0]).name
     if "python" not in exe.lower():
-        return "other", {}
+        return NoProbe.OTHER, ""
     version = VERSION.search(exe)
     if version and int(version[1]) < OLDEST:
-        return "old", {"minor": version[1]}
+        return NoProbe.OLD, version[1]
     flag = next((word for word in _flags(words) if set(word) & set("IES")), None)
     if flag:
-        return "flags", {"flag": flag}
+        return NoProbe.FLAGS, flag
     environment = environment_of(pid, proc)
     if environment is None:
-        return "quiet", {}
+        return NoProbe.QUIET, ""
     if "FLOODLINE_PROBE" not in environment:
-        return "environment", {}
+        return NoProbe.ENVIRONMENT, ""
     if site not in environment.get("PYTHONPATH", "").split(os.pathsep):
-        return "path", {}
-    return "quiet", {}
+        return NoProbe.PATH, ""
+    return NoProbe.QUIET, ""
 
 
 def _flags(words: list[str]) -> list[str]:

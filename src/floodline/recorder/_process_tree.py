@@ -84,7 +84,7 @@ class Family:
         found = dict.fromkeys(_proc.carriers(self._address))
         for pid in [pid for pid in found if pid not in self._fleet.running and pid != main]:
             seen = _proc.look(pid, main, SITE)
-            if seen is not None and seen.key == "quiet":
+            if seen is not None and seen.key == _proc.NoProbe.QUIET:
                 self._fleet.seen(seen, now)
         for pid in self.remaining():
             found.update(dict.fromkeys(_proc.descendants(pid)))

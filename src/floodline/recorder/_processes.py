@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
+from floodline.leaks._suspect_record import SuspectRecord
 from floodline.recorder._exit_cause import end_state
-from floodline.recorder._proc import Seen
+from floodline.recorder._probe.messages import Hello, LiveRecord, Sample
+from floodline.recorder._proc import NoProbe, Seen
 from floodline.recorder._recording.journal import Journal
 from floodline.recorder._recording.series import FEWER, Points
+from floodline.recorder._snapshot import (
+    ContainerState,
+    EventKind,
+    Exit,
+    ProcessState,
+    ProcessStatus,
+    SessionsState,
+)
 
 MOST_ENDED = 50
 GOING_DOWN = 10.0  # seconds that a program and its workers take to end
+GROWING, UNDECIDED = "growing", "undecided"
 TOTAL = 0  # the series of all processes together
-
-Record = dict[str, Any]
 
 
 @dataclass(slots=True)
 class Watched:
-    """One process; `sample` is the last message of its probe, empty without one.
+    """One process; `sample` is the last message of its probe, None without one.
 
     A `quiet` one carries a probe that has not said anything yet.
     """
@@ -31,38 +39,47 @@ class Watched:
     started: float
     points: Points
     python: str | None = None
-    state: str = "running"
+    state: ProcessStatus = ProcessStatus.RUNNING
     ended: float | None = None
-    exit: Record | None = None
-    sample: Record = field(default_factory=dict)
+    exit: Exit | None = None
+    sample: Sample | None = None
     blind: str | None = None
     quiet: bool = False
     said_goodbye: bool = False
     connected: bool = False
     unread: bool = False
     recycled: int = 0
-    before: Record = field(default_factory=dict)
+    before: LiveRecord | None = None
 
     @property
-    def answer(self) -> Record:
+    def answer(self) -> LiveRecord | None:
         """What its leak engine said last; of a recycled worker, first what its predecessor's did.
 
         Workers that are recycled before they have been watched for long would else never be told.
         """
-        own = self.sample.get("answer") or {}
-        undecided = own.get("verdict", "undecided") == "undecided"
+        own = self._own_answer
+        undecided = own is None or own["verdict"] == UNDECIDED
         return self.before if self.before and undecided else own
+
+    @property
+    def _own_answer(self) -> LiveRecord | None:
+        return self.sample["answer"] if self.sample else None
+
+    @property
+    def grew(self) -> bool:
+        """Whether its leak engine said that something grows."""
+        answer = self.answer
+        return answer is not None and answer["verdict"] == GROWING
 
     @property
     def rss(self) -> float:
         """Its resident bytes; 0 after its end."""
-        return self.points.last if self.state == "running" else 0.0
+        return self.points.last if self.state == ProcessStatus.RUNNING else 0.0
 
-    def as_record(self) -> Record:
+    def as_record(self) -> ProcessState:
         """Return the process for the snapshot."""
-        sample = self.sample
-        own = sample.get("answer") or {}
-        blind = [*([self.blind] if self.blind else []), *own.get("blind_spots", ())]
+        sample, own, answer = self.sample, self._own_answer, self.answer
+        blind = [self.blind] if self.blind else []
         return {
             "pid": self.pid,
             "parent": self.parent,
@@ -75,16 +92,16 @@ class Watched:
             "peak": self.points.peak,
             "series": self.points.series,
             "points": [list(point) for point in self.points.all],
-            "objects": own.get("objects"),
-            "watched_seconds": own.get("watched_seconds"),
-            "threads": sample.get("threads"),
-            "tasks": sample.get("tasks"),
-            "fds": sample.get("fds"),
-            "gc": sample.get("gc") or [],
+            "objects": own["objects"] if own else None,
+            "watched_seconds": own["watched_seconds"] if own else None,
+            "threads": sample["threads"] if sample else None,
+            "tasks": sample["tasks"] if sample else None,
+            "fds": sample["fds"] if sample else None,
+            "gc": sample["gc"] if sample else [],
             "exit": self.exit,
-            "verdict": self.answer.get("verdict", "undecided"),
-            "cost_seconds": sample.get("cost", 0.0),
-            "blind_spots": blind,
+            "verdict": answer["verdict"] if answer else UNDECIDED,
+            "cost_seconds": sample["cost"] if sample else 0.0,
+            "blind_spots": [*blind, *(own["blind_spots"] if own else ())],
             "recycled": self.recycled,
         }
 
@@ -102,7 +119,7 @@ class Fleet:
         self.running: dict[int, Watched] = {}
         self.ended: list[Watched] = []
         self.not_covered: dict[str, int | None] = {}  # the words, and of which process
-        self._told: set[tuple[str, str]] = set()
+        self._named: set[tuple[str, str]] = set()
 
     def start(self, pid: int, command: str, at: float, *, main: bool = False) -> Watched:
         """Note a process that we started, or whose probe we woke."""
@@ -114,13 +131,12 @@ class Fleet:
 
     # ---- what probes say
 
-    def hello(self, pid: int, message: Record, at: float) -> None:
+    def hello(self, pid: int, message: Hello, at: float) -> None:
         """Take the first message of a connection; a probe that could not start says why in it."""
         if "error" in message:
             self.uncover(f"process {pid}: the probe could not start: {message['error']}", pid, at)
             return
-        command = str(message.get("command", ""))
-        parent = message.get("parent")
+        command, parent = message["command"], message["parent"]
         one = self.running.get(pid)
         if one is None:
             one = self._succeed(command, parent) or Watched(
@@ -128,45 +144,43 @@ class Fleet:
             )
             one.pid, one.parent, one.started = pid, parent, at
             self.running[pid] = one
-            self._journal.add(at, pid, "process_started", command)
+            self._journal.add(at, pid, EventKind.PROCESS_STARTED, command)
         elif pid != self.main:
             one.command = command
-        one.parent, one.python = parent, message.get("python")
+        one.parent, one.python = parent, message["python"]
         one.connected, one.blind, one.quiet = True, None, False
         # it was only slow: what was said of it is not so
         self.not_covered = {text: of for text, of in self.not_covered.items() if of != pid}
 
-    def _succeed(self, command: str, parent: object) -> Watched | None:
+    def _succeed(self, command: str, parent: int | None) -> Watched | None:
         """Return a new record on the series of the last worker of this command that has ended."""
         for old in reversed(self.ended):
             if (old.command, old.parent) == (command, parent) and old.pid != self.main:
                 self.ended.remove(old)
-                grew = old.answer if old.answer.get("verdict") == "growing" else {}
+                grew = old.answer if old.grew else None
                 return Watched(
                     0, None, command, 0.0, old.points, recycled=old.recycled + 1, before=grew
                 )
         return None
 
-    def sample(self, pid: int, message: Record, at: float) -> None:
+    def sample(self, pid: int, message: Sample, at: float) -> None:
         """Take a sample of a probe that has said hello."""
         one = self.running.get(pid)
         if one is None:
             return
-        for event in message.pop("events", ()):
-            self._journal.add(
-                float(event.get("at", at)), pid, str(event.get("kind")), str(event.get("text"))
-            )
-        one.sample = message
-        for suspect in one.answer.get("suspects", ()):
+        for event in message["events"]:
+            self._journal.add(event["at"], pid, event["kind"], event["text"])
+        one.sample = {**message, "events": []}
+        for suspect in one.answer["suspects"] if one.answer else ():
             self._tell_growth(one, suspect, at)
 
-    def _tell_growth(self, one: Watched, suspect: Record, at: float) -> None:
+    def _tell_growth(self, one: Watched, suspect: SuspectRecord, at: float) -> None:
         key = (one.command, suspect["owner"])
-        if suspect["verdict"] != "growing" or key in self._told or len(self._told) > 1000:
+        if suspect["verdict"] != GROWING or key in self._named or len(self._named) > 1000:
             return
-        self._told.add(key)
-        fed = f", fed at {suspect['file']}:{suspect['line']}" if suspect.get("file") else ""
-        self._journal.add(at, one.pid, "growing", f"{suspect['owner']} grows{fed}")
+        self._named.add(key)
+        fed = f", fed at {suspect['file']}:{suspect['line']}" if suspect["file"] else ""
+        self._journal.add(at, one.pid, EventKind.GROWING, f"{suspect['owner']} grows{fed}")
 
     def goodbye(self, pid: int) -> None:
         """Note that a process ends in order, or that its probe does."""
@@ -188,16 +202,16 @@ class Fleet:
                 found.pid, found.parent, found.command, at, Points(next(self._series), FEWER)
             )
             self.running[found.pid] = one
-        one.quiet = found.key == "quiet"
+        one.quiet = found.key == NoProbe.QUIET
         one.blind = f"no probe{' yet' if one.quiet else ''}: {found.why}"
-        if found.key not in ("quiet", "other"):
+        if found.key not in (NoProbe.QUIET, NoProbe.OTHER):
             self.uncover(f"`{found.command}` (process {found.pid}): {found.why}", found.pid, at)
 
     def uncover(self, text: str, pid: int | None, at: float) -> None:
         """Say once that something is not watched."""
         if text not in self.not_covered and len(self.not_covered) < 100:
             self.not_covered[text] = pid
-            self._journal.add(at, pid, "not_covered", text)
+            self._journal.add(at, pid, EventKind.NOT_COVERED, text)
 
     def measured(self, pid: int, rss: float | None, at: float) -> None:
         """Add a point, or end a process that is gone."""
@@ -211,7 +225,7 @@ class Fleet:
         elif pid != self.main:  # how the program itself ended is told by its status
             self.end(pid, None, at)
 
-    def end(self, pid: int, exit: Record | None, at: float, *, asked: str | None = None) -> None:
+    def end(self, pid: int, exit: Exit | None, at: float, *, asked: str | None = None) -> None:
         """Move a process to those that have ended: in order, or by the signal `asked`, or lost."""
         one = self.running.pop(pid, None)
         if one is None:
@@ -219,13 +233,13 @@ class Fleet:
         # without a probe none can tell
         wanted = self.stopping or self.asked is not None
         orderly = one.said_goodbye or not self._alone(pid) or wanted or bool(one.blind)
-        one.state = "exited" if orderly else "lost"
+        one.state = ProcessStatus.EXITED if orderly else ProcessStatus.LOST
         if exit is not None:
             one.state = end_state(exit, asked)
         one.ended, one.exit, one.connected = at, exit, False
         self.ended.append(one)
         if pid != self.main:
-            kind = "process_ended" if orderly else "process_lost"
+            kind = EventKind.PROCESS_ENDED if orderly else EventKind.PROCESS_LOST
             self._journal.add(at, pid, kind, one.command)
         self._forget_old()
 
@@ -236,11 +250,7 @@ class Fleet:
     def _forget_old(self) -> None:
         while len(self.ended) > MOST_ENDED:
             old = next(
-                (
-                    one
-                    for one in self.ended
-                    if one.pid != self.main and one.answer.get("verdict") != "growing"
-                ),
+                (one for one in self.ended if one.pid != self.main and not one.grew),
                 None,
             )
             self.ended.remove(old or next(one for one in self.ended if one.pid != self.main))
@@ -250,14 +260,16 @@ class Fleet:
     def all(self) -> list[Watched]:
         """Return the program first, then those that run, then those that have ended."""
         every = [*self.running.values(), *self.ended]
-        return sorted(every, key=lambda one: (one.pid != self.main, one.state != "running"))
+        return sorted(
+            every, key=lambda one: (one.pid != self.main, one.state != ProcessStatus.RUNNING)
+        )
 
-    def after(self, at: float) -> list[tuple[int, str]]:
+    def after(self, at: float) -> list[tuple[int, ProcessStatus]]:
         """Return number and state of those with a probe that ran after this moment."""
         return [
             (one.pid, one.state)
             for one in self.all()
-            if (one.ended is None or one.ended > at or one.state == "running")
+            if (one.ended is None or one.ended > at or one.state == ProcessStatus.RUNNING)
             and one.pid != self.main and (one.python or one.quiet)
         ]  # fmt: skip
 
@@ -274,10 +286,18 @@ class Fleet:
 
     def limit(self) -> int | None:
         """Return the lowest limit that a probe has told."""
-        limits = [one.sample.get("limit") for one in self.all()]
+        limits = [one.sample["limit"] for one in self.all() if one.sample]
         return min((int(limit) for limit in limits if limit), default=None)
 
-    def holders(self, kind: str) -> list[Record]:
-        """Return the sessions or the containers of all processes that run, else of the last."""
+    def _told(self) -> list[tuple[int, Sample]]:
+        """Return the last samples of all processes that run, else of those that ran last."""
         those = list(self.running.values()) or self.ended
-        return [{**record, "pid": one.pid} for one in those for record in one.sample.get(kind, ())]
+        return [(one.pid, one.sample) for one in those if one.sample]
+
+    def sessions(self) -> list[SessionsState]:
+        """Return the sessions of all processes that run, else of the last."""
+        return [{**one, "pid": pid} for pid, told in self._told() for one in told["sessions"]]
+
+    def containers(self) -> list[ContainerState]:
+        """Return the containers of all processes that run, else of the last."""
+        return [{**one, "pid": pid} for pid, told in self._told() for one in told["containers"]]

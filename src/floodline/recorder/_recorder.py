@@ -16,12 +16,14 @@ from floodline.recorder import _proc
 from floodline.recorder._exit_cause import (
     WENT_ON,
     background_record,
+    ending,
     exit_record,
     oom_kills,
     processes,
     signal_name,
 )
-from floodline.recorder._merge import merge_suspects, merge_verdicts
+from floodline.recorder._merge import Answered, merge_suspects, merge_verdicts
+from floodline.recorder._probe.messages import Shed, read_message
 from floodline.recorder._probe_server import Intake
 from floodline.recorder._process_tree import Family
 from floodline.recorder._processes import TOTAL, Fleet
@@ -29,12 +31,11 @@ from floodline.recorder._recording.journal import Journal, legible
 from floodline.recorder._recording.replay import boot_id
 from floodline.recorder._recording.series import Points, crosses_in
 from floodline.recorder._recording.ticks import Tape
+from floodline.recorder._snapshot import EventKind, Exit, RecorderState, Snapshot
 from floodline.telemetry import describe
 
 CLEARED = 0.95  # of the line: below it, a crossing is over
 MOMENT = 0.1  # seconds between two looks at what may be about to end
-
-Record = dict[str, Any]
 
 
 class Recorder:
@@ -61,7 +62,7 @@ class Recorder:
         self._fleet = Fleet(self._journal)
         self._total = Points(TOTAL)
         self._above = False
-        self._exit: Record | None = None
+        self._exit: Exit | None = None
         self._left_at: float | None = None  # when the program ended before its other processes
         self._errors: list[str] = []
         self._kills_before = self._kills_told = kills()
@@ -85,16 +86,18 @@ class Recorder:
 
     # ---- what the probes say
 
-    def heard(self, pid: int, message: Record) -> None:
+    def heard(self, pid: int, line: dict[str, Any]) -> None:
         """Take a message of a probe; on the thread of the intake."""
         now = self._clock()
+        message = read_message(line, now)
         with self._changed:
-            kind = message.get("kind")
-            if kind == "hello":
+            if message is None:
+                return
+            if message["kind"] == "hello":
                 self._fleet.hello(pid, message, now)
-            elif kind == "tick":
+            elif message["kind"] == "tick":
                 self._fleet.sample(pid, message, now)
-            elif kind == "bye":
+            else:
                 self._fleet.goodbye(pid)
 
     def hung_up(self, pid: int) -> None:
@@ -114,7 +117,7 @@ class Recorder:
         """Note the process of the program itself."""
         with self._changed:
             self._fleet.start(pid, self._command, self._clock(), main=True)
-            self._journal.add(self._clock(), pid, "program_started", self._command)
+            self._journal.add(self._clock(), pid, EventKind.PROGRAM_STARTED, self._command)
 
     def outlived(self, code: int, *, patience: float = 1.0) -> list[int]:
         """Note the end of a program whose processes go on, as those of a daemon do; return them.
@@ -133,8 +136,8 @@ class Recorder:
                 self._left_at = now
                 record = exit_record(code, oom=False, last=self._total.last, limit=None)
                 self._fleet.end(main, record, now)
-                text = f"{_ending(record)}, and {WENT_ON} {processes(left)}"
-                self._journal.add(now, main, "program_ended", text)
+                text = f"{ending(record)}, and {WENT_ON} {processes(left)}"
+                self._journal.add(now, main, EventKind.PROGRAM_ENDED, text)
             return left
 
     def _outlives(self) -> bool:
@@ -199,11 +202,11 @@ class Recorder:
                 self._exit = background_record(
                     those, oom=oom, last=last, limit=limit, asked=self._fleet.asked
                 )
-            self._journal.add(now, self._fleet.main, "program_ended", _ending(self._exit))
+            self._journal.add(now, self._fleet.main, EventKind.PROGRAM_ENDED, ending(self._exit))
             if main is not None:
                 self._fleet.end(main.pid, self._exit, now, asked=asked)
             for one in filter(lambda one: _proc.alive(one.pid), self._fleet.running.values()):
-                self._journal.add(now, one.pid, "left_running", one.command)
+                self._journal.add(now, one.pid, EventKind.LEFT_RUNNING, one.command)
 
     def _hear_out(self, patience: float) -> None:
         """Wait until what the program's probe has sent is read: its connection then ends."""
@@ -250,7 +253,7 @@ class Recorder:
         if kills is not None and self._kills_told is not None and kills > self._kills_told:
             more, self._kills_told = kills - self._kills_told, kills
             text = f"the kernel has killed in this cgroup for lack of memory, {more} times"
-            self._journal.add(now, None, "oom_kill", text)
+            self._journal.add(now, None, EventKind.OOM_KILL, text)
 
     def _draw_line(self, now: float) -> None:
         if self._line is None or not self._fleet.running:  # an end clears no line
@@ -259,22 +262,22 @@ class Recorder:
         if used >= self._line:
             if not self._above:
                 over = f"{format_size(used)} is above the line of {format_size(self._line)}"
-                self._journal.add(now, None, "line_crossed", over)
+                self._journal.add(now, None, EventKind.LINE_CROSSED, over)
             self._above = True
-            wish = {"do": "shed", "bytes": int(used - self._line)}
+            wish: Shed = {"do": "shed", "bytes": int(used - self._line)}
             self._intake.say(wish, set(self._fleet.running))
         elif self._above and used < CLEARED * self._line:
             self._above = False
-            self._journal.add(now, None, "line_cleared", f"back at {format_size(used)}")
+            self._journal.add(now, None, EventKind.LINE_CLEARED, f"back at {format_size(used)}")
 
     def _fail(self, why: str) -> None:
-        self._journal.add(self._clock(), None, "recording_error", why)
+        self._journal.add(self._clock(), None, EventKind.RECORDING_ERROR, why)
         if why not in self._errors:
             self._errors = [*self._errors[-9:], why]
 
     # ---- the snapshot
 
-    def state(self) -> Record:
+    def state(self) -> Snapshot:
         """Return the newest snapshot; nobody changes it afterwards."""
         with self._changed:
             return self._state
@@ -301,19 +304,11 @@ class Recorder:
         with self._changed:
             self._journal.add(self._clock(), None, kind, text)
 
-    def _snapshot(self, *, closed: bool) -> Record:
+    def _snapshot(self, *, closed: bool) -> Snapshot:
         now, fleet = self._clock(), self._fleet
         watched = fleet.all()
-        merging = [
-            {
-                "pid": one.pid,
-                "command": one.command,
-                "state": one.state,
-                "answer": one.answer,
-                "suspects": one.answer.get("suspects", ()),
-            }
-            for one in watched
-        ]
+        said = [Answered(one.pid, one.command, one.state, one.answer) for one in watched]
+        verdict = merge_verdicts(said, fleet.main)
         used, rate = self._total.last if fleet.running else 0.0, self._total.rate()
         limit = fleet.limit() or self._limit
         return {
@@ -326,9 +321,11 @@ class Recorder:
             "now": now,
             "closed": closed,
             "line": self._line,
-            **merge_verdicts(merging, fleet.main),
+            "verdict": verdict["verdict"],
+            "where": verdict["where"],
+            "needed": verdict["needed"],
             "unit": "second",
-            "suspects": merge_suspects(merging),
+            "suspects": merge_suspects(said),
             "memory": {
                 "points": [list(point) for point in self._total.all],
                 "now": self._used(),
@@ -338,8 +335,8 @@ class Recorder:
                 "crosses_in": crosses_in(used, rate, self._line or limit),
             },
             "processes": [one.as_record() for one in watched],
-            "sessions": fleet.holders("sessions"),
-            "containers": fleet.holders("containers"),
+            "sessions": fleet.sessions(),
+            "containers": fleet.containers(),
             "events": self._journal.records(),
             "exit": self._exit,
             "not_covered": list(fleet.not_covered),
@@ -352,9 +349,15 @@ class Recorder:
             return self._total.last
         return self._total.before(self._fleet.began_to_end())
 
-    def _own_record(self) -> Record:
-        own = {"pid": os.getpid(), "boot": self._boot, "rss": memory.rss()}
-        return {**own, **self._tape.record()}
+    def _own_record(self) -> RecorderState:
+        file, size = self._tape.file()
+        return {
+            "pid": os.getpid(),
+            "boot": self._boot,
+            "rss": memory.rss(),
+            "file": file,
+            "file_bytes": size,
+        }
 
     def close(self) -> None:
         """Write the last tick, close the file, and hang up; a second call does nothing."""
@@ -363,12 +366,6 @@ class Recorder:
         self.tick(closed=True)
         self._intake.close()
         self._tape.close()
-
-
-def _ending(exit: Record) -> str:
-    if exit["signal"] and exit["signal"] not in exit["cause"]:
-        return f"{exit['signal']}: {exit['cause']}"
-    return str(exit["cause"])
 
 
 def _cgroup_limit() -> int | None:

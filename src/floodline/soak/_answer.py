@@ -9,7 +9,7 @@ from typing import TypedDict
 from floodline import __version__
 from floodline._pages.answer_text import Named, Told, answer_text
 from floodline.leaks import Suspect
-from floodline.leaks._figures import SuspectRecord
+from floodline.leaks._suspect_record import SuspectRecord
 from floodline.leaks._vocabulary import Cause, Outcome, Where
 
 EXITS = {Outcome.BOUNDED: 0, Outcome.GROWING: 1, Outcome.UNDECIDED: 3}

@@ -18,7 +18,7 @@ from floodline._pages.chart import BYTES, COUNT, ROUNDS, Line, Scale, chart, leg
 from floodline._pages.document import Step, document, figure, header, section, steps
 from floodline._pages.markup import Markup, join, tag
 from floodline._units import format_size
-from floodline.leaks._figures import SuspectRecord
+from floodline.leaks._suspect_record import SuspectRecord
 from floodline.soak._answer import AnswerRecord, SeriesRecord
 
 FAILED = "failed"

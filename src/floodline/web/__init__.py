@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from floodline.web._app import make_app
     from floodline.web._event_stream import Source
     from floodline.web._plain_text import snapshot_text
-    from floodline.web._report import FORMATS, render_report, report_document, write_report
+    from floodline.web._report import FORMATS, render_report, write_report
+    from floodline.web._report_document import report_document
     from floodline.web._serve import Serving, serve
 
 __all__ = [
@@ -34,7 +35,7 @@ _HOMES = {
     "Source": "_event_stream",
     "make_app": "_app",
     "render_report": "_report",
-    "report_document": "_report",
+    "report_document": "_report_document",
     "serve": "_serve",
     "snapshot_text": "_plain_text",
     "write_report": "_report",

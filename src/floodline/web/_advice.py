@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import floor, log10
-from typing import Any
+from typing import Literal
 
 from floodline._pages.answer_words import place
 from floodline._pages.document import Step
 from floodline._units import format_duration, format_size
-from floodline.web._phrases import State, Suspect, growing, shown
+from floodline.recorder._snapshot import Snapshot, SuspectState
+from floodline.web._phrases import growing, shown
 
 MAPS = ("dict", "OrderedDict", "defaultdict", "Counter", "WeakKeyDictionary", "WeakValueDictionary")
 LOGS = ("list", "deque", "tuple", "bytearray")
@@ -23,13 +24,13 @@ ELSEWHERE = {
 }
 
 
-def advice(state: State) -> list[Step]:
+def advice(state: Snapshot) -> list[Step]:
     """Return what to do next, the most useful first."""
     found = [*_bounds(state), *_elsewhere(state), *_sessions(state), *_ends(state)]
     return found or [Step("Nothing: keep watching, or draw a line with --line to be warned.")]
 
 
-def _bounds(state: State) -> Iterator[Step]:
+def _bounds(state: Snapshot) -> Iterator[Step]:
     for suspect in growing(state)[:3] or _likely(state):
         each = _bytes_each(state, suspect)
         at = place(suspect)
@@ -40,13 +41,13 @@ def _bounds(state: State) -> Iterator[Step]:
         yield Step(says, _code(suspect, _bound(state, each), each))
 
 
-def _likely(state: State) -> list[Suspect]:
+def _likely(state: Snapshot) -> list[SuspectState]:
     """Return the worst of those that are not proved: a killed program can be watched no longer."""
     open_ones = [each for each in shown(state) if each["per_round"] > 0]
     return open_ones[:1] if state["verdict"] != "bounded" else []
 
 
-def _bytes_each(state: State, suspect: Suspect) -> float:
+def _bytes_each(state: Snapshot, suspect: SuspectState) -> float:
     """Return what an item costs: its share of the growth of memory, if that is more than its own.
 
     The container's own growth leaves out what the items refer to.
@@ -55,10 +56,10 @@ def _bytes_each(state: State, suspect: Suspect) -> float:
     if suspect["per_round"] <= 0 or own <= 0:
         return 0.0
     together = sum(max(0.0, each["bytes_per_round"]) for each in growing(state)) or own
-    return float(max(own, state["memory"]["rate"] * own / together) / suspect["per_round"])
+    return max(own, state["memory"]["rate"] * own / together) / suspect["per_round"]
 
 
-def _bound(state: State, each: float) -> int:
+def _bound(state: Snapshot, each: float) -> int:
     """Return a round number of items that fill a fair share of the memory."""
     room = state["line"] or state["memory"]["limit"] or USUAL
     items = min(max(room / SHARE / (each or 1024.0), 10.0), 1_000_000.0)
@@ -66,7 +67,7 @@ def _bound(state: State, each: float) -> int:
     return int(next(step for step in (5, 2, 1) if step * power <= items) * power)
 
 
-def _code(suspect: Suspect, bound: int, each: float) -> str:
+def _code(suspect: SuspectState, bound: int, each: float) -> str:
     name = suspect["owner"].rpartition(".")[2]
     name = name if name.isidentifier() else "items"
     kind = suspect["type"].rpartition(".")[2]
@@ -79,7 +80,7 @@ def _code(suspect: Suspect, bound: int, each: float) -> str:
     return f"{name} = {made}" + (f"  # at most about {format_size(bound * each)}" if each else "")
 
 
-def _elsewhere(state: State) -> Iterator[Step]:
+def _elsewhere(state: Snapshot) -> Iterator[Step]:
     if state["verdict"] == "growing" and not growing(state):
         where = "Watch for longer: the walk has not named a container yet; a soak of one unit of "
         where += "work (floodline soak) names it faster."
@@ -89,7 +90,7 @@ def _elsewhere(state: State) -> Iterator[Step]:
         yield Step(f"Watch for about {format_duration(needed['seconds'])} more: {needed['why']}.")
 
 
-def _sessions(state: State) -> Iterator[Step]:
+def _sessions(state: Snapshot) -> Iterator[Step]:
     for name, stuck in _sums(state, "stuck"):
         says = f"{stuck:,} times a session of {name!r} was held for longer than max_hold: the "
         yield Step(says + "events say when.")
@@ -98,15 +99,15 @@ def _sessions(state: State) -> Iterator[Step]:
         yield Step(says + "events say by whom, and floodline.why_alive(state) does too.")
 
 
-def _sums(state: State, field: str) -> list[tuple[str, int]]:
+def _sums(state: Snapshot, field: Literal["stuck", "retained"]) -> list[tuple[str, int]]:
     sums: dict[str, int] = {}
     for each in state["sessions"]:
-        sums[each["name"]] = sums.get(each["name"], 0) + int(each.get(field) or 0)
+        sums[each["name"]] = sums.get(each["name"], 0) + each[field]
     return [(name, number) for name, number in sums.items() if number]
 
 
-def _ends(state: State) -> Iterator[Step]:
-    end: dict[str, Any] | None = state["exit"]
+def _ends(state: Snapshot) -> Iterator[Step]:
+    end = state["exit"]
     limit = state["memory"]["limit"]
     if end and end["oom"] and limit and state["line"] is None:
         line = format_size(limit * 0.8)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 from floodline._pages.document import STYLE
+from floodline.recorder._snapshot import Snapshot
 from floodline.web._event_stream import Live, Source, encode
 from floodline.web._metrics import metrics_text
 
@@ -84,6 +84,6 @@ async def _metrics(request: Request) -> Response:
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
-async def _newest(request: Request) -> dict[str, Any]:
+async def _newest(request: Request) -> Snapshot:
     live: Live = request.app.state.live
     return await asyncio.to_thread(live.source.state)  # it may wait for a lock

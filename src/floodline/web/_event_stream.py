@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, Protocol
+
+from floodline.recorder._snapshot import Points, Snapshot
 
 LOOK = 1.0  # seconds that one wait for a newer state takes at most
 QUIET = 15.0  # seconds without news after which a reader hears that we are still there
@@ -26,7 +28,7 @@ class Source(Protocol):
         """A number that rises with each new state."""
         ...
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Snapshot:
         """Return the newest state; safe from any thread."""
         ...
 
@@ -138,21 +140,21 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-def thinned(state: dict[str, Any]) -> dict[str, Any]:
+def thinned(state: Snapshot) -> Snapshot:
     """Return the state with fewer points of each process: hundreds of workers have many."""
-    processes = [
-        {**each, "points": _spread(each.get("points") or ())} for each in state.get("processes", ())
-    ]
-    return {**state, "processes": processes}
+    return {
+        **state,
+        "processes": [{**each, "points": _spread(each["points"])} for each in state["processes"]],
+    }
 
 
-def _spread(points: Sequence[Any]) -> list[Any]:
+def _spread(points: Points) -> Points:
     """Keep the newest and as many others as fit, evenly."""
     step = -(-len(points) // MOST_POINTS) or 1
     return list(points[::-1][::step][::-1])
 
 
-def encode(state: dict[str, Any]) -> bytes:
+def encode(state: Snapshot) -> bytes:
     """Return the state as JSON in one line; a number that JSON has not becomes null."""
     try:
         text = json.dumps(state, allow_nan=False, separators=(",", ":"))

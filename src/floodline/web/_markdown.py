@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from floodline._pages.answer_words import growth, pace, place
 from floodline._units import format_duration
+from floodline.recorder._snapshot import (
+    ContainerState,
+    EventKind,
+    EventState,
+    ProcessState,
+    SessionsState,
+    Snapshot,
+)
 from floodline.web import _phrases as words
 from floodline.web._advice import advice
 from floodline.web._memory_curve import in_words
+from floodline.web._source_notes import ExplainedSuspect
 
-USUAL = ("process_started", "process_ended")
+USUAL = (EventKind.PROCESS_STARTED, EventKind.PROCESS_ENDED)
 MOST_EVENTS = 30  # the last; the page has all
 
+Item = TypeVar("Item")
+Columns = Mapping[str, Callable[[Item], str]]
 _ACTIVE = re.compile(r"([\\`*_{}\[\]<>|#~])")
 
 
-def markdown(state: words.State, suspects: list[dict[str, Any]]) -> str:
+def markdown(state: Snapshot, suspects: list[ExplainedSuspect]) -> str:
     """Return the report; `suspects` are those of the state, as `explained` returns them."""
     span = format_duration(state["now"] - state["started"])
     unclosed = words.unclosed(state)
@@ -46,7 +58,7 @@ def markdown(state: words.State, suspects: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-_SESSIONS = {
+_SESSIONS: Columns[SessionsState] = {
     "name": lambda s: code(s["name"]),
     "live": lambda s: words.count(s["live"]),
     "parked": lambda s: words.count(s["parked"]),
@@ -55,19 +67,19 @@ _SESSIONS = {
     "stuck": lambda s: words.count(s["stuck"]),
     "retained": lambda s: words.count(s["retained"]),
 }
-_CONTAINERS = {
+_CONTAINERS: Columns[ContainerState] = {
     "name": lambda c: code(c["name"]),
     "kind": lambda c: plain(c["kind"]),
     "holds": lambda c: words.amount(c),
     "full": lambda c: f"{words.fullness(c):.0%}",
     "left": lambda c: plain(words.left(c)),
 }
-_PROCESSES = {
+_PROCESSES: Columns[ProcessState] = {
     "process": lambda p: code(p["command"]),
     "pid": lambda p: str(p["pid"]),
     "state": lambda p: plain(words.how(p["exit"]) if p["exit"] else p["state"]),
-    "verdict": lambda p: plain(p["verdict"] or ""),
-    "at most": lambda p: words.measured(p.get("peak") or p["rss"]),
+    "verdict": lambda p: plain(p["verdict"]),
+    "at most": lambda p: words.measured(p["peak"] or p["rss"]),
 }
 
 
@@ -75,7 +87,7 @@ def _part(title: str, lines: list[str]) -> list[str]:
     return [f"## {title}", "", *lines, ""] if lines else []
 
 
-def _suspect(suspect: words.Suspect) -> list[str]:
+def _suspect(suspect: ExplainedSuspect) -> list[str]:
     rate = f"{pace(suspect['per_round'])}, {growth(suspect['bytes_per_round'])}"
     lines = [
         f"- {code(suspect['owner'])}: {suspect['verdict']}, {rate}",
@@ -91,7 +103,7 @@ def _suspect(suspect: words.Suspect) -> list[str]:
     return lines
 
 
-def _steps(state: words.State) -> list[str]:
+def _steps(state: Snapshot) -> list[str]:
     lines = []
     for number, step in enumerate(advice(state), 1):
         lines.append(f"{number}. {plain(step.says)}")
@@ -100,7 +112,7 @@ def _steps(state: words.State) -> list[str]:
     return lines
 
 
-def _events(events: list[dict[str, Any]]) -> list[str]:
+def _events(events: list[EventState]) -> list[str]:
     told = [each for each in events if each["kind"] not in USUAL][-MOST_EVENTS:]
     return [
         f"- {words.clock(each['at'])} {plain(each['kind'].replace('_', ' '))}: "
@@ -109,7 +121,7 @@ def _events(events: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _table(columns: dict[str, Any], items: list[dict[str, Any]]) -> list[str]:
+def _table(columns: Columns[Item], items: list[Item]) -> list[str]:
     if not items:
         return []
     rows = [" | ".join(write(item) for write in columns.values()) for item in items]

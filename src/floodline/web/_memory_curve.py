@@ -5,13 +5,14 @@ from __future__ import annotations
 from floodline._pages.chart import BYTES, SECONDS, Line, Mark, chart
 from floodline._pages.markup import Markup, tag
 from floodline._units import format_duration, format_size
-from floodline.web._phrases import State, rise
+from floodline.recorder._snapshot import Snapshot
+from floodline.web._phrases import rise
 
 MIB = 1024 * 1024
 FAR, NEAR = 4, 1.5  # a line further away would flatten the curve
 
 
-def curve(state: State) -> Markup:
+def curve(state: Snapshot) -> Markup:
     """Return the curve with the line; a text in its place while there are fewer than two points."""
     memory = state["memory"]
     points = memory["points"]
@@ -34,7 +35,7 @@ def _within(size: float | None, reach: float) -> float | None:
     return size if size and size <= reach else None
 
 
-def in_words(state: State) -> str:
+def in_words(state: Snapshot) -> str:
     """Say what the curve shows."""
     memory, points = state["memory"], state["memory"]["points"]
     if not points:

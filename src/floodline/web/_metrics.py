@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Literal
+
+from floodline.recorder._snapshot import (
+    ContainerState,
+    ProcessStatus,
+    SessionsState,
+    Snapshot,
+    SuspectState,
+)
+
+SESSION_FIGURES: tuple[Literal["live", "parked", "stuck", "retained"], ...] = (
+    *("live", "parked", "stuck", "retained"),
+)
+CONTAINER_FIGURES: tuple[Literal["items", "max_items", "bytes", "max_bytes"], ...] = (
+    *("items", "max_items", "bytes", "max_bytes"),
+)
 
 Labels = dict[str, object]
 Sample = tuple[Labels, float | None]
 
 
-def metrics_text(state: dict[str, Any]) -> str:
+def metrics_text(state: Snapshot) -> str:
     """Return one scrape; a figure that is not known is left out."""
     lines: list[str] = []
     for name, says, samples in _families(state):
@@ -24,7 +39,7 @@ def metrics_text(state: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _families(state: dict[str, Any]) -> Iterator[tuple[str, str, Iterable[Sample]]]:
+def _families(state: Snapshot) -> Iterator[tuple[str, str, Iterable[Sample]]]:
     memory = state["memory"]
     yield "floodline_run_resident_bytes", "Resident memory of all processes.", _one(memory["now"])
     yield "floodline_run_peak_bytes", "The most that it was.", _one(memory["peak"])
@@ -37,24 +52,24 @@ def _families(state: dict[str, Any]) -> Iterator[tuple[str, str, Iterable[Sample
         "1 for the verdict of this moment.",
         [({"verdict": each}, float(each == state["verdict"])) for each in verdicts],
     )
-    running = sum(process["state"] == "running" for process in state["processes"])
+    running = sum(process["state"] == ProcessStatus.RUNNING for process in state["processes"])
     yield "floodline_run_processes", "Processes that run.", _one(running)
     yield (
         "floodline_run_suspect_bytes_per_second",
         "How fast a container grows.",
         [(_suspect(each), each["bytes_per_round"]) for each in state["suspects"]],
     )
-    for field in ("live", "parked", "stuck", "retained"):
+    for field in SESSION_FIGURES:
         yield (
             f"floodline_run_sessions_{field}",
             f"Sessions: {field}.",
-            [(_holder(each), each.get(field)) for each in state["sessions"]],
+            [(_holder(each), each[field]) for each in state["sessions"]],
         )
-    for field in ("items", "max_items", "bytes", "max_bytes"):
+    for figure in CONTAINER_FIGURES:
         yield (
-            f"floodline_run_container_{field}",
-            f"Bounded containers: {field.replace('_', ' ')}.",
-            [(_holder(each), each.get(field)) for each in state["containers"]],
+            f"floodline_run_container_{figure}",
+            f"Bounded containers: {figure.replace('_', ' ')}.",
+            [(_holder(each), each[figure]) for each in state["containers"]],
         )
 
 
@@ -62,11 +77,11 @@ def _one(value: float | None) -> list[Sample]:
     return [({}, value)]
 
 
-def _suspect(suspect: dict[str, Any]) -> Labels:
-    return {"owner": suspect["owner"], "command": suspect.get("command") or ""}
+def _suspect(suspect: SuspectState) -> Labels:
+    return {"owner": suspect["owner"], "command": suspect["command"]}
 
 
-def _holder(holder: dict[str, Any]) -> Labels:
+def _holder(holder: SessionsState | ContainerState) -> Labels:
     return {"name": holder["name"], "pid": holder["pid"]}
 
 

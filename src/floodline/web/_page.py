@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from floodline._pages import answer_page
 from floodline._pages.document import document, figure, header, nothing, section, steps
 from floodline._pages.markup import Markup, join, tag
 from floodline._units import format_duration
+from floodline.recorder._snapshot import (
+    ContainerState,
+    EventState,
+    ProcessState,
+    SessionsState,
+    Snapshot,
+)
 from floodline.web import _phrases as words
 from floodline.web._advice import advice
 from floodline.web._memory_curve import curve, in_words
+from floodline.web._source_notes import ExplainedSuspect, FindingNote
 
 Row = list[tuple[str, object]]
 
 
-def page(state: words.State, suspects: list[dict[str, Any]]) -> str:
+def page(state: Snapshot, suspects: list[ExplainedSuspect]) -> str:
     """Return the page; `suspects` are those of the state, as `explained` returns them."""
     when = f"{words.moment(state['started'])}, {format_duration(state['now'] - state['started'])}"
     parts = [
@@ -37,7 +43,7 @@ def page(state: words.State, suspects: list[dict[str, Any]]) -> str:
     )
 
 
-def _verdict(state: words.State) -> Markup:
+def _verdict(state: Snapshot) -> Markup:
     memory = state["memory"]
     unclosed = words.unclosed(state)
     figures = [
@@ -56,16 +62,16 @@ def _verdict(state: words.State) -> Markup:
     )
 
 
-def _suspect(suspect: words.Suspect) -> Markup:
+def _suspect(suspect: ExplainedSuspect) -> Markup:
     finding = suspect.get("finding")
     more: Row = [
         ("Scan says", _finding(finding) if finding else None),
-        ("Processes", ", ".join(map(str, suspect.get("pids") or ()))),
+        ("Processes", ", ".join(map(str, suspect["pids"]))),
     ]
     return answer_page.suspect(suspect, code=suspect.get("code", ""), more=more)
 
 
-def _finding(finding: dict[str, Any]) -> Markup:
+def _finding(finding: FindingNote) -> Markup:
     where = f"{finding['path']}:{finding['line']}"
     return join(
         f"{finding['rule']} ({finding['confidence']}) at ", tag("code", where), ": ",
@@ -73,7 +79,7 @@ def _finding(finding: dict[str, Any]) -> Markup:
     )  # fmt: skip
 
 
-def _sessions(sessions: list[dict[str, Any]]) -> Markup:
+def _sessions(sessions: list[SessionsState]) -> Markup:
     return _table(
         [
             [
@@ -92,7 +98,7 @@ def _sessions(sessions: list[dict[str, Any]]) -> Markup:
     )
 
 
-def _processes(processes: list[dict[str, Any]]) -> Markup:
+def _processes(processes: list[ProcessState]) -> Markup:
     return _table(
         [
             [
@@ -100,11 +106,11 @@ def _processes(processes: list[dict[str, Any]]) -> Markup:
                 ("Pid", each["pid"]),
                 ("State", _how_it_is(each)),
                 ("Verdict", each["verdict"]),
-                ("At most", words.measured(each.get("peak") or each["rss"])),
+                ("At most", words.measured(each["peak"] or each["rss"])),
                 ("Threads", words.count(each["threads"])),
                 ("Tasks", words.count(each["tasks"])),
                 ("Files", words.count(each["fds"])),
-                ("Our cost", f"{each['cost_seconds'] or 0:.1f} s"),
+                ("Our cost", f"{each['cost_seconds']:.1f} s"),
             ]
             for each in processes
         ],
@@ -112,8 +118,8 @@ def _processes(processes: list[dict[str, Any]]) -> Markup:
     )
 
 
-def _how_it_is(process: dict[str, Any]) -> str:
-    return words.how(process["exit"]) if process["exit"] else str(process["state"])
+def _how_it_is(process: ProcessState) -> str:
+    return words.how(process["exit"]) if process["exit"] else process["state"]
 
 
 def _table(rows: list[Row], otherwise: str) -> Markup:
@@ -133,13 +139,13 @@ def _cells(row: Row) -> list[Markup]:
     ]
 
 
-def _levels(containers: list[dict[str, Any]]) -> Markup:
+def _levels(containers: list[ContainerState]) -> Markup:
     if not containers:
         return nothing("The program had no bounded containers.")
     return tag("ul", [_level(each) for each in containers], class_="levels")
 
 
-def _level(container: dict[str, Any]) -> Markup:
+def _level(container: ContainerState) -> Markup:
     percent = round(words.fullness(container) * 100)
     gone = f"; left: {words.left(container)}" if words.reasons(container) else ""
     return tag(
@@ -153,7 +159,7 @@ def _level(container: dict[str, Any]) -> Markup:
     )  # fmt: skip
 
 
-def _gaps(state: words.State) -> Markup:
+def _gaps(state: Snapshot) -> Markup:
     blind = words.blind_spots(state)
     title = tag("summary", "What a watch of this kind does not see")
     return join(
@@ -164,13 +170,13 @@ def _gaps(state: words.State) -> Markup:
     )
 
 
-def _events(events: list[dict[str, Any]]) -> Markup:
+def _events(events: list[EventState]) -> Markup:
     if not events:
         return nothing("Nothing worth telling.")
     return tag("ol", [_event(each) for each in events], class_="events")
 
 
-def _event(event: dict[str, Any]) -> Markup:
+def _event(event: EventState) -> Markup:
     return tag(
         "li",
         tag("time", words.clock(event["at"])),

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from floodline._pages.answer_words import ELSEWHERE, FLAT, UNNAMED, gains, growth, title
 from floodline._units import format_duration, format_size
-
-State = dict[str, Any]
-Suspect = Any
+from floodline.recorder._exit_cause import names_its_signal
+from floodline.recorder._snapshot import (
+    ContainerState,
+    EventState,
+    Exit,
+    ProcessState,
+    ProcessStatus,
+    SessionsState,
+    Snapshot,
+    SuspectState,
+)
 
 SHORT = 22.0  # seconds
 RUNNING = "This recording is still being written. All up to {at} is here."
@@ -17,12 +24,12 @@ CUT = "From {since} on nothing could be written ({why}). All up to the last tick
 UNCLOSED = "{cause}. All up to the last tick, {at}, is here."
 
 
-def growing(state: State) -> list[Suspect]:
+def growing(state: Snapshot) -> list[SuspectState]:
     """Return the suspects that grow, worst first."""
     return [suspect for suspect in state["suspects"] if suspect["verdict"] == "growing"]
 
 
-def because(state: State) -> str:
+def because(state: Snapshot) -> str:
     """Say in one sentence why the verdict is what it is."""
     worst = growing(state)
     if state["verdict"] == "growing" and worst:
@@ -31,43 +38,43 @@ def because(state: State) -> str:
         return ELSEWHERE.get(state["where"], UNNAMED)
     if state["verdict"] == "bounded":
         return FLAT
-    needed = state["needed"] or {}
-    why = title(str(needed.get("why") or "there was too little to see")).rstrip(".")
+    needed = state["needed"]
+    why = title((needed and needed["why"]) or "there was too little to see").rstrip(".")
     more = f" Watch for about {format_duration(needed['seconds'])} more." if needed else ""
     return f"{why}.{more}"
 
 
-def shown(state: State) -> list[Suspect]:
+def shown(state: Snapshot) -> list[SuspectState]:
     """Return the suspects that are worth a line: all but those that proved bounded."""
     return [suspect for suspect in state["suspects"] if suspect["verdict"] != "bounded"]
 
 
-def ending(state: State) -> str:
+def ending(state: Snapshot) -> str:
     """Say how the program ended, as far as anybody knows."""
     if state["exit"] is None and state["closed"]:
-        running = any(process["state"] == "running" for process in state["processes"])
+        running = any(process["state"] == ProcessStatus.RUNNING for process in state["processes"])
         return "The watch has ended, the program goes on." if running else "The program has ended."
     if state["exit"] is None:
         return "The program's end was not seen."
     return f"The end of the program: {how(state['exit'])}."
 
 
-def how(exit: dict[str, Any]) -> str:
+def how(exit: Exit) -> str:
     """Say how a process ended: the cause, and the signal if that does not name it."""
-    cause = exit.get("cause") or ("out of memory" if exit["oom"] else "")
-    cause = cause or (f"status {exit['status']}" if exit["status"] is not None else "unknown")
     name = exit["signal"]
-    return f"{cause} ({name})" if name and name not in cause else str(cause)
+    return f"{exit['cause']} ({name})" if name and not names_its_signal(exit) else exit["cause"]
 
 
-def failed(state: State) -> bool:
+def failed(state: Snapshot) -> bool:
     """Whether the program is known to have ended badly."""
-    end: dict[str, Any] = state["exit"] or {}
-    unseen = state["closed"] and end.get("status", 0) is None  # a daemon that is gone
-    return bool(end.get("signal") or end.get("status") or unseen)
+    end = state["exit"]
+    if end is None:
+        return False
+    unseen = state["closed"] and end["status"] is None  # a daemon that is gone
+    return bool(end["signal"] or end["status"] or unseen)
 
 
-def unclosed(state: State) -> str:
+def unclosed(state: Snapshot) -> str:
     """Say that a recording has no end, or not all of it, or nothing."""
     if cut := state.get("cut"):
         return CUT.format(at=moment(state["now"]), since=moment(cut["at"]), why=cut["why"])
@@ -79,7 +86,7 @@ def unclosed(state: State) -> str:
     return UNCLOSED.format(cause=title(how(state["exit"])), at=at)
 
 
-def crossing(state: State) -> str:
+def crossing(state: Snapshot) -> str:
     """Say where memory stands to the line."""
     line, memory = state["line"], state["memory"]
     if line is None:
@@ -91,7 +98,7 @@ def crossing(state: State) -> str:
     return f"crosses {format_size(line)} in {format_duration(memory['crosses_in'])}"
 
 
-def rise(state: State) -> str:
+def rise(state: Snapshot) -> str:
     """Write how fast memory grows; a run of some seconds has a start, and no rate."""
     rate = state["memory"]["rate"]
     if not rate and state["now"] - state["started"] < SHORT:
@@ -104,47 +111,45 @@ def measured(size: float | None) -> str:
     return format_size(size) if size else "not measured"
 
 
-def held(process: dict[str, Any]) -> str:
+def held(process: ProcessState) -> str:
     """Write the memory of a process; of one that has ended, the most that it took."""
-    if process["state"] == "running":
-        return format_size(process["rss"] or 0)
-    peak = process.get("peak")
-    return f"at most {format_size(peak)}" if peak else measured(None)
+    if process["state"] == ProcessStatus.RUNNING:
+        return format_size(process["rss"])
+    return f"at most {format_size(process['peak'])}" if process["peak"] else measured(None)
 
 
-def reasons(holder: dict[str, Any]) -> list[tuple[str, int]]:
+def reasons(holder: SessionsState | ContainerState) -> list[tuple[str, int]]:
     """Return why items left, most frequent first."""
-    counts = holder.get("left") or holder.get("evicted") or {}
-    found = [(reason.replace("_", " "), n) for reason, n in counts.items() if n]
+    found = [(reason.replace("_", " "), n) for reason, n in holder["left"].items() if n]
     return sorted(found, key=lambda each: -each[1])
 
 
-def left(holder: dict[str, Any]) -> str:
+def left(holder: SessionsState | ContainerState) -> str:
     """Write why items left, in one line."""
     return ", ".join(f"{n:,} {reason}" for reason, n in reasons(holder)) or "none"
 
 
-def fullness(container: dict[str, Any]) -> float:
+def fullness(container: ContainerState) -> float:
     """Return how full a container is, from 0 to 1, by the bound that is nearest."""
-    shares = [
-        container[now] / container[most]
-        for now, most in (("items", "max_items"), ("bytes", "max_bytes"))
-        if container.get(most) and container.get(now) is not None
+    pairs = [
+        (container["items"], container["max_items"]),
+        (container["bytes"], container["max_bytes"]),
     ]
+    shares = [now / most for now, most in pairs if most and now is not None]
     return min(1.0, max(shares, default=0.0))
 
 
-def amount(container: dict[str, Any]) -> str:
+def amount(container: ContainerState) -> str:
     """Write what a container holds against its bounds."""
-    most = f" of {container['max_items']:,}" if container.get("max_items") else ""
+    most = f" of {container['max_items']:,}" if container["max_items"] else ""
     parts = [f"{container['items']:,}{most} items"]
-    if container.get("max_bytes"):
-        held = format_size(container.get("bytes") or 0)
+    if container["max_bytes"]:
+        held = format_size(container["bytes"] or 0)
         parts.append(f"{held} of {format_size(container['max_bytes'])}")
     return ", ".join(parts)
 
 
-def blind_spots(state: State) -> list[str]:
+def blind_spots(state: Snapshot) -> list[str]:
     """Return what the watch of the processes does not see, each once."""
     found = (text for process in state["processes"] for text in process["blind_spots"])
     return list(dict.fromkeys(found))
@@ -165,9 +170,10 @@ def moment(wall: float) -> str:
     return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def times(event: dict[str, Any]) -> str:
+def times(event: EventState) -> str:
     """Say how often an event came with the same words."""
-    return f" ({event['count']:,} times)" if event.get("count", 1) > 1 else ""
+    count = event.get("count", 1)
+    return f" ({count:,} times)" if count > 1 else ""
 
 
 def clock(wall: float) -> str:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from floodline._pages.answer_words import growth, pace, place
 from floodline._units import format_duration, format_size
+from floodline.recorder._snapshot import Snapshot
 from floodline.web import _phrases as words
-from floodline.web._phrases import State
+
+SESSION_FIGURES: tuple[Literal["live", "parked", "opened", "stuck", "retained"], ...] = (
+    "live",
+    "parked",
+    "opened",
+    "stuck",
+    "retained",
+)
 
 
-def snapshot_text(state: State) -> str:
+def snapshot_text(state: Snapshot) -> str:
     """Return one snapshot: a line a fact, two spaces between columns, the verdict first."""
     return "\n".join(words.printable(line).rstrip() for line in _lines(state)) + "\n"
 
 
-def _lines(state: State) -> Iterator[str]:
+def _lines(state: Snapshot) -> Iterator[str]:
     memory = state["memory"]
     yield f"{state['verdict'].upper()}  {words.because(state)}"
     if state["closed"] or state["exit"]:
@@ -32,16 +41,13 @@ def _lines(state: State) -> Iterator[str]:
         what = f"{suspect['owner']}  {suspect['verdict']}  {suspect['len']:,} items"
         yield f"suspect   {what}  {rate}  {place(suspect)}"
     for each in state["sessions"]:
-        figures = "  ".join(
-            f"{name} {words.count(each[name])}"
-            for name in ("live", "parked", "opened", "stuck", "retained")
-        )
+        figures = "  ".join(f"{name} {words.count(each[name])}" for name in SESSION_FIGURES)
         yield f"sessions  {each['name']}  {figures}  left: {words.left(each)}"
-    for each in state["containers"]:
-        full = f"{words.fullness(each):.0%}"
-        yield f"container {each['name']}  {full}  {words.amount(each)}  left: {words.left(each)}"
-    for each in state["processes"]:
-        what = f"{each['pid']}  {each['state']}  {words.held(each)}  {each['verdict']}"
-        yield f"process   {what}  {each['command']}"
+    for one in state["containers"]:
+        full = f"{words.fullness(one):.0%}"
+        yield f"container {one['name']}  {full}  {words.amount(one)}  left: {words.left(one)}"
+    for process in state["processes"]:
+        what = f"{process['pid']}  {process['state']}  {words.held(process)}  {process['verdict']}"
+        yield f"process   {what}  {process['command']}"
     for text in state["not_covered"]:
         yield f"not covered: {text}"

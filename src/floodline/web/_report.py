@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from floodline.errors import ConfigError
+from floodline.recorder._snapshot import Snapshot
 from floodline.web._markdown import markdown
 from floodline.web._page import page
-from floodline.web._phrases import State
+from floodline.web._report_document import report_document
 from floodline.web._source_notes import Sources, explained
 
 FORMATS = ("html", "json", "markdown")
@@ -17,7 +17,7 @@ SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 
 
 def write_report(
-    state: State, path: Path | str, *, format: str | None = None, sources: Path | None = None
+    state: Snapshot, path: Path | str, *, format: str | None = None, sources: Path | None = None
 ) -> Path:
     """Write the report of a state to a file; without a format its suffix says which, else HTML."""
     target = Path(path)
@@ -31,7 +31,7 @@ def write_report(
     return target
 
 
-def render_report(state: State, format: str = "html", sources: Path | None = None) -> str:
+def render_report(state: Snapshot, format: str = "html", sources: Path | None = None) -> str:
     """Return the report as text; `sources` is the folder that `floodline scan` shall look into."""
     if format not in FORMATS:
         known = ", ".join(repr(each) for each in FORMATS)
@@ -41,35 +41,3 @@ def render_report(state: State, format: str = "html", sources: Path | None = Non
         return json.dumps({**report_document(state), "suspects": suspects}, indent=1) + "\n"
     write = markdown if format == "markdown" else page
     return write(state, [each for each in suspects if each["verdict"] != "bounded"])
-
-
-def report_document(state: State) -> dict[str, Any]:
-    """Return the JSON document: the same names whether or not the recording was closed."""
-    nothing = {"status": None, "signal": None, "oom": None, "cause": "not seen"}
-    memory = state["memory"]
-    return {
-        "schema": state["schema"],
-        "tool": state["tool"],
-        "python": state["python"],
-        "errors": state["errors"],
-        "verdict": state["verdict"],
-        "where": state["where"],
-        "suspects": state["suspects"],
-        "exit": state["exit"] or nothing,
-        "processes": state["processes"],
-        "window": {
-            "command": state["command"],
-            "started": state["started"],
-            "ended": state["now"],
-            "seconds": state["now"] - state["started"],
-            "closed": state["closed"],
-            "unit": state["unit"],
-            "line": state["line"],
-            "memory": memory,
-            "needed": state["needed"],
-            "not_covered": state["not_covered"],
-            "events": state["events"],
-        },
-        "sessions": state["sessions"],
-        "containers": state["containers"],
-    }

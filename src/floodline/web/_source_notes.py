@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path, PurePath
-from typing import Any
+from typing import NotRequired, TypedDict, cast
 
 from floodline.errors import ConfigError
+from floodline.recorder._snapshot import Snapshot, SuspectState
 from floodline.scan import Finding, Scan
-from floodline.web._phrases import State, Suspect
 
 LONGEST = 160
+
+
+class FindingNote(TypedDict):
+    """What the scan says of a suspect."""
+
+    rule: str
+    name: str
+    path: str
+    line: int
+    confidence: str
+    message: str
+
+
+class ExplainedSuspect(SuspectState):
+    """A suspect with what the sources say of it, if they were given."""
+
+    finding: NotRequired[FindingNote | None]
+    code: NotRequired[str]
 
 
 class Sources:
@@ -22,7 +40,7 @@ class Sources:
         self.folder = folder.resolve()
         self.findings: Sequence[Finding] = Scan([folder]).report().findings
 
-    def finding(self, suspect: Suspect) -> Finding | None:
+    def finding(self, suspect: SuspectState) -> Finding | None:
         """Return the finding for a container: by its name, else by the line that feeds it."""
         owner = suspect["owner"]
         for finding in self.findings:
@@ -35,11 +53,11 @@ class Sources:
         tail = owner.split(".")[1:]
         return next((f for f in self.findings if tail and f.symbol.split(".")[1:] == tail), None)
 
-    def _is_place(self, suspect: Suspect, place: str) -> bool:
+    def _is_place(self, suspect: SuspectState, place: str) -> bool:
         path, _, line = place.rpartition(":")
         return line == str(suspect["line"]) and self._is_file(suspect, Path(path))
 
-    def code(self, suspect: Suspect) -> str:
+    def code(self, suspect: SuspectState) -> str:
         """Return the text of the feeding line, or nothing if it is not below the folder."""
         if not suspect["file"] or not suspect["line"]:
             return ""
@@ -48,7 +66,7 @@ class Sources:
                 return _line(path, suspect["line"])
         return ""
 
-    def _is_file(self, suspect: Suspect, path: Path) -> bool:
+    def _is_file(self, suspect: SuspectState, path: Path) -> bool:
         """Whether both name one file; the program may have run elsewhere, as in a container."""
         full = path.resolve()
         told = PurePath(suspect["file"] or "").parts
@@ -56,16 +74,27 @@ class Sources:
         return bool(told) and (full.parts[-len(told) :] == told or told[-len(below) :] == below)
 
 
-def explained(state: State, sources: Sources | None) -> list[dict[str, Any]]:
+def explained(state: Snapshot, sources: Sources | None) -> list[ExplainedSuspect]:
     """Return the suspects, with `finding` and `code` where the sources have something to say."""
-    suspects = [dict(suspect) for suspect in state["suspects"]]
-    for suspect in suspects if sources else ():
-        assert sources is not None
-        found = sources.finding(suspect)
-        names = ("rule", "name", "path", "line", "confidence", "message")
-        suspect["finding"] = {name: getattr(found, name) for name in names} if found else None
-        suspect["code"] = sources.code(suspect)
-    return suspects
+    if sources is None:
+        return [cast("ExplainedSuspect", {**suspect}) for suspect in state["suspects"]]
+    return [
+        {**suspect, "finding": _note(sources.finding(suspect)), "code": sources.code(suspect)}
+        for suspect in state["suspects"]
+    ]
+
+
+def _note(found: Finding | None) -> FindingNote | None:
+    if found is None:
+        return None
+    return {
+        "rule": found.rule,
+        "name": found.name,
+        "path": found.path,
+        "line": found.line,
+        "confidence": found.confidence,
+        "message": found.message,
+    }
 
 
 def _line(path: Path, number: int) -> str:

@@ -9,12 +9,12 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from floodline.errors import ConfigError
 from floodline.recorder import read_recording
-from floodline.web._phrases import State
+from floodline.recorder._recording.completed import completed
+from floodline.recorder._snapshot import Snapshot
 
 PATIENCE = 20.0  # seconds without a word after which a recorder is taken for gone
 LARGEST = 64 * 1024 * 1024
@@ -30,12 +30,12 @@ class Remote:
         self.base = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
         self._token = token or next(iter(parse_qs(parts.query).get("token", ())), None)
 
-    def state(self) -> State:
+    def state(self) -> Snapshot:
         """Return the newest state."""
         with self._open("/api/state") as answer:
             return _decoded(answer.read(LARGEST))
 
-    def states(self) -> Iterator[State]:
+    def states(self) -> Iterator[Snapshot]:
         """Yield each new state until the program or its recorder has ended."""
         with self._open("/api/live") as answer:
             try:
@@ -71,11 +71,11 @@ class Tail:
     def __init__(self, file: Path, *, sleep: Callable[[float], object] = time.sleep) -> None:
         self._file, self._sleep = file, sleep
 
-    def state(self) -> State:
+    def state(self) -> Snapshot:
         """Return the newest state."""
         return read_recording(self._file).state()
 
-    def states(self) -> Iterator[State]:
+    def states(self) -> Iterator[Snapshot]:
         """Yield the state each second until the program or its recorder has ended."""
         while True:
             recording = read_recording(self._file)
@@ -85,22 +85,25 @@ class Tail:
             self._sleep(1.0)
 
 
-def _decoded(data: bytes) -> State:
+def _decoded(data: bytes) -> Snapshot:
     try:
         state = json.loads(data)
     except ValueError as error:
         raise ConfigError(f"that is no recorder: its answer is not JSON ({error})") from error
     if not isinstance(state, dict) or "verdict" not in state:
         raise ConfigError("that is no recorder: its answer has no verdict")
-    return state
+    try:
+        return completed(state)
+    except (LookupError, TypeError, ValueError) as error:
+        raise ConfigError(f"that is no recorder: its answer cannot be read ({error!r})") from error
 
 
 def paced(
-    frames: Iterator[dict[str, Any]],
+    frames: Iterator[Snapshot],
     speed: float,
     *,
     sleep: Callable[[float], object] = time.sleep,
-) -> Iterator[State]:
+) -> Iterator[Snapshot]:
     """Yield recorded states as fast as they came, times `speed`; no pause is longer than 2 s."""
     before: float | None = None
     for frame in frames:

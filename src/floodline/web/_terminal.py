@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -12,8 +11,16 @@ from rich.text import Text
 
 from floodline._pages.answer_words import growth, pace, place
 from floodline._units import format_duration, format_size
+from floodline.recorder._snapshot import (
+    ContainerState,
+    EventState,
+    Points,
+    ProcessState,
+    SessionsState,
+    Snapshot,
+    SuspectState,
+)
 from floodline.web import _phrases as words
-from floodline.web._phrases import State
 
 STYLES = {"growing": "bold red", "bounded": "bold cyan", "undecided": "bold", "lost": "red"}
 BARS = " ▁▂▃▄▅▆▇█"
@@ -21,7 +28,7 @@ WIDEST = 72
 EVENTS = 5
 
 
-def screen(state: State, *, status: str = "live", width: int = 80) -> RenderableType:
+def screen(state: Snapshot, *, status: str = "live", width: int = 80) -> RenderableType:
     """Return what is drawn for a state; parts of which there is nothing to say are left out."""
     parts = [
         _head(state, status),
@@ -35,7 +42,7 @@ def screen(state: State, *, status: str = "live", width: int = 80) -> Renderable
     return Group(*(Padding(part, (0, 1, 1, 1)) for part in parts if part is not None))
 
 
-def _head(state: State, status: str) -> RenderableType:
+def _head(state: Snapshot, status: str) -> RenderableType:
     verdict = state["verdict"]
     lines = [
         Text.assemble(_text(state["command"], "bold"), (f"   {status}", "dim")),
@@ -50,7 +57,7 @@ def _head(state: State, status: str) -> RenderableType:
     return Group(*lines)
 
 
-def _memory(state: State, width: int) -> RenderableType:
+def _memory(state: Snapshot, width: int) -> RenderableType:
     memory = state["memory"]
     above = state["line"] is not None and memory["now"] >= state["line"]
     figures = Text.assemble(
@@ -61,7 +68,7 @@ def _memory(state: State, width: int) -> RenderableType:
     return Group(figures, Text(_curve(memory["points"], width), "cyan"))
 
 
-def _curve(points: list[list[float]], width: int) -> str:
+def _curve(points: Points, width: int) -> str:
     """Draw memory from zero, as so many bars as there is room for; each is the most of its part."""
     if not points:
         return ""
@@ -74,7 +81,7 @@ def _curve(points: list[list[float]], width: int) -> str:
     return "".join(BARS[round(size / most * (len(BARS) - 1))] for size in sizes)
 
 
-def _suspects(suspects: list[words.Suspect]) -> RenderableType | None:
+def _suspects(suspects: list[SuspectState]) -> RenderableType | None:
     rows = (
         (
             _text(each["owner"], "bold"),
@@ -90,7 +97,7 @@ def _suspects(suspects: list[words.Suspect]) -> RenderableType | None:
     return _table(columns, rows) if suspects else None
 
 
-def _sessions(sessions: list[dict[str, Any]]) -> RenderableType | None:
+def _sessions(sessions: list[SessionsState]) -> RenderableType | None:
     rows = (
         (
             _text(each["name"], "bold"),
@@ -111,7 +118,7 @@ def _trouble(number: int | None) -> Text:
     return Text(words.count(number), "red" if number else "")
 
 
-def _containers(containers: list[dict[str, Any]]) -> RenderableType | None:
+def _containers(containers: list[ContainerState]) -> RenderableType | None:
     rows = (
         (
             _text(each["name"], "bold"),
@@ -131,13 +138,15 @@ def _level(share: float, width: int = 12) -> str:
     return f"{'━' * filled}{'╌' * (width - filled)} {share:4.0%}"
 
 
-def _processes(processes: list[dict[str, Any]]) -> RenderableType | None:
+def _processes(processes: list[ProcessState]) -> RenderableType | None:
     rows = (
         (
             str(each["pid"]),
             Text(each["state"], STYLES.get(each["state"], "")),
             words.held(each),
-            *(words.count(each[name]) for name in ("threads", "tasks", "fds")),
+            words.count(each["threads"]),
+            words.count(each["tasks"]),
+            words.count(each["fds"]),
             Text(each["verdict"], STYLES.get(each["verdict"], "")),
             each["command"],
         )
@@ -147,7 +156,7 @@ def _processes(processes: list[dict[str, Any]]) -> RenderableType | None:
     return _table(columns, rows) if processes else None
 
 
-def _events(events: list[dict[str, Any]]) -> RenderableType | None:
+def _events(events: list[EventState]) -> RenderableType | None:
     rows = (
         (words.clock(each["at"]), each["kind"].replace("_", " "), each["text"])
         for each in reversed(events)

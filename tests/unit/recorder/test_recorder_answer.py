@@ -58,14 +58,15 @@ def test_undecided_says_what_more_is_needed():
 
 
 def test_an_end_that_was_none_of_its_own_is_told_and_what_is_not_covered():
-    died = {"status": None, "signal": "SIGKILL", "oom": False, "cause": "killed, cause unknown"}
+    died = {"status": None, "signal": "SIGKILL", "cause": "killed, cause unknown", "kind": "killed"}
     words = text(state("bounded", exit=died, not_covered=["`python -I` (process 3)"]))
     assert "  the program: SIGKILL: killed, cause unknown" in words
     assert "  not covered: `python -I` (process 3)" in words
-    failed = {"status": 3, "signal": None, "oom": False, "cause": "failed with status 3"}
+    failed = {"status": 3, "signal": None, "cause": "failed with status 3", "kind": "failed"}
     assert "  the program: failed with status 3" in text(state("bounded", exit=failed))
-    well = {"status": 0, "signal": None, "oom": False, "cause": "ended by itself"}
+    well = {"status": 0, "signal": None, "cause": "ended by itself", "kind": "ended"}
     assert "the program" not in text(state("bounded", exit=well))
+    assert "the program" in text(state("bounded", exit={**well, "kind": "background"}))
 
 
 def test_a_run_of_some_seconds_has_no_rate():
@@ -80,7 +81,7 @@ def test_what_still_ran_at_the_end_is_told():
 
 
 def test_a_signal_is_named_once():
-    ended = {"status": None, "signal": "SIGINT", "cause": "ended by SIGINT"}
+    ended = {"status": None, "signal": "SIGINT", "cause": "ended by SIGINT", "kind": "signalled"}
     assert "  the program: ended by SIGINT" in text(state("bounded", exit=ended)).splitlines()
 
 

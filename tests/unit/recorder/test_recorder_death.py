@@ -9,12 +9,14 @@ import pytest
 from floodline.recorder import Recorder
 from floodline.recorder._exit_cause import (
     background_record,
+    ending,
     exit_record,
     oom_kills,
     processes,
     signal_name,
-    unclosed_cause,
+    unclosed_record,
 )
+from floodline.recorder._snapshot import ExitKind
 
 MIB = 1 << 20
 NOBODY = 2**22 + 9
@@ -25,7 +27,13 @@ def record(code, **facts):
 
 
 def test_an_orderly_end():
-    assert record(0) == {"status": 0, "signal": None, "oom": False, "cause": "ended by itself"}
+    assert record(0) == {
+        "status": 0,
+        "signal": None,
+        "oom": False,
+        "cause": "ended by itself",
+        "kind": ExitKind.ENDED,
+    }
     assert record(3)["status"] == 3
     assert "status 3" in record(3)["cause"]
 
@@ -84,6 +92,7 @@ def test_a_program_that_went_on_in_the_background_ended_as_its_last_process_did(
         "signal": None,
         "oom": False,
         "cause": f"{went_on} process 5: ended by itself",
+        "kind": ExitKind.BACKGROUND,
     }
     assert background("exited", "running")["cause"] == f"{went_on} processes 5, 6: still running"
     assert "after SIGTERM, which was" in background("exited", asked="SIGTERM")["cause"]
@@ -108,10 +117,31 @@ def test_a_signal_without_a_name_has_a_number():
 
 
 def test_an_unclosed_recording_says_so():
-    assert "and processes 5, 6 of the program go on" in unclosed_cause(1, None, [5, 6])
-    assert "cause unknown" in unclosed_cause(10 * MIB, None)
-    assert "cause unknown" in unclosed_cause(10 * MIB, 100 * MIB)
-    assert "probably for lack of memory" in unclosed_cause(99 * MIB, 100 * MIB)
+    assert "and processes 5, 6 of the program go on" in unclosed_record(1, None, [5, 6])["cause"]
+    assert "cause unknown" in unclosed_record(10 * MIB, None)["cause"]
+    assert "cause unknown" in unclosed_record(10 * MIB, 100 * MIB)["cause"]
+    near = unclosed_record(99 * MIB, 100 * MIB)
+    assert "probably for lack of memory" in near["cause"]
+    assert near["kind"] is ExitKind.UNCLOSED
+
+
+@pytest.mark.parametrize(
+    ("code", "facts", "kind"),
+    [
+        (0, {}, ExitKind.ENDED),
+        (3, {}, ExitKind.FAILED),
+        (None, {}, ExitKind.GONE),
+        (-signal.SIGTERM, {}, ExitKind.SIGNALLED),
+        (-signal.SIGABRT, {}, ExitKind.CRASHED),
+        (-signal.SIGKILL, {}, ExitKind.KILLED),
+        (-signal.SIGKILL, {"limit": 91 * MIB}, ExitKind.NEAR_THE_LIMIT),
+        (-signal.SIGKILL, {"oom": True, "limit": 91 * MIB}, ExitKind.OUT_OF_MEMORY),
+    ],
+)
+def test_each_end_has_its_kind_and_the_signal_is_said_once(code, facts, kind):
+    died = record(code, **facts)
+    assert died["kind"] is kind
+    assert ending(died).count(died["signal"] or "no signal") == (died["signal"] is not None)
 
 
 EVENTS = "low 0\nhigh 3\nmax 40\noom 1\noom_kill {kills}\noom_group_kill 0\n"

@@ -81,11 +81,11 @@ def test_wishes_of_the_recorder_are_received_without_waiting(link, server):
     link.send({"kind": "tick"})
     server.accept()
     assert link.receive() == []
-    server.line.sendall(b'{"do": "shed"}\nnonsense\n[1]\n{"do": ')
+    server.line.sendall(b'{"do": "shed", "bytes": 7}\nnonsense\n[1]\n{"do": "dance"}\n{"do": ')
     received = []
     while not received:
         received = link.receive()
-    assert received == [{"do": "shed"}]
+    assert received == [{"do": "shed", "bytes": 7}]
 
 
 def test_without_a_recorder_events_are_kept_and_told_later(clock):

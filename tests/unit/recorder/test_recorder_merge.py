@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from floodline.recorder._merge import merge_suspects, merge_verdicts
+from floodline.recorder._merge import Answered, merge_suspects, merge_verdicts
 from recorder_fakes import answer, suspect
 
 
 def process(pid, *suspects, command="app.py", state="running", verdict="bounded", **changes):
     said = answer(verdict, suspects=list(suspects), **changes)
-    return {
-        "pid": pid, "command": command, "state": state, "answer": said, "suspects": suspects,
-    }  # fmt: skip
+    return Answered(pid, command, state, said)
 
 
 def test_the_same_owner_in_two_workers_is_one_suspect():
@@ -67,7 +65,7 @@ def test_a_helper_that_ended_early_does_not_leave_all_undecided():
 
 
 def test_what_was_never_watched_has_no_say():
-    silent = {"pid": 3, "command": "x", "state": "running", "answer": {}, "suspects": ()}
+    silent = Answered(3, "x", "running", None)
     assert merge_verdicts([process(1), silent], 1)["verdict"] == "bounded"
     assert merge_verdicts([silent], 3)["verdict"] == "undecided"
     assert "watched" in merge_verdicts([silent], 3)["needed"]["why"]

@@ -245,7 +245,7 @@ def test_the_engine_is_that_of_the_package():
 def test_what_costs_more_is_read_seldom():
     reading = Readings()
     assert reading.read(0)["fds"] > 0
-    reading._seldom["fds"] = -5
+    reading._files = -5
     assert reading.read(1)["fds"] == -5
     assert reading.read(5)["fds"] > 0
 

@@ -79,8 +79,10 @@ def test_what_a_probe_sends_is_in_the_next_snapshot(recorder):
     state = until(recorder, lambda state: state["suspects"])
     assert state["verdict"] == "growing"
     assert state["suspects"][0]["pids"] == [os.getpid()]
-    assert state["sessions"] == [{"name": "chats", "live": 3, "pid": os.getpid()}]
-    assert state["containers"] == [{"name": "cache", "pid": os.getpid()}]
+    (chats,), (cache,) = state["sessions"], state["containers"]
+    assert (chats["name"], chats["live"], chats["pid"]) == ("chats", 3, os.getpid())
+    assert (cache["name"], cache["pid"]) == ("cache", os.getpid())
+    assert (chats["parked"], cache["left"]) == (None, {})  # what an older probe does not tell
     assert state["memory"]["now"] > MIB
     link.close()
 

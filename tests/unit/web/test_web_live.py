@@ -45,7 +45,7 @@ class Reader:
 
 
 def state(number):
-    return {"verdict": "undecided", "number": number}
+    return {"verdict": "undecided", "number": number, "processes": []}
 
 
 def numbers(reader):
@@ -207,7 +207,7 @@ def test_the_points_of_processes_are_thinned_and_the_newest_is_kept():
     assert 40 <= len(kept) <= 60
     assert kept[-1] == points[-1]
     assert thinned(state)["memory"] == state["memory"]
-    assert thinned({"processes": [{"points": [[1, 2]]}, {}]})["processes"] == [
+    assert thinned({"processes": [{"points": [[1, 2]]}, {"points": []}]})["processes"] == [
         {"points": [[1, 2]]},
         {"points": []},
     ]

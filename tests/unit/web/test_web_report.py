@@ -96,7 +96,13 @@ def test_a_recording_that_was_cut_off_says_since_when_and_why():
 def test_a_recording_that_nobody_closed_says_so():
     state = leaking()
     cause = "nobody closed this recording: the recorder was killed together with the program"
-    state["exit"] = {"status": None, "signal": None, "oom": False, "cause": cause}
+    state["exit"] = {
+        "status": None,
+        "signal": None,
+        "oom": False,
+        "cause": cause,
+        "kind": "unclosed",
+    }
     for form in ("html", "markdown"):
         assert f"N{cause[1:]}" in render_report(state, form)
     assert report_document(state)["window"]["closed"] is False
@@ -146,7 +152,8 @@ def test_the_json_document_has_these_names_and_no_others():
         "window", "sessions", "containers",
     ]  # fmt: skip
     assert set(SUSPECT) == set(document["suspects"][0])
-    assert document["exit"] == killed()["exit"]
+    assert document["exit"] == {k: v for k, v in killed()["exit"].items() if k != "kind"}
+    assert set(document["processes"][0]["exit"]) == set(document["exit"])
     assert document["window"]["seconds"] == 480
 
 

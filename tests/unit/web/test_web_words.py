@@ -58,11 +58,10 @@ def test_growth_is_per_minute(rate, text):
 @pytest.mark.parametrize(
     ("exit", "text"),
     [
-        ({"status": 3, "signal": None, "oom": False, "cause": ""}, "status 3"),
-        ({"status": None, "signal": "SIGKILL", "oom": True, "cause": ""},
-         "out of memory (SIGKILL)"),
-        ({"status": None, "signal": None, "oom": False, "cause": None}, "unknown"),
-        ({"status": None, "signal": "SIGTERM", "oom": False, "cause": "ended by SIGTERM"},
+        ({"status": 3, "signal": None, "cause": "failed", "kind": "failed"}, "failed"),
+        ({"status": None, "signal": "SIGKILL", "cause": "killed", "kind": "killed"},
+         "killed (SIGKILL)"),
+        ({"status": None, "signal": "SIGTERM", "cause": "ended by SIGTERM", "kind": "signalled"},
          "ended by SIGTERM"),
     ],
 )  # fmt: skip

@@ -3,29 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import Any
 
 from floodline.leaks._figures.trend import Trend
+from floodline.leaks._suspect_record import SuspectRecord
 from floodline.leaks._vocabulary import LineSource, Outcome, Unit
-
-
-class SuspectRecord(TypedDict):
-    """A suspect in JSON; soak and report share it."""
-
-    rank: int
-    verdict: str
-    owner: str
-    defined_in: str
-    path: str
-    type: str
-    holds: str
-    len: int
-    per_round: float
-    bytes_per_round: float
-    file: str | None
-    line: int | None
-    line_source: str | None
-    echoes: list[str]
 
 
 def outcome_of(trend: Trend) -> Outcome:

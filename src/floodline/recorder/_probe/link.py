@@ -12,7 +12,16 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+
+from floodline.recorder._probe.messages import (
+    EventRecord,
+    Goodbye,
+    Hello,
+    Message,
+    Sample,
+    Shed,
+    read_wish,
+)
 
 _floodline_engine = True  # the walk leaves this module out
 
@@ -28,7 +37,7 @@ class Link:
         self,
         host: str,
         port: int,
-        hello: Callable[[], dict[str, Any]],
+        hello: Callable[[], Hello],
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -36,24 +45,24 @@ class Link:
         self._socket: socket.socket | None = None
         self._file: tuple[int, int] = (0, 0)
         self._received = b""
-        self._kept: deque[dict[str, Any]] = deque(maxlen=KEPT)
+        self._kept: deque[EventRecord] = deque(maxlen=KEPT)
         self._wait, self._next_try = FIRST_WAIT, 0.0
 
-    def send(self, message: dict[str, Any]) -> bool:
+    def send(self, message: Sample | Goodbye) -> bool:
         """Send a message, or keep its events for the next connection; tell whether it went."""
         if not self._connected():
-            self._kept.extend(message.get("events", ()))
+            self._kept.extend(_events(message))
             return False
-        if self._kept and "events" in message:
+        if self._kept and message["kind"] == "tick":
             message = {**message, "events": [*self._kept, *message["events"]]}
         if self._write(message):
             self._kept.clear()
             return True
         self._kept.clear()
-        self._kept.extend(message.get("events", ()))
+        self._kept.extend(_events(message))
         return False
 
-    def receive(self) -> list[dict[str, Any]]:
+    def receive(self) -> list[Shed]:
         """Return what the recorder has said since the last call; never waits."""
         if self._socket is None or not self._is_ours():
             return []
@@ -67,7 +76,7 @@ class Link:
         except OSError:
             self.close()
         *lines, self._received = self._received.split(b"\n")
-        return [wish for line in lines if isinstance(wish := _parsed(line), dict)]
+        return [wish for line in lines if (wish := read_wish(_parsed(line))) is not None]
 
     def close(self) -> None:
         """Close our end, if the number is still ours."""
@@ -102,7 +111,7 @@ class Link:
             self.close()
         return self._socket is not None
 
-    def _write(self, message: dict[str, Any]) -> bool:
+    def _write(self, message: Message) -> bool:
         assert self._socket is not None
         try:
             self._socket.settimeout(PATIENCE)
@@ -112,6 +121,10 @@ class Link:
             self.close()
             return False
         return True
+
+
+def _events(message: Sample | Goodbye) -> list[EventRecord]:
+    return message["events"] if message["kind"] == "tick" else []
 
 
 def _identity(one: socket.socket) -> tuple[int, int]:

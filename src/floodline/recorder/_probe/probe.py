@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from floodline import telemetry
 from floodline.recorder._probe.link import Link
+from floodline.recorder._probe.messages import Goodbye, Hello, LiveRecord, Sample
 from floodline.recorder._probe.readings import Events, Holders, Readings, limit_of
 from floodline.recorder._probe.relief import Relief
 
@@ -73,7 +74,7 @@ class Probe:
         self._readings, self._holders, self._events = Readings(), Holders(), Events()
         self._relief = Relief()
         self._unsubscribe = telemetry.subscribe(self._events.add)
-        self._said: dict[str, Any] | None = None
+        self._said: LiveRecord | None = None
         self._engine: Engine | None = None
         try:
             self._engine = engine()
@@ -124,10 +125,10 @@ class Probe:
         self._missed = 0 if self._link.send(self._sample()) else self._missed + 1
         self._ticks += 1
         for wish in self._link.receive():
-            if wish.get("do") == "shed":
-                self._relief.want(int(wish.get("bytes", 0)))
+            if wish["do"] == "shed":
+                self._relief.want(wish["bytes"])
 
-    def _sample(self) -> dict[str, Any]:
+    def _sample(self) -> Sample:
         return {
             "kind": "tick",
             "at": time.time(),
@@ -138,7 +139,7 @@ class Probe:
             "cost": round(self._cpu, 6),
         }
 
-    def _answer(self) -> dict[str, Any] | None:
+    def _answer(self) -> LiveRecord | None:
         if self._engine is not None:
             try:
                 self._said = self._engine.answer().as_record()
@@ -146,7 +147,7 @@ class Probe:
                 self._fail(error)
         return self._said  # the last one, if there is none any more
 
-    def _hello(self, token: str) -> dict[str, Any]:
+    def _hello(self, token: str) -> Hello:
         return {
             "kind": "hello",
             "token": token,
@@ -165,7 +166,8 @@ class Probe:
         self._unsubscribe()
         holders = self._holders.last()
         self._link.send({**self._sample(), **holders})
-        self._link.send({"kind": "bye", "at": time.time()})
+        goodbye: Goodbye = {"kind": "bye", "at": time.time()}
+        self._link.send(goodbye)
         self._link.close()
 
     def abandon(self) -> None:

@@ -5,13 +5,22 @@ from __future__ import annotations
 import gc
 import time
 from collections import deque
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from floodline import memory, telemetry
 from floodline.memory._probes import asyncio_tasks, open_files, threads
+from floodline.recorder._probe.messages import (
+    ContainerRecord,
+    EventRecord,
+    Figures,
+    HolderRecord,
+    HolderRecords,
+    SessionsRecord,
+)
 
 _floodline_engine = True  # the walk leaves this module out
 
+SESSIONS = "sessions"  # the kind of a holder
 SELDOM = 5  # ticks between two looks at what costs a folder's listing
 MAX_HOLDERS = 200  # of one kind that are told by name
 MANY_HOLDERS = 2000  # from here on they are asked only seldom
@@ -52,18 +61,20 @@ class Readings:
     """Figures of the process; those that cost more are read seldom and told again."""
 
     def __init__(self) -> None:
-        self._seldom: dict[str, Any] = {}
+        self._threads: int | None = None
+        self._files: int | None = None
 
-    def read(self, tick: int) -> dict[str, Any]:
+    def read(self, tick: int) -> Figures:
         """Return the figures of this tick."""
         if tick % SELDOM == 0:
-            self._seldom = {"threads": threads(), "fds": open_files()}
+            self._threads, self._files = threads(), open_files()
         return {
             "rss": memory.rss(),
             "limit": _limit.read(),
             "gc": [generation["collections"] for generation in gc.get_stats()],
             "tasks": asyncio_tasks(),
-            **self._seldom,
+            "threads": self._threads,
+            "fds": self._files,
         }
 
 
@@ -71,31 +82,34 @@ class Holders:
     """Sessions and containers by name, from the registry of floodline in this process."""
 
     def __init__(self) -> None:
-        self._told: dict[str, list[dict[str, Any]]] = {"sessions": [], "containers": []}
+        self._told: HolderRecords = {"sessions": [], "containers": []}
 
-    def read(self, tick: int) -> dict[str, list[dict[str, Any]]]:
+    def read(self, tick: int) -> HolderRecords:
         """Return `sessions` and `containers`; the largest first where there are very many."""
         holders = telemetry.holders()
         if len(holders) > MANY_HOLDERS and tick % SELDOM:
             return self._told
         told = [record for holder in holders if (record := _record(holder)) is not None]
-        sessions = [_session(one) for one in told if one["kind"] == "sessions"]
-        containers = [_container(one) for one in told if one["kind"] != "sessions"]
+        sessions = [_session(one) for one in told if one["kind"] == SESSIONS]
+        containers = [_container(one) for one in told if one["kind"] != SESSIONS]
         self._told = {"sessions": _largest(sessions), "containers": _largest(containers)}
         return self._told
 
-    def last(self) -> dict[str, list[dict[str, Any]]]:
+    def last(self) -> HolderRecords:
         """Return the same at the exit, with what was there a tick ago and is closed by now."""
         before, now = self._told, self.read(0)
-        gone = {
-            kind: [one for one in before[kind] if one["name"] not in _names(now[kind])]
-            for kind in now
+        return {
+            "sessions": [*now["sessions"], *_gone(before["sessions"], now["sessions"])],
+            "containers": [*now["containers"], *_gone(before["containers"], now["containers"])],
         }
-        return {kind: [*now[kind], *gone[kind]] for kind in now}
 
 
-def _names(records: list[dict[str, Any]]) -> set[str]:
-    return {one["name"] for one in records}
+Told = TypeVar("Told", bound=HolderRecord)
+
+
+def _gone(before: list[Told], now: list[Told]) -> list[Told]:
+    names = {one["name"] for one in now}
+    return [one for one in before if one["name"] not in names]
 
 
 def _record(holder: Any) -> dict[str, Any] | None:
@@ -107,15 +121,15 @@ def _record(holder: Any) -> dict[str, Any] | None:
         return None
 
 
-def _session(record: dict[str, Any]) -> dict[str, Any]:
-    return {**record, "live": record["items"]}
+def _session(record: dict[str, Any]) -> SessionsRecord:
+    return cast("SessionsRecord", {**record, "live": record["items"]})
 
 
-def _container(record: dict[str, Any]) -> dict[str, Any]:
-    return {**record, "evicted": record["left"]}
+def _container(record: dict[str, Any]) -> ContainerRecord:
+    return cast("ContainerRecord", {**record, "evicted": record["left"]})
 
 
-def _largest(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _largest(records: list[Told]) -> list[Told]:
     if len(records) <= MAX_HOLDERS:
         return records
     return sorted(records, key=lambda one: one["items"], reverse=True)[:MAX_HOLDERS]
@@ -125,7 +139,7 @@ class Events:
     """The last events, bounded, in words that hold nothing of what the program keeps."""
 
     def __init__(self) -> None:
-        self._waiting: deque[dict[str, Any]] = deque(maxlen=MAX_EVENTS)
+        self._waiting: deque[EventRecord] = deque(maxlen=MAX_EVENTS)
 
     def add(self, event: telemetry.Event) -> None:
         """Take an event of the telemetry."""
@@ -137,7 +151,7 @@ class Events:
         """Add an event of the probe itself."""
         self._waiting.append({"at": time.time(), "kind": kind, "text": text})
 
-    def take(self) -> list[dict[str, Any]]:
+    def take(self) -> list[EventRecord]:
         """Return what has come since the last call."""
         taken = []
         while self._waiting:

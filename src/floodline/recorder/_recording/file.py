@@ -12,11 +12,12 @@ import zlib
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypedDict
 
 from floodline.errors import ConfigError
 from floodline.recorder._recording.journal import Entry
 from floodline.recorder._recording.series import Points
+from floodline.recorder._snapshot import Exit, Snapshot
 
 try:
     import fcntl
@@ -48,7 +49,14 @@ CREATE TABLE trouble (one INTEGER PRIMARY KEY CHECK (one = 1), doc TEXT NOT NULL
 INSERT INTO trouble VALUES (1, '{" " * NOTE}');
 """
 
-Record = dict[str, Any]
+
+class Trouble(TypedDict):
+    """What is said where nothing more can be written."""
+
+    at: float
+    why: str
+    exit: Exit | None
+    closed: bool
 
 
 def check_room(file: Path) -> None:
@@ -132,7 +140,7 @@ class Writer:
         self._last_frame = 0.0
         self._noted = ""
 
-    def write(self, state: Record, series: Iterable[Points], events: Iterable[Entry]) -> None:
+    def write(self, state: Snapshot, series: Iterable[Points], events: Iterable[Entry]) -> None:
         """Put a tick on disk, all of it or nothing."""
         doc = json.dumps(_slim(state))
         self._db.execute("BEGIN IMMEDIATE")
@@ -155,7 +163,7 @@ class Writer:
                 self._db.execute("ROLLBACK")
             raise
 
-    def note(self, trouble: Record) -> None:
+    def note(self, trouble: Trouble) -> None:
         """Say why there is no more, in bytes that were put aside: a full disk has no others.
 
         The journal, which would need room, is kept in memory for this one page.
@@ -224,8 +232,8 @@ class Writer:
         self._held.close()  # not before: closing a file lets go of the locks of SQLite too
 
 
-def _slim(state: Record) -> Record:
-    """Leave out what has tables of its own."""
+def _slim(state: Snapshot) -> dict[str, Any]:
+    """Leave out what has tables of its own; reading puts it back."""
     memory = {name: value for name, value in state["memory"].items() if name != "points"}
     processes = [
         {name: value for name, value in process.items() if name != "points"}

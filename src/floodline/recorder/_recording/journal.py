@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
+
+from floodline.recorder._snapshot import EventKind, EventState
 
 OTHERS = 300
 FIRST, LAST = 200, 400  # of those that matter
 TEXT = 500
 MATTERS = frozenset({
-    "program_started", "program_ended", "process_lost", "growing", "line_crossed", "line_cleared",
+    *set(EventKind) - {EventKind.PROCESS_STARTED, EventKind.PROCESS_ENDED},
+    # of the program's own telemetry, and of the probe
     "line_shed", "retained", "stuck_hold", "stuck_leaving", "save_failed", "unreadable_record",
-    "memory_pressure", "memory_exhausted", "memory_critical", "probe_error", "not_covered",
-    "recording_error", "oom_kill", "left_running",
+    "memory_pressure", "memory_exhausted", "memory_critical", "probe_error",
 })  # fmt: skip
 
 
@@ -38,10 +39,17 @@ class Entry:
         """Whether it stays when others have to go."""
         return self.kind in MATTERS
 
-    def as_record(self) -> dict[str, Any]:
+    def as_record(self) -> EventState:
         """Return it as JSON-ready data."""
-        record = {"at": self.at, "pid": self.pid, "kind": self.kind, "text": self.text}
-        return {**record, "count": self.count} if self.count > 1 else record
+        return event_record(self.at, self.pid, self.kind, self.text, self.count)
+
+
+def event_record(at: float, pid: int | None, kind: str, text: str, count: int) -> EventState:
+    """Return an event of the snapshot."""
+    record: EventState = {"at": at, "pid": pid, "kind": kind, "text": text}
+    if count > 1:
+        record["count"] = count
+    return record
 
 
 class Journal:
@@ -91,6 +99,6 @@ class Journal:
         """Return all that is still kept, oldest first."""
         return sorted((*self._first, *self._last, *self._others), key=lambda entry: entry.number)
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[EventState]:
         """Return all that is kept, newest last."""
         return [entry.as_record() for entry in self.kept()]

@@ -10,26 +10,27 @@ import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from floodline._units import Duration, parse_duration
 from floodline.errors import ConfigError
-from floodline.recorder._exit_cause import end_state, unclosed_cause
+from floodline.recorder._exit_cause import end_state, unclosed_record
 from floodline.recorder._proc import alive, environment_of
-from floodline.recorder._recording.file import SCHEMA, is_recording
+from floodline.recorder._recording.completed import completed, completed_exit
+from floodline.recorder._recording.file import SCHEMA, Trouble, is_recording
+from floodline.recorder._recording.journal import event_record
+from floodline.recorder._snapshot import EventState, Points, ProcessStatus, Snapshot
 
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError)  # in pages that SQLite believes
+RUNNING = ProcessStatus.RUNNING
 BOOT = Path("/proc/sys/kernel/random/boot_id")
-
-Record = dict[str, Any]
 
 
 class Recording:
     """What was on disk when it was read; `closed` tells whether the recorder ended in order."""
 
     def __init__(
-        self, file: Path, state: Record, samples: dict[int, list[list[float]]],
-        events: list[Record], frames: list[tuple[float, bytes]], trouble: Record | None = None,
+        self, file: Path, state: Snapshot, samples: dict[int, Points],
+        events: list[EventState], frames: list[tuple[float, bytes]], trouble: Trouble | None = None,
     ) -> None:  # fmt: skip
         self.file, self._trouble = file, trouble
         self._state, self._samples, self._events, self._frames = state, samples, events, frames
@@ -50,10 +51,10 @@ class Recording:
         """Return the processes that outlived their recorder; a number alone may be another's."""
         if self._state["recorder"]["boot"] != boot_id():
             return []
-        pids = [one["pid"] for one in self._state["processes"] if one["state"] == "running"]
+        pids = [one["pid"] for one in self._state["processes"] if one["state"] == RUNNING]
         return [pid for pid in pids if alive(pid) and _probed(pid)]
 
-    def state(self) -> Record:
+    def state(self) -> Snapshot:
         """Return the last snapshot, in the shape of `Recorder.state()`.
 
         In a recording that nobody closed, and whose recorder is gone, `exit` says so. In one that
@@ -71,17 +72,17 @@ class Recording:
             _end(state, self._survivors())
         return state
 
-    def frames(self, step: Duration = 1.0) -> Iterator[Record]:
+    def frames(self, step: Duration = 1.0) -> Iterator[Snapshot]:
         """Yield the snapshots from the first to the last, at least `step` seconds apart."""
         seconds = parse_duration(step, "step", zero=True)
         last = float("-inf")
         for at, packed in self._frames[:-1]:
             if at - last >= seconds:
                 last = at
-                yield self._filled(json.loads(zlib.decompress(packed)))
+                yield self._filled(completed(json.loads(zlib.decompress(packed))))
         yield self.state()
 
-    def _filled(self, state: Record) -> Record:
+    def _filled(self, state: Snapshot) -> Snapshot:
         """Put the points and the events up to that moment back."""
         now = state["now"]
         return {
@@ -95,7 +96,7 @@ class Recording:
             "recorder": {**state["recorder"], "file": str(self.file)},
         }
 
-    def _points(self, series: int, until: float) -> list[list[float]]:
+    def _points(self, series: int, until: float) -> Points:
         return [list(point) for point in self._samples.get(series, ()) if point[0] <= until]
 
 
@@ -103,16 +104,15 @@ def _probed(pid: int) -> bool:
     return ":" in (environment_of(pid) or {}).get("FLOODLINE_PROBE", "")
 
 
-def _end(state: Record, survivors: list[int]) -> None:
+def _end(state: Snapshot, survivors: list[int]) -> None:
     """Say of a recording without an end what can be said of it."""
     known, memory = state["exit"], state["memory"]
     if known is None:
-        cause = unclosed_cause(memory["now"], memory["limit"], survivors)
-        state["exit"] = {"status": None, "signal": None, "oom": False, "cause": cause}
+        state["exit"] = unclosed_record(memory["now"], memory["limit"], survivors)
     for number, process in enumerate(state["processes"]):
-        if process["state"] != "running" or process["pid"] in survivors:
+        if process["state"] != RUNNING or process["pid"] in survivors:
             continue
-        process["state"] = "lost"
+        process["state"] = ProcessStatus.LOST
         if number == 0 and known is not None:  # the program itself comes first
             process["state"], process["exit"] = end_state(known), known
 
@@ -161,28 +161,32 @@ def _read(opened: Path, file: Path, mode: str = "ro") -> Recording:
         row = db.execute("SELECT doc FROM state").fetchone()
         if row is None:
             raise ConfigError(f"{file} is empty: the recorder ended before its first tick")
-        samples: dict[int, list[list[float]]] = {}
+        samples: dict[int, Points] = {}
         for series, at, value in db.execute("SELECT * FROM samples ORDER BY series, at"):
             samples.setdefault(series, []).append([at, value])
-        events = [_event(*event) for event in db.execute("SELECT * FROM events ORDER BY number")]
+        events = [
+            event_record(*event[1:]) for event in db.execute("SELECT * FROM events ORDER BY number")
+        ]
         frames = db.execute("SELECT at, doc FROM frames ORDER BY at").fetchall()
         trouble = _trouble(db)
-    recording = Recording(file, json.loads(row[0]), samples, events, frames, trouble)
+    recording = Recording(file, completed(json.loads(row[0])), samples, events, frames, trouble)
     recording.state()  # what is damaged is told now
     return recording
 
 
-def _trouble(db: sqlite3.Connection) -> Record | None:
+def _trouble(db: sqlite3.Connection) -> Trouble | None:
     """Return what the recorder said when it could not write; older recordings have no place."""
     known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'trouble'").fetchone()
     row = db.execute("SELECT doc FROM trouble").fetchone() if known else None
-    said: Record | None = json.loads(row[0]) if row and row[0].strip() else None
-    return said
-
-
-def _event(_: int, at: float, pid: int | None, kind: str, text: str, count: int) -> Record:
-    record = {"at": at, "pid": pid, "kind": kind, "text": text}
-    return {**record, "count": count} if count > 1 else record
+    if not row or not row[0].strip():
+        return None
+    said = json.loads(row[0])
+    return {
+        "at": said["at"],
+        "why": said["why"],
+        "exit": completed_exit(said["exit"]),
+        "closed": said["closed"],
+    }
 
 
 def boot_id() -> str:

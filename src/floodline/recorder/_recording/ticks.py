@@ -5,16 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from floodline.recorder._recording.file import IN_USE, Writer
 from floodline.recorder._recording.journal import TEXT, Journal
 from floodline.recorder._recording.series import Points
+from floodline.recorder._snapshot import Snapshot
 from floodline.telemetry import describe
 
 TIDY_EVERY = 60  # ticks
-
-Record = dict[str, Any]
 
 
 class Tape:
@@ -30,7 +28,7 @@ class Tape:
         self._since: float | None = None
         self._ticks = 0
 
-    def put(self, state: Record, series: list[Points], journal: Journal) -> bool:
+    def put(self, state: Snapshot, series: list[Points], journal: Journal) -> bool:
         """Write a tick; tell whether it is on disk."""
         if self.writer is None:
             return True
@@ -49,7 +47,7 @@ class Tape:
         self.unwritten = self._since = None
         return True
 
-    def _excuse(self, writer: Writer, error: Exception, state: Record) -> None:
+    def _excuse(self, writer: Writer, error: Exception, state: Snapshot) -> None:
         known = isinstance(error, sqlite3.Error)
         why = (str(error) if known else describe(error))[:TEXT]
         self.unwritten = f"{writer.file} could not be written: {why}"
@@ -57,14 +55,20 @@ class Tape:
             return  # soon over
         if self._since is None:
             self._since = self._clock()
-        facts = {"at": self._since, "why": why}
-        writer.note({**facts, "exit": state["exit"], "closed": state["closed"]})
+        writer.note(
+            {
+                "at": self._since,
+                "why": why,
+                "exit": state["exit"],
+                "closed": state["closed"],
+            }
+        )
 
-    def record(self) -> Record:
+    def file(self) -> tuple[str | None, int | None]:
         """Return name and size of the file, for the snapshot."""
         if self.writer is None:
-            return {"file": None, "file_bytes": None}
-        return {"file": str(self.writer.file), "file_bytes": self.writer.size()}
+            return None, None
+        return str(self.writer.file), self.writer.size()
 
     def close(self) -> None:
         """Close the file, which was whole before that too."""

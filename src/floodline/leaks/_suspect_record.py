@@ -1,0 +1,24 @@
+"""A suspect as JSON has it, for those who read answers and have no use for the engine."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class SuspectRecord(TypedDict):
+    """A suspect in JSON; soak and report share it."""
+
+    rank: int
+    verdict: str
+    owner: str
+    defined_in: str
+    path: str
+    type: str
+    holds: str
+    len: int
+    per_round: float
+    bytes_per_round: float
+    file: str | None
+    line: int | None
+    line_source: str | None
+    echoes: list[str]

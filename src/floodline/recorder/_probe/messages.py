@@ -1,0 +1,227 @@
+"""The lines of JSON between a probe and the recorder, and the reader that completes them.
+
+The probe is that of the watched program's own floodline, if it has one: it may be older or newer
+than the recorder. What it does not send has its value from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, Literal, NotRequired, TypedDict
+
+from floodline.leaks._suspect_record import SuspectRecord
+
+_floodline_engine = True  # the walk leaves this module out
+
+UNDECIDED = "undecided"
+
+
+class Needed(TypedDict):
+    """What is missing for a verdict."""
+
+    seconds: float
+    why: str
+
+
+class LiveRecord(TypedDict):
+    """What the leak engine of a process says."""
+
+    verdict: str
+    where: str
+    unit: str
+    suspects: list[SuspectRecord]
+    needed: Needed | None
+    watched_seconds: float | None
+    objects: int | None
+    blind_spots: list[str]
+
+
+class HolderRecord(TypedDict):
+    """A holder by its `stats()`; those of a kind may have more figures."""
+
+    kind: str
+    name: str
+    items: int
+    max_items: int | None
+    bytes: int | None
+    max_bytes: int | None
+    left: dict[str, int]
+
+
+class SessionsRecord(HolderRecord):
+    """All sessions of one name."""
+
+    live: int
+    parked: int | None
+    opened: int
+    stuck: int
+    retained: int
+
+
+class ContainerRecord(HolderRecord):
+    """A bounded container."""
+
+    evicted: dict[str, int]
+
+
+class HolderRecords(TypedDict):
+    """All that floodline holds in a process."""
+
+    sessions: list[SessionsRecord]
+    containers: list[ContainerRecord]
+
+
+class EventRecord(TypedDict):
+    """Something that happened in the process, in words that hold nothing of what it keeps."""
+
+    at: float
+    kind: str
+    text: str
+
+
+class Figures(TypedDict):
+    """What costs little to read of a process; `threads` and `fds` are read seldom."""
+
+    rss: int
+    limit: int | None
+    gc: list[int]
+    tasks: int | None
+    threads: int | None
+    fds: int | None
+
+
+class Hello(TypedDict):
+    """The first line of a connection; a probe that could not start says why in `error`."""
+
+    kind: Literal["hello"]
+    token: NotRequired[str]
+    pid: int
+    parent: int | None
+    command: str
+    python: str | None
+    at: float
+    error: NotRequired[str]
+
+
+class Sample(Figures, HolderRecords):
+    """The line of each second."""
+
+    kind: Literal["tick"]
+    at: float
+    answer: LiveRecord | None
+    events: list[EventRecord]
+    cost: float
+
+
+class Goodbye(TypedDict):
+    """The last line of an orderly end."""
+
+    kind: Literal["bye"]
+    at: float
+
+
+class Shed(TypedDict):
+    """What the recorder asks of a probe when the line is crossed."""
+
+    do: Literal["shed"]
+    bytes: int
+
+
+HOLDER: dict[str, Any] = {
+    "kind": "",
+    "items": 0,
+    "max_items": None,
+    "bytes": None,
+    "max_bytes": None,
+    "left": {},
+}
+SESSIONS: dict[str, Any] = {
+    **HOLDER,
+    "live": 0,
+    "parked": None,
+    "opened": 0,
+    "stuck": 0,
+    "retained": 0,
+}
+CONTAINER: dict[str, Any] = {**HOLDER, "evicted": {}}
+
+Message = Hello | Sample | Goodbye
+
+
+def with_defaults(record: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:
+    """Return a record with the names that it lacks."""
+    lacking = {name: copy(value) for name, value in defaults.items() if name not in record}
+    return {**record, **lacking}
+
+
+def read_message(raw: Mapping[str, Any], now: float) -> Message | None:
+    """Return what a probe says, completed; None for a line of a kind that we do not know."""
+    at = float(raw.get("at", now))
+    if raw.get("kind") == "hello":
+        return _hello(raw, at)
+    if raw.get("kind") == "tick":
+        return _sample(raw, at)
+    return {"kind": "bye", "at": at} if raw.get("kind") == "bye" else None
+
+
+def read_wish(raw: object) -> Shed | None:
+    """Return what the recorder asks; None for what is no wish, or one that we do not know."""
+    if not isinstance(raw, dict) or raw.get("do") != "shed":
+        return None
+    return {"do": "shed", "bytes": int(raw.get("bytes", 0))}
+
+
+def _hello(raw: Mapping[str, Any], at: float) -> Hello:
+    message: Hello = {
+        "kind": "hello",
+        "pid": raw.get("pid", 0),
+        "parent": raw.get("parent"),
+        "command": str(raw.get("command", "")),
+        "python": raw.get("python"),
+        "at": at,
+    }
+    if "error" in raw:
+        message["error"] = str(raw["error"])
+    return message
+
+
+def _sample(raw: Mapping[str, Any], at: float) -> Sample:
+    return {
+        "kind": "tick",
+        "at": at,
+        "rss": raw.get("rss", 0),
+        "limit": raw.get("limit"),
+        "gc": raw.get("gc") or [],
+        "tasks": raw.get("tasks"),
+        "threads": raw.get("threads"),
+        "fds": raw.get("fds"),
+        "sessions": [with_defaults(one, SESSIONS) for one in raw.get("sessions") or ()],
+        "containers": [with_defaults(one, CONTAINER) for one in raw.get("containers") or ()],
+        "answer": _answer(raw.get("answer")),
+        "events": [_event(event, at) for event in raw.get("events", ())],
+        "cost": raw.get("cost", 0.0),
+    }
+
+
+def _answer(raw: Mapping[str, Any] | None) -> LiveRecord | None:
+    if not raw:
+        return None
+    return {
+        "verdict": raw.get("verdict", UNDECIDED),
+        "where": raw.get("where", "unknown"),
+        "unit": raw.get("unit", "second"),
+        "suspects": raw.get("suspects") or [],
+        "needed": raw.get("needed"),
+        "watched_seconds": raw.get("watched_seconds"),
+        "objects": raw.get("objects"),
+        "blind_spots": raw.get("blind_spots") or [],
+    }
+
+
+def _event(raw: Mapping[str, Any], at: float) -> EventRecord:
+    return {
+        "at": float(raw.get("at", at)),
+        "kind": str(raw.get("kind")),
+        "text": str(raw.get("text")),
+    }

@@ -1,0 +1,181 @@
+"""The snapshot: what the recorder tells, puts on disk and serves, and everybody else reads.
+
+It is plain JSON, so that a recording is one to one what `Recorder.state()` was.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NotRequired, TypedDict
+
+from floodline.leaks._suspect_record import SuspectRecord
+from floodline.recorder._probe.messages import ContainerRecord, Needed, SessionsRecord
+
+Points = list[list[float]]  # of `[at, bytes]`
+
+
+class ProcessStatus(StrEnum):
+    """Whether a process runs, has ended in order or as somebody wanted, or was lost."""
+
+    RUNNING = "running"
+    EXITED = "exited"
+    LOST = "lost"
+
+
+class EventKind(StrEnum):
+    """What the recorder itself puts into the event log; probes add the kinds of telemetry."""
+
+    PROGRAM_STARTED = "program_started"
+    PROGRAM_ENDED = "program_ended"
+    PROCESS_STARTED = "process_started"
+    PROCESS_ENDED = "process_ended"
+    PROCESS_LOST = "process_lost"
+    LEFT_RUNNING = "left_running"
+    GROWING = "growing"
+    LINE_CROSSED = "line_crossed"
+    LINE_CLEARED = "line_cleared"
+    OOM_KILL = "oom_kill"
+    NOT_COVERED = "not_covered"
+    RECORDING_ERROR = "recording_error"
+
+
+class ExitKind(StrEnum):
+    """How a process ended; the sentence of it is made in `_exit_cause`."""
+
+    ENDED = "ended"  # by itself, with status 0
+    FAILED = "failed"  # by itself, with another status
+    SIGNALLED = "signalled"  # by a signal that asks for an end, or any other
+    CRASHED = "crashed"
+    OUT_OF_MEMORY = "out of memory"  # the kernel says so
+    NEAR_THE_LIMIT = "near the limit"  # killed, and it had nearly all of the memory
+    KILLED = "killed"
+    GONE = "gone"
+    BACKGROUND = "background"  # the program ended, its processes went on
+    UNCLOSED = "unclosed"  # the recorder was killed as well
+
+
+class Exit(TypedDict):
+    """The end of a process; `status` or `signal` is None, or both where nobody saw it."""
+
+    status: int | None
+    signal: str | None
+    oom: bool
+    cause: str
+    kind: ExitKind
+
+
+class SuspectState(SuspectRecord):
+    """A suspect, with the processes of one command that have it."""
+
+    command: str
+    pids: list[int]
+
+
+class SessionsState(SessionsRecord):
+    """The sessions of one name in a process."""
+
+    pid: int
+
+
+class ContainerState(ContainerRecord):
+    """A container in a process."""
+
+    pid: int
+
+
+class MemoryState(TypedDict):
+    """Resident memory of all processes together."""
+
+    points: Points
+    now: float
+    peak: float
+    limit: int | None
+    rate: float
+    crosses_in: float | None
+
+
+class ProcessFacts(TypedDict):
+    """One process, but for its end; what only a probe can tell is None without one."""
+
+    pid: int
+    parent: int | None
+    command: str
+    state: ProcessStatus
+    python: str | None
+    started: float
+    ended: float | None
+    rss: float
+    peak: float
+    series: int
+    points: Points
+    objects: int | None
+    watched_seconds: float | None
+    threads: int | None
+    tasks: int | None
+    fds: int | None
+    gc: list[int]
+    verdict: str
+    cost_seconds: float
+    blind_spots: list[str]
+    recycled: int
+
+
+class ProcessState(ProcessFacts):
+    """One process."""
+
+    exit: Exit | None
+
+
+class EventState(TypedDict):
+    """An event of the log; `count` is there if it came more than once."""
+
+    at: float
+    pid: int | None
+    kind: str
+    text: str
+    count: NotRequired[int]
+
+
+class RecorderState(TypedDict):
+    """The recorder itself."""
+
+    pid: int
+    boot: str
+    rss: int
+    file: str | None
+    file_bytes: int | None
+
+
+class Cut(TypedDict):
+    """Since when a recording could not be written, and why."""
+
+    at: float
+    why: str
+
+
+class Snapshot(TypedDict):
+    """All that is known at one moment; `cut` is there if the recording that it is from is cut."""
+
+    schema: int
+    tool: str
+    python: str
+    errors: list[str]
+    command: str
+    started: float
+    now: float
+    closed: bool
+    line: int | None
+    verdict: str
+    where: str
+    needed: Needed | None
+    unit: str
+    suspects: list[SuspectState]
+    memory: MemoryState
+    processes: list[ProcessState]
+    sessions: list[SessionsState]
+    containers: list[ContainerState]
+    events: list[EventState]
+    exit: Exit | None
+    not_covered: list[str]
+    recorder: RecorderState
+    cut: NotRequired[Cut]
