@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from floodline.leaks._figures import trend as trend_module
 from floodline.leaks._figures.trend import _bend, trend, typical_slope
 
 ROUNDS = list(range(0, 300, 6))
@@ -128,3 +129,8 @@ def test_too_few_steps_are_no_trend():
 def test_the_pace_of_too_little_may_have_changed_by_anything():
     assert _bend([0, 1, 2], [0, 1, 2]) == (0.0, float("inf"))
     assert _bend(range(9), [1.0] * 9) == (0.0, float("inf"))
+
+
+def test_too_few_steps_prove_nothing():
+    assert trend_module._chance([0, 1, 2], [0, 1, 2]) == 1.0
+    assert trend_module._chance(list(range(9)), list(range(9, 0, -1))) == 1.0

@@ -1,23 +1,15 @@
 from __future__ import annotations
 
-import atexit
-import contextvars
-import json
 import sys
 import threading
 import types
-import weakref
-from collections import deque
 
-from floodline.leaks._closeup.closeup import Close, look_closer, merge
+from floodline.leaks._closeup.closeup import look_closer
 from floodline.leaks._figures.candidates import Candidate
 from floodline.leaks._figures.trend import Trend
 from floodline.leaks._heap import owner_names as naming
-from floodline.leaks._heap import slot_values as reading
-from floodline.leaks._heap.roots import HELD_BY_C, survey
+from floodline.leaks._heap.roots import survey
 from floodline.leaks._heap.slots import Slots
-from floodline.leaks._heap.walk import Held, Walk
-from floodline.leaks._source.place import Place
 from soak_programs import module, narrow
 
 SOURCE = """
@@ -146,53 +138,6 @@ def test_thread_locals_without_a_way_are_found_by_their_use(tmp_path, monkeypatc
     assert not naming._uses(str(tmp_path / "missing.py"), "L.rows")
 
 
-def test_hooks_of_the_interpreter_are_named_by_their_function():
-    slots = Slots()
-    one = Candidate(slots[slots.root(HELD_BY_C)], "count", Trend("growing", 1.0), 0.0, 3)
-    held = [Held(None, test_hooks_of_the_interpreter_are_named_by_their_function)]
-    found = Close(one, lambda _: held)
-    assert found.owner.endswith("test_hooks_of_the_interpreter_are_named_by_their_function")
-    assert Close(one, lambda _: [Held(None, [])]).owner == HELD_BY_C
-
-
-def test_the_newest_function_of_the_longest_list_of_hooks_names_it():
-    slots = Slots()
-    one = Candidate(slots[slots.root(HELD_BY_C)], "length", Trend("growing", 1.0), 0.0, 3)
-    lists = [[merge, Hooked().run], [merge, survey, json.dumps], [json.dumps]]
-    assert Close(one, lambda _: [Held(None, hooks) for hooks in lists]).owner.endswith("Hooked.run")
-    assert Close(one, lambda _: [Held(None, lists[2])]).owner == f"{HELD_BY_C} json.dumps"
-
-
-class Hooked:
-    def run(self):
-        pass
-
-
-def test_hooks_at_exit_are_watched_by_their_number():
-    slots = Slots()
-    walk = Walk(slots)
-    slot = slots.child(slots.root("atexit"), "atexit", ".register")
-    walk.lengthen(slot, 3)
-    assert walk.length[slot] == 3
-    close = Close(Candidate(slots[slot], "length", Trend("growing", 1.0), 0.0, 3), lambda _: [])
-    watch = close.watch()
-    atexit.register(Hooked.run)
-    watch.compare(lambda _: Place("a.py", 1, "f"))
-    atexit.unregister(Hooked.run)
-    assert (close.owner, watch.fed) == ("atexit.register", True)
-
-
-def test_a_variable_of_a_context_is_watched_through_its_values():
-    slots = Slots()
-    variable = contextvars.ContextVar("trail", default=())
-    one = Candidate(slots[slots.root("app.TRAIL")], "length", Trend("growing", 1.0), 0.0, 3)
-    watch = Close(one, lambda _: [Held(variable, ())]).watch()
-    variable.set((1, 2))
-    watch.compare(lambda _: Place("a.py", 1, "f"))
-    assert watch.fed
-    assert Close(one, lambda _: []).suspect(1).type == ""
-
-
 def test_a_place_in_a_thread_local_is_named_by_its_use():
     slots = Slots()
     slot = slots[slots.child(slots.root("<thread local>"), "<thread local>", ".rows_of_nobody")]
@@ -216,97 +161,7 @@ def test_no_module_is_found_for_a_stranger():
     assert naming.module_of("nobody.knows.this") is None
 
 
-def closely(owner, items, rate=1.0):
-    slots = Slots()
-    slot = slots.child(
-        slots.root(owner.rpartition(".")[0]),
-        owner.rpartition(".")[0],
-        "." + owner.rpartition(".")[2],
-    )
-    one = Candidate(slots[slot], "length", Trend("growing", rate), 0.0, len(items))
-    found = Close(one, lambda _: [Held(None, items)])
-    found.owner = owner
-    return found
-
-
-def test_echoes_are_merged():
-    shared = [[1], [2], [3]]
-    first = closely("app.X", shared)
-    same = closely("app.X", [[9]])
-    copy = closely("app.Y", list(shared))
-    library = closely("asyncio.tasks.all", [[4]])
-    other = closely("app.Z", [[5]], rate=3.0)
-    numbers = closely("app.N", [1, 2])
-    merged = merge([first, same, copy, library, other, numbers])
-    assert [(one.owner, echoes) for one, echoes in merged] == [
-        ("app.X", ("app.Y", "asyncio.tasks.all")),
-        ("app.Z", ()),
-        ("app.N", ()),
-    ]
-
-
 def test_names_do_not_fall_for_odd_modules(monkeypatch):
     monkeypatch.setitem(sys.modules, "odd", types.SimpleNamespace(X=1))
     assert naming._home("no_such", "X", 1) == "no_such"
     assert isinstance(threading.local(), threading.local)
-
-
-def test_lengths_of_caches_and_of_no_container():
-    import functools
-
-    cached = functools.lru_cache(lambda x: x)
-    cached(1)
-
-    class Rows(list):
-        pass
-
-    assert [reading.length(v) for v in (cached, Rows([1, 2]), None)] == [1, 2, 0]
-
-
-def below(slots, *steps):
-    at = slots.root("app")
-    for anchor, label in steps:
-        at = slots.child(at, anchor, label)
-    return slots[at]
-
-
-def test_a_registry_of_the_library_does_not_belong_to_who_leads_to_it():
-    logger = ("app", ".LOG"), ("logging.Logger", ".manager"), ("logging.Manager", ".loggerDict")
-    slot = below(Slots(), *logger, ("", "[*]"), ("logging.Logger", ".handlers"))
-    assert slot.head().owner == "logging.Logger.handlers"
-
-
-def test_a_container_of_the_library_that_the_program_holds_is_the_programs():
-    slots = Slots()
-    held = ("app", ".QUEUES"), ("weakref.WeakValueDictionary", ".data")
-    slot = below(slots, *held, ("", "[*]"), ("queue.Queue", ".queue"))
-    assert slot.head().owner == "app.QUEUES"
-    assert below(slots, ("app", ".ROWS"), ("", "[*]")).head().owner == "app.ROWS"
-    assert slots[slots.child(slots.root("gc"), "", "[*]")].head().label == "gc"
-
-
-def test_a_registry_of_weak_references_echoes_what_holds_the_same():
-    slots, kept = Slots(), [Hooked(), Hooked()]
-
-    def close(label, values):
-        slot = slots[slots.child(slots.root("logging"), "logging", label)]
-        return Close(Candidate(slot, "length", Trend("growing", 1.0), 0.0, 2), lambda _: values)
-
-    weak = close("._handlerList", [Held(None, [weakref.ref(one) for one in kept])])
-    strong = close(".handlers", [Held(None, kept)])
-    ((first, echoes),) = merge([weak, strong])
-    assert (first, echoes) == (strong, ("logging._handlerList",))
-
-
-def test_what_grows_on_is_no_echo_of_a_cache_that_fills():
-    slots = Slots()
-
-    def close(label, value):
-        slot = slots[slots.child(slots.root("queue"), "queue", label)]
-        one = Candidate(slot, "length", Trend("growing", 1.0), 0.0, 2)
-        return Close(one, lambda _: [Held(None, value)])
-
-    fills, grows = close(".recent", deque([[1], [2]], maxlen=9)), close(".waiting", [[3], [4]])
-    assert (fills.fills, grows.fills) == (True, False)
-    assert [one for one, _ in merge([fills, grows])] == [fills, grows]
-    assert [one for one, _ in merge([grows, fills])] == [grows]

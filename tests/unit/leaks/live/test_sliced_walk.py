@@ -19,13 +19,12 @@ from floodline.leaks._live import sliced_walk as walk_module
 from floodline.leaks._live import walk_queue as entries
 from floodline.leaks._live import watch
 from floodline.leaks._live.blind_spots import blind_spots
-from floodline.leaks._live.roots import TASKS, roots
+from floodline.leaks._live.roots import roots
 from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._live.tracks import Tracks
 from floodline.leaks._live.watched_slots import Ticks
 from floodline.leaks._objects.frames import READS_RUNNING
-from floodline.leaks._objects.identity_set import Seen
-from floodline.leaks._objects.outline import MISSING, Outline, Outlines
+from floodline.leaks._objects.outline import MISSING, Outlines
 from soak_programs import HOSTILE, MANY, lengths, module
 
 
@@ -517,73 +516,3 @@ def test_only_so_many_roots_and_objects_of_one_are_remembered(monkeypatch):
         walk._anchor(thing, f"label {id(thing)}")
     assert len(walk._anchors) == 2
     assert len(walk._anchors["one"]) == 2
-
-
-def test_what_was_seen_is_exact():
-    seen = Seen()
-    addresses = [k * 16 + (k % 3 << 30) for k in range(1, 5000, 7)]
-    assert all(seen.mark(address) for address in addresses)
-    assert not any(seen.mark(address) for address in addresses)
-    assert all(address in seen and address + 16 not in seen for address in addresses)
-    seen.discard(addresses[3])
-    seen.discard(1 << 50)
-    assert addresses[3] not in seen
-    assert seen.size == 8192 * 3
-
-
-def test_outlines_begin_anew_when_there_are_too_many(monkeypatch):
-    monkeypatch.setattr("floodline.leaks._objects.outline.MAX_OUTLINES", 2)
-    outlines = Outlines()
-    for kind in (int, str, list):
-        outlines.of(kind)
-    assert len(outlines.by_id) == 1
-    outlines.of(list).complete = 5
-    outlines.refresh()
-    assert outlines.of(list).complete == 0
-
-
-def test_attributes_that_only_annotations_and_wrappers_speak_of_are_known():
-    class Base:
-        noted: list
-
-        @staticmethod
-        def make(obj):
-            obj.made = [1]
-
-        @classmethod
-        def fill(cls, obj):
-            obj.filled = [1]
-
-        @property
-        def shown(self):
-            self.seen = [1]
-            return lambda: setattr(self, "never", 1)
-
-        later = None
-
-        def use(self):
-            self.later = self.use = 1
-
-    names = set(Outline(Base).names)
-    assert {"noted", "made", "filled", "seen", "later"} <= names
-    assert "use" not in names  # a method answers for it
-
-
-def test_threads_tasks_and_odd_registries_are_no_trouble(monkeypatch):
-    tasks = sys.modules["asyncio.tasks"]
-    restless = weakref.WeakSet()
-    restless.data = Restless()
-    for name in ("_all_tasks", "_scheduled_tasks", "_eager_tasks"):
-        monkeypatch.setattr(tasks, name, restless, raising=False)
-    monkeypatch.setitem(sys.modules, "odd_thing", object())
-    sliced = Sliced()
-    for begin in roots(len(sys.modules) - 1):
-        begin(sliced.walk)
-    assert TASKS not in [slot.key for slot in sliced.all().slots]
-    monkeypatch.delitem(sys.modules, "asyncio.tasks")
-    assert list(roots(len(sys.modules)))[: 0 if READS_RUNNING else None] == []
-
-
-class Restless:
-    def __iter__(self):
-        raise RuntimeError("Set changed size during iteration")

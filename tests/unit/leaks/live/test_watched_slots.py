@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import sys
+import types
+
+from floodline.leaks._heap.slot_lookup import Places
+from floodline.leaks._heap.slots import Slots
+from floodline.leaks._live.tracks import Tracks
+from floodline.leaks._live.watched_slots import Ticks, _names_of
+from floodline.leaks._objects.outline import Outline, Outlines
+
+
+def test_between_live_walks_attributes_count_too():
+    from xml.etree.ElementTree import Element
+
+    class Bag:
+        pass
+
+    bag, root = Bag(), Element("root")
+    for number in range(100):  # with so many there is a dict, in all versions
+        setattr(bag, f"key{number}", 1)
+    root.extend([Element("row") for _ in range(3)])
+    made = types.ModuleType("made")
+    known = {one: _names_of(one, Outline(type(one))) for one in (bag, made, Bag, root, "text")}
+    assert known == {
+        bag: 100,
+        made: len(vars(made)),
+        Bag: len(vars(Bag)),
+        root: known[root],
+        "text": 0,
+    }
+    assert known[root] >= 3
+
+
+def test_a_place_that_is_many_is_left_to_the_walk(monkeypatch):
+    monkeypatch.setattr("floodline.leaks._live.watched_slots.MOST_PLACES", 10)
+    made = types.ModuleType("many_places")
+    made.ROWS = [[n] for n in range(50)]
+    monkeypatch.setitem(sys.modules, "many_places", made)
+    slots = Slots()
+    child = slots.child(slots.root("many_places"), "many_places", ".ROWS")
+    ticks = Ticks(Tracks(slots), Places(Outlines(), {}), Outlines())
+    assert ticks._read(slots[child]) == (1, 50, 0, made.ROWS.__sizeof__())
+    assert ticks._read(slots[slots.child(child, "", "[*]")]) is None
+
+
+def test_what_a_class_holds_is_read_by_the_name_of_the_class(monkeypatch):
+    made = types.ModuleType("held_by_class")
+    made.Store = type("Store", (), {"ROWS": [1, 2]})
+    monkeypatch.setitem(sys.modules, "held_by_class", made)
+    slots = Slots()
+    rows = slots.child(slots.root("held_by_class.Store"), "held_by_class.Store", ".ROWS")
+    assert Places(Outlines(), {}).values(slots[rows]) == [made.Store.ROWS]
