@@ -8,6 +8,7 @@ from floodline._pages.answer_words import BY_TIME, Pace, growth, pace, place, ti
 from floodline._pages.document import nothing
 from floodline._pages.markup import Markup, join, tag
 from floodline.leaks._suspect_record import SuspectRecord
+from floodline.leaks._vocabulary import LineSource
 
 Facts = Sequence[tuple[str, object]]
 
@@ -42,7 +43,7 @@ def suspect(
 ) -> Markup:
     """Return one suspect: `code` is the text of the feeding line, `more` are facts of a run."""
     state = tag("span", one["verdict"], class_="state", data_state=one["verdict"])
-    how = "" if one["line_source"] in ("trace", None) else f" ({one['line_source']})"
+    how = "" if one["line_source"] in (LineSource.TRACE, None) else f" ({one['line_source']})"
     facts: Facts = [
         ("Verdict", state),
         ("Size", f"{one['type']}, {one['len']:,} items"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from floodline._units import format_size
 from floodline.leaks._suspect_record import SuspectRecord
+from floodline.leaks._vocabulary import LineSource, Outcome, Step, Unit, Where
 
 SHOWN = 5
 
@@ -17,7 +17,7 @@ class Named:
     """A suspect with what its record has no place for."""
 
     record: SuspectRecord
-    unit: str = "item"
+    unit: Unit = "item"
     function: str = ""
     processes: int = 1
 
@@ -29,10 +29,10 @@ class Told:
     `rate` is that of resident memory, None while it is not known.
     """
 
-    verdict: str
-    where: str | None
+    verdict: Outcome
+    where: Where | None
     why: str | None
-    by: Literal["round", "second"]
+    by: Step
     span: str
     rate: float | None
     suspects: Sequence[Named]
@@ -57,9 +57,9 @@ def answer_text(told: Told) -> str:
 def _headline(told: Told) -> str:
     word = told.verdict.upper()
     over = f"over {told.span}"
-    where = f"  ({told.where})" if told.where and told.where != "none" else ""
-    growing = [one for one in told.suspects if one.record["verdict"] == "growing"]
-    if told.verdict == "growing" and growing:
+    where = f"  ({told.where})" if told.where and told.where != Where.NONE else ""
+    growing = [one for one in told.suspects if one.record["verdict"] == Outcome.GROWING]
+    if told.verdict == Outcome.GROWING and growing:
         first = growing[0]
         size = _bytes(first.record["bytes_per_round"], told.by)
         return f"{word}  {_pace(first, told.by)}, {size} {over}{where}"
@@ -68,14 +68,14 @@ def _headline(told: Told) -> str:
     return f"{word}  {_bytes(told.rate, told.by)} resident {over}{where}"
 
 
-def _pace(one: Named, by: str) -> str:
+def _pace(one: Named, by: Step) -> str:
     rate, per = one.record["per_round"], "round" if by == "round" else "s"
     if by == "second" and rate < 1:
         rate, per = rate * 60, "min"
     return f"+{rate:.1f} {one.unit}{'' if rate == 1 else 's'}/{per}"
 
 
-def _bytes(rate: float, by: str) -> str:
+def _bytes(rate: float, by: Step) -> str:
     per = "round" if by == "round" else "s"
     return f"{'-' if rate < 0 else '+'}{format_size(abs(rate))}/{per}"
 
@@ -87,7 +87,7 @@ def _lines(one: Named) -> list[str]:
     lines.append(f"    reached by  {record['path']}")
     if record["file"]:
         where = f"{record['file']}:{record['line']}  {one.function}".rstrip()
-        read = "" if record["line_source"] == "trace" else "  (static)"
+        read = "" if record["line_source"] == LineSource.TRACE else "  (static)"
         lines.append(f"    fed at      {where}{read}")
     if record["holds"]:
         lines.append(f"    holds       {record['holds']}")

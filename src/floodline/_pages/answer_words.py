@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from floodline._units import format_size
 from floodline.leaks._suspect_record import SuspectRecord
+from floodline.leaks._vocabulary import Where
 
 FLAT = "Python objects and process memory are both flat."
 UNNAMED = "Memory grows, and no single container explains it."
-ELSEWHERE = {
-    "native": "Memory grows outside of Python objects: in C extensions or their buffers.",
-    "fragmentation": "The allocator keeps what Python has freed: fragmentation, not a container.",
+ELSEWHERE: dict[Where | None, str] = {
+    Where.NATIVE: "Memory grows outside of Python objects: in C extensions or their buffers.",
+    Where.FRAGMENTATION: "The allocator keeps what Python has freed: fragmentation, not a "
+    "container.",
 }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from floodline._units import format_duration, parse_duration
+from floodline.leaks._vocabulary import Outcome
 from floodline.recorder import Recorder
 from floodline.recorder import _answer as answer
 from floodline.recorder._attach import wake
@@ -15,7 +16,7 @@ from floodline.recorder._proc import alive, command_of
 from floodline.recorder._recording.file import check_room
 
 TICK = 0.25
-EXITS = {"bounded": 0, "growing": 1, "undecided": 3}
+EXITS = {Outcome.BOUNDED: 0, Outcome.GROWING: 1, Outcome.UNDECIDED: 3}
 LATE = 2.0  # seconds that the probe gets to say its last words
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from floodline.leaks._vocabulary import LineSource, Outcome
+
 
 class SuspectRecord(TypedDict):
     """A suspect in JSON; soak and report share it."""
 
     rank: int
-    verdict: str
+    verdict: Outcome
     owner: str
     defined_in: str
     path: str
@@ -20,5 +22,5 @@ class SuspectRecord(TypedDict):
     bytes_per_round: float
     file: str | None
     line: int | None
-    line_source: str | None
+    line_source: LineSource | None
     echoes: list[str]

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from floodline.leaks._suspect_record import SuspectRecord
+from floodline.leaks._vocabulary import LineSource, Outcome, Where
 from floodline.recorder._probe.messages import LiveRecord, Needed
 from floodline.recorder._snapshot import ProcessStatus, SuspectState
 
-ORDER = {"growing": 0, "undecided": 1, "bounded": 2}
+ORDER = {Outcome.GROWING: 0, Outcome.UNDECIDED: 1, Outcome.BOUNDED: 2}
 NOT_YET: Needed = {"seconds": 60.0, "why": "no process was watched for long enough"}
 
 
@@ -26,8 +27,8 @@ class Answered:
 class Verdict(TypedDict):
     """What is said of all processes together."""
 
-    verdict: str
-    where: str
+    verdict: Outcome
+    where: Where
     needed: Needed | None
 
 
@@ -50,7 +51,7 @@ def _first(suspect: SuspectRecord, process: Answered) -> SuspectState:
 def _joined(known: SuspectState, other: SuspectRecord, process: Answered) -> SuspectState:
     worse = min(known["verdict"], other["verdict"], key=_rank)
     # a line that was seen beats one that was read from the source, and that beats none
-    told = max([known, other], key=lambda one: (one["line_source"] == "trace", bool(one["file"])))
+    told = max([known, other], key=_how_sure)
     return {
         **known,
         "len": known["len"] + other["len"],
@@ -65,7 +66,11 @@ def _joined(known: SuspectState, other: SuspectRecord, process: Answered) -> Sus
     }
 
 
-def _rank(verdict: str) -> int:
+def _how_sure(one: SuspectRecord) -> tuple[bool, bool]:
+    return one["line_source"] == LineSource.TRACE, bool(one["file"])
+
+
+def _rank(verdict: Outcome) -> int:
     return ORDER.get(verdict, 3)
 
 
@@ -82,9 +87,9 @@ def merge_verdicts(processes: list[Answered], main: int | None) -> Verdict:
     present = [
         answer for one, answer in answered if one.state == ProcessStatus.RUNNING or one.pid == main
     ]
-    grew = [answer for _, answer in answered if answer["verdict"] == "growing"]
+    grew = [answer for _, answer in answered if answer["verdict"] == Outcome.GROWING]
     relevant = [*grew, *present] or [answer for _, answer in answered]
     if not relevant:
-        return {"verdict": "undecided", "where": "unknown", "needed": {**NOT_YET}}
+        return {"verdict": Outcome.UNDECIDED, "where": Where.UNKNOWN, "needed": {**NOT_YET}}
     worst = min(relevant, key=lambda answer: ORDER.get(answer["verdict"], 1))
     return {"verdict": worst["verdict"], "where": worst["where"], "needed": worst["needed"]}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from floodline.leaks._suspect_record import SuspectRecord
+from floodline.leaks._vocabulary import Outcome
 from floodline.recorder._exit_cause import end_state
 from floodline.recorder._probe.messages import Hello, LiveRecord, Sample
 from floodline.recorder._proc import NoProbe, Seen
@@ -22,7 +23,6 @@ from floodline.recorder._snapshot import (
 
 MOST_ENDED = 50
 GOING_DOWN = 10.0  # seconds that a program and its workers take to end
-GROWING, UNDECIDED = "growing", "undecided"
 TOTAL = 0  # the series of all processes together
 
 
@@ -58,7 +58,7 @@ class Watched:
         Workers that are recycled before they have been watched for long would else never be told.
         """
         own = self._own_answer
-        undecided = own is None or own["verdict"] == UNDECIDED
+        undecided = own is None or own["verdict"] == Outcome.UNDECIDED
         return self.before if self.before and undecided else own
 
     @property
@@ -69,7 +69,7 @@ class Watched:
     def grew(self) -> bool:
         """Whether its leak engine said that something grows."""
         answer = self.answer
-        return answer is not None and answer["verdict"] == GROWING
+        return answer is not None and answer["verdict"] == Outcome.GROWING
 
     @property
     def rss(self) -> float:
@@ -99,7 +99,7 @@ class Watched:
             "fds": sample["fds"] if sample else None,
             "gc": sample["gc"] if sample else [],
             "exit": self.exit,
-            "verdict": answer["verdict"] if answer else UNDECIDED,
+            "verdict": answer["verdict"] if answer else Outcome.UNDECIDED,
             "cost_seconds": sample["cost"] if sample else 0.0,
             "blind_spots": [*blind, *(own["blind_spots"] if own else ())],
             "recycled": self.recycled,
@@ -176,7 +176,7 @@ class Fleet:
 
     def _tell_growth(self, one: Watched, suspect: SuspectRecord, at: float) -> None:
         key = (one.command, suspect["owner"])
-        if suspect["verdict"] != GROWING or key in self._named or len(self._named) > 1000:
+        if suspect["verdict"] != Outcome.GROWING or key in self._named or len(self._named) > 1000:
             return
         self._named.add(key)
         fed = f", fed at {suspect['file']}:{suspect['line']}" if suspect["file"] else ""

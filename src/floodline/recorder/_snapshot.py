@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import NotRequired, TypedDict
 
 from floodline.leaks._suspect_record import SuspectRecord
+from floodline.leaks._vocabulary import Outcome, Where
 from floodline.recorder._probe.messages import ContainerRecord, Needed, SessionsRecord
 
 Points = list[list[float]]  # of `[at, bytes]`
@@ -114,7 +115,7 @@ class ProcessFacts(TypedDict):
     tasks: int | None
     fds: int | None
     gc: list[int]
-    verdict: str
+    verdict: Outcome
     cost_seconds: float
     blind_spots: list[str]
     recycled: int
@@ -165,8 +166,8 @@ class Snapshot(TypedDict):
     now: float
     closed: bool
     line: int | None
-    verdict: str
-    where: str
+    verdict: Outcome
+    where: Where
     needed: Needed | None
     unit: str
     suspects: list[SuspectState]

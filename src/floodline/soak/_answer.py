@@ -44,8 +44,8 @@ class AnswerRecord(TypedDict):
     schema: int
     tool: str
     python: str
-    verdict: str
-    where: str | None
+    verdict: Outcome
+    where: Where | None
     rounds: int
     warmup: int
     bytes_per_round: float
@@ -91,8 +91,8 @@ class Answer:
             "schema": 1,
             "tool": f"floodline {__version__}",
             "python": platform.python_version(),
-            "verdict": str(self.verdict),
-            "where": self.where and str(self.where),
+            "verdict": self.verdict,
+            "where": self.where,
             "rounds": self.rounds,
             "warmup": self.warmup,
             "bytes_per_round": self.bytes_per_round,

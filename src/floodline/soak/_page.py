@@ -19,17 +19,18 @@ from floodline._pages.document import Step, document, figure, header, section, s
 from floodline._pages.markup import Markup, join, tag
 from floodline._units import format_size
 from floodline.leaks._suspect_record import SuspectRecord
+from floodline.leaks._vocabulary import Outcome, Where
 from floodline.soak._answer import AnswerRecord, SeriesRecord
 
 FAILED = "failed"
 GAINED = Scale(lambda size: f"{'-' if size < 0 else '+'}{format_size(abs(size))}", BYTES.step)
 TO_DO = {
-    "growing": Step(
+    Outcome.GROWING: Step(
         "Open the line that feeds the first suspect, and let something remove what it adds: a "
         "bound (BoundedMap, Sessions), an end (finally), or the weaker hold that was meant. Then "
         "soak again."
     ),
-    "bounded": Step(
+    Outcome.BOUNDED: Step(
         "Nothing to do. To keep it so, put the scenario into a test:", "@pytest.mark.soak"
     ),
     FAILED: Step("Make the scenario run through once; then soak again."),
@@ -43,7 +44,7 @@ def page(record: AnswerRecord, text: str) -> str:
     figures = [
         ("Resident memory", growth(record["rss_per_round"], BY_ROUND)),
         ("Python objects", f"{record['objects_per_round']:+.3g}/round"),
-        ("Growth in", record["where"] or "none"),
+        ("Growth in", record["where"] or Where.NONE),
         ("Rounds measured", f"{measured:,}"),
     ]
     said = f"{measured} rounds measured after {record['warmup']} to warm up"
@@ -65,21 +66,21 @@ def page(record: AnswerRecord, text: str) -> str:
 
 def _because(record: AnswerRecord, word: str) -> str:
     """Say in one sentence why the verdict is what it is."""
-    growing = [one for one in record["suspects"] if one["verdict"] == "growing"]
-    if word == "growing" and growing:
+    growing = [one for one in record["suspects"] if one["verdict"] == Outcome.GROWING]
+    if word == Outcome.GROWING and growing:
         return gains(growing[0], BY_ROUND)
-    if word == "growing":
-        return ELSEWHERE.get(record["where"] or "", UNNAMED)
-    if word == "bounded":
+    if word == Outcome.GROWING:
+        return ELSEWHERE.get(record["where"], UNNAMED)
+    if word == Outcome.BOUNDED:
         return FLAT
     return f"{title(record['needed']['why'] or 'the scenario raised').rstrip('.')}."
 
 
 def _next(record: AnswerRecord, word: str) -> Step:
     needed = record["needed"]
-    if word == "growing" and not record["suspects"]:
+    if word == Outcome.GROWING and not record["suspects"]:
         return Step(f"No Python object grows, so no name can be given: {needed['why'] or ''}")
-    if word == "undecided":
+    if word == Outcome.UNDECIDED:
         rounds = needed["rounds"] or 2 * record["rounds"]
         return Step("Run more rounds:", f"floodline soak --rounds {rounds} …")
     return TO_DO[word]

@@ -9,6 +9,7 @@ from typing import Literal
 from floodline._pages.answer_words import place
 from floodline._pages.document import Step
 from floodline._units import format_duration, format_size
+from floodline.leaks._vocabulary import Outcome, Where
 from floodline.recorder._snapshot import Snapshot, SuspectState
 from floodline.web._phrases import growing, shown
 
@@ -17,9 +18,9 @@ LOGS = ("list", "deque", "tuple", "bytearray")
 SHARE = 8  # one container gets so much of the memory: an eighth
 USUAL = 512 * 1024 * 1024  # of which, where neither a line nor a limit is known
 ELSEWHERE = {
-    "native": "Look outside of Python: run the program under memray run --native, and compare the "
-    "versions of C extensions that hold buffers.",
-    "fragmentation": "Give freed memory back: set MALLOC_ARENA_MAX=2, or use jemalloc; a "
+    Where.NATIVE: "Look outside of Python: run the program under memray run --native, and compare "
+    "the versions of C extensions that hold buffers.",
+    Where.FRAGMENTATION: "Give freed memory back: set MALLOC_ARENA_MAX=2, or use jemalloc; a "
     "MemoryBudget trims by itself under pressure.",
 }
 
@@ -36,7 +37,7 @@ def _bounds(state: Snapshot) -> Iterator[Step]:
         at = place(suspect)
         fed = f", and {at} adds faster than anything removes" if at else ""
         weight = f" of about {format_size(each)} each" if each else ""
-        do = "Bound" if suspect["verdict"] == "growing" else "Look first at"
+        do = "Bound" if suspect["verdict"] == Outcome.GROWING else "Look first at"
         says = f"{do} {suspect['owner']}: it holds {suspect['len']:,} items{weight}{fed}."
         yield Step(says, _code(suspect, _bound(state, each), each))
 
@@ -44,7 +45,7 @@ def _bounds(state: Snapshot) -> Iterator[Step]:
 def _likely(state: Snapshot) -> list[SuspectState]:
     """Return the worst of those that are not proved: a killed program can be watched no longer."""
     open_ones = [each for each in shown(state) if each["per_round"] > 0]
-    return open_ones[:1] if state["verdict"] != "bounded" else []
+    return open_ones[:1] if state["verdict"] != Outcome.BOUNDED else []
 
 
 def _bytes_each(state: Snapshot, suspect: SuspectState) -> float:
@@ -81,12 +82,12 @@ def _code(suspect: SuspectState, bound: int, each: float) -> str:
 
 
 def _elsewhere(state: Snapshot) -> Iterator[Step]:
-    if state["verdict"] == "growing" and not growing(state):
+    if state["verdict"] == Outcome.GROWING and not growing(state):
         where = "Watch for longer: the walk has not named a container yet; a soak of one unit of "
         where += "work (floodline soak) names it faster."
         yield Step(ELSEWHERE.get(state["where"], where))
     needed = state["needed"]
-    if state["verdict"] == "undecided" and needed:
+    if state["verdict"] == Outcome.UNDECIDED and needed:
         yield Step(f"Watch for about {format_duration(needed['seconds'])} more: {needed['why']}.")
 
 

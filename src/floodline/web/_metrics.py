@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from floodline.leaks._vocabulary import Outcome
 from floodline.recorder._snapshot import (
     ContainerState,
     ProcessStatus,
@@ -46,11 +47,10 @@ def _families(state: Snapshot) -> Iterator[tuple[str, str, Iterable[Sample]]]:
     yield "floodline_run_line_bytes", "The flood line.", _one(state["line"])
     yield "floodline_run_limit_bytes", "The limit of the system.", _one(memory["limit"])
     yield "floodline_run_growth_bytes_per_second", "How fast it rises.", _one(memory["rate"])
-    verdicts = ("growing", "bounded", "undecided")
     yield (
         "floodline_run_verdict",
         "1 for the verdict of this moment.",
-        [({"verdict": each}, float(each == state["verdict"])) for each in verdicts],
+        [({"verdict": each}, float(each == state["verdict"])) for each in Outcome],
     )
     running = sum(process["state"] == ProcessStatus.RUNNING for process in state["processes"])
     yield "floodline_run_processes", "Processes that run.", _one(running)

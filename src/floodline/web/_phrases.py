@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from floodline._pages.answer_words import ELSEWHERE, FLAT, UNNAMED, gains, growth, title
 from floodline._units import format_duration, format_size
+from floodline.leaks._vocabulary import Outcome
 from floodline.recorder._exit_cause import names_its_signal
 from floodline.recorder._snapshot import (
     ContainerState,
@@ -26,17 +27,17 @@ UNCLOSED = "{cause}. All up to the last tick, {at}, is here."
 
 def growing(state: Snapshot) -> list[SuspectState]:
     """Return the suspects that grow, worst first."""
-    return [suspect for suspect in state["suspects"] if suspect["verdict"] == "growing"]
+    return [suspect for suspect in state["suspects"] if suspect["verdict"] == Outcome.GROWING]
 
 
 def because(state: Snapshot) -> str:
     """Say in one sentence why the verdict is what it is."""
     worst = growing(state)
-    if state["verdict"] == "growing" and worst:
+    if state["verdict"] == Outcome.GROWING and worst:
         return gains(worst[0])
-    if state["verdict"] == "growing":
+    if state["verdict"] == Outcome.GROWING:
         return ELSEWHERE.get(state["where"], UNNAMED)
-    if state["verdict"] == "bounded":
+    if state["verdict"] == Outcome.BOUNDED:
         return FLAT
     needed = state["needed"]
     why = title((needed and needed["why"]) or "there was too little to see").rstrip(".")
@@ -46,7 +47,7 @@ def because(state: Snapshot) -> str:
 
 def shown(state: Snapshot) -> list[SuspectState]:
     """Return the suspects that are worth a line: all but those that proved bounded."""
-    return [suspect for suspect in state["suspects"] if suspect["verdict"] != "bounded"]
+    return [suspect for suspect in state["suspects"] if suspect["verdict"] != Outcome.BOUNDED]
 
 
 def ending(state: Snapshot) -> str:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from floodline.errors import ConfigError
+from floodline.leaks._vocabulary import Outcome
 from floodline.recorder._snapshot import Snapshot
 from floodline.web._markdown import markdown
 from floodline.web._page import page
@@ -40,4 +41,4 @@ def render_report(state: Snapshot, format: str = "html", sources: Path | None = 
     if format == "json":
         return json.dumps({**report_document(state), "suspects": suspects}, indent=1) + "\n"
     write = markdown if format == "markdown" else page
-    return write(state, [each for each in suspects if each["verdict"] != "bounded"])
+    return write(state, [each for each in suspects if each["verdict"] != Outcome.BOUNDED])

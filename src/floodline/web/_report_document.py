@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from floodline.leaks._vocabulary import Outcome, Where
 from floodline.recorder._probe.messages import Needed
 from floodline.recorder._snapshot import (
     ContainerState,
@@ -55,8 +56,8 @@ class ReportDocument(TypedDict):
     tool: str
     python: str
     errors: list[str]
-    verdict: str
-    where: str
+    verdict: Outcome
+    where: Where
     suspects: list[SuspectState]
     exit: ReportedExit
     processes: list[ReportedProcess]

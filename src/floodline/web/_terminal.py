@@ -11,18 +11,25 @@ from rich.text import Text
 
 from floodline._pages.answer_words import growth, pace, place
 from floodline._units import format_duration, format_size
+from floodline.leaks._vocabulary import Outcome
 from floodline.recorder._snapshot import (
     ContainerState,
     EventState,
     Points,
     ProcessState,
+    ProcessStatus,
     SessionsState,
     Snapshot,
     SuspectState,
 )
 from floodline.web import _phrases as words
 
-STYLES = {"growing": "bold red", "bounded": "bold cyan", "undecided": "bold", "lost": "red"}
+STYLES: dict[Outcome | ProcessStatus, str] = {
+    Outcome.GROWING: "bold red",
+    Outcome.BOUNDED: "bold cyan",
+    Outcome.UNDECIDED: "bold",
+    ProcessStatus.LOST: "red",
+}
 BARS = " ▁▂▃▄▅▆▇█"
 WIDEST = 72
 EVENTS = 5

@@ -42,7 +42,7 @@ class Suspect:
         """Return the JSON record."""
         return {
             "rank": self.rank,
-            "verdict": str(self.verdict),
+            "verdict": self.verdict,
             "owner": self.owner,
             "defined_in": self.defined_in,
             "path": self.path,
@@ -53,7 +53,7 @@ class Suspect:
             "bytes_per_round": self.bytes_per_round,
             "file": self.file,
             "line": self.line,
-            "line_source": self.line_source and str(self.line_source),
+            "line_source": self.line_source,
             "echoes": list(self.echoes),
         }
 

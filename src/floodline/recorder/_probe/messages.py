@@ -11,10 +11,9 @@ from copy import copy
 from typing import Any, Literal, NotRequired, TypedDict
 
 from floodline.leaks._suspect_record import SuspectRecord
+from floodline.leaks._vocabulary import Outcome, Where
 
 _floodline_engine = True  # the walk leaves this module out
-
-UNDECIDED = "undecided"
 
 
 class Needed(TypedDict):
@@ -27,8 +26,8 @@ class Needed(TypedDict):
 class LiveRecord(TypedDict):
     """What the leak engine of a process says."""
 
-    verdict: str
-    where: str
+    verdict: Outcome
+    where: Where
     unit: str
     suspects: list[SuspectRecord]
     needed: Needed | None
@@ -208,8 +207,8 @@ def _answer(raw: Mapping[str, Any] | None) -> LiveRecord | None:
     if not raw:
         return None
     return {
-        "verdict": raw.get("verdict", UNDECIDED),
-        "where": raw.get("where", "unknown"),
+        "verdict": raw.get("verdict", Outcome.UNDECIDED),
+        "where": raw.get("where", Where.UNKNOWN),
         "unit": raw.get("unit", "second"),
         "suspects": raw.get("suspects") or [],
         "needed": raw.get("needed"),

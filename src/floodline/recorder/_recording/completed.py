@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from floodline.leaks._vocabulary import Outcome, Where
 from floodline.recorder._exit_cause import CRASHES
 from floodline.recorder._probe.messages import CONTAINER, SESSIONS, with_defaults
 from floodline.recorder._snapshot import Exit, ExitKind, ProcessStatus, Snapshot
@@ -21,8 +22,8 @@ SNAPSHOT: dict[str, Any] = {
     "command": "",
     "closed": False,
     "line": None,
-    "verdict": "undecided",
-    "where": "unknown",
+    "verdict": Outcome.UNDECIDED,
+    "where": Where.UNKNOWN,
     "needed": None,
     "unit": "second",
     "suspects": [],
@@ -58,7 +59,7 @@ PROCESS: dict[str, Any] = {
     "fds": None,
     "gc": [],
     "exit": None,
-    "verdict": "undecided",
+    "verdict": Outcome.UNDECIDED,
     "cost_seconds": 0.0,
     "blind_spots": [],
     "recycled": 0,
