@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Final, Literal, NamedTuple
 
+from floodline.scan._facts.origins import CONSTANT, UNKNOWN, Origin
 from floodline.scan._facts.references import (
     INSTANCE,
     MANY,
@@ -61,14 +62,14 @@ def named_by(ref: Reference) -> Callee | None:
 class Argument(NamedTuple):
     """What a call is given: the origin of its value, and the container or function that it is."""
 
-    origin: str
+    origin: Origin
     ref: Reference | None = None
 
 
-argument: Callable[[str, Reference | None], Argument] = lru_cache(MANY)(Argument)
+argument: Callable[[Origin, Reference | None], Argument] = lru_cache(MANY)(Argument)
 
-FIXED: Final = argument("const", None)
-UNSEEN: Final = argument("unknown", None)
+FIXED: Final = argument(CONSTANT, None)
+UNSEEN: Final = argument(UNKNOWN, None)
 
 
 class Kept(NamedTuple):

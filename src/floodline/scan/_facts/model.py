@@ -1,17 +1,11 @@
-"""The facts of one source file, in words that fit any language; no syntax tree survives them.
-
-An *origin* says where a key comes from: `const`, `type`, `fresh:what`, `param:N`, `attr:name`,
-`call:name`, `enum:Name`, `self:attr`, `global:NAME`, `unknown`; `in:OUTER|param:N` is a parameter
-of an outer function, `turn:Class` what a loop gets from an object made before it. What is asked of
-it follows: `param:0.user.get()`, and `.f(*)` if it is given to `f`. `all:ONE&OTHER` is made of
-several.
-"""
+"""The facts of one source file, in words that fit any language; no syntax tree survives them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from floodline.scan._facts.calls import Argument, Callee, Kept
+from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.references import Base, Reference
 
 
@@ -41,9 +35,10 @@ class Change(NamedTuple):
     depth: int  # 0: the container itself, 1: a value inside it
     verb: str  # grow, shrink, replace, lookup, insert (by reading, to change what is inside)
     op: str
-    key: str  # the origin
+    key: Origin
     key_text: str
-    value: str  # what is put in: task, lock, future, weakref, self, made (here), sum, or its origin
+    value: str  # what is put in: task, lock, future, weakref, self, made (here), key, sum, other
+    source: Origin  # where it comes from, if it is some other one and has no key
     at: At
     function: str
     marks: frozenset[str]  # loop, while, finally, except, absent, limit, with, answer
@@ -83,7 +78,7 @@ class Pair(NamedTuple):
     risk: str  # return, raise, await, yield, call
     removed_line: int
     function: str
-    key: str
+    key: Origin
     op: str
 
 
@@ -129,6 +124,7 @@ class Mark(NamedTuple):
     detail: str = ""
     ref: Reference | None = None  # the container that it is about
     callee: Callee | None = None  # the call that it is about
+    origin: Origin | None = None  # that of the value that it is about
 
 
 class FileFacts(NamedTuple):

@@ -1,60 +1,167 @@
-"""Where values come from, and which of several origins is widest."""
+"""Where a value comes from, what is asked of it, and which of several origins is widest."""
 
 from __future__ import annotations
 
-OPENNESS = [
-    "fresh", "param", "in", "turn", "attr", "call", "loop", "self", "global", "unknown", "enum",
-    "type",
-]  # fmt: skip
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Final, Literal, NamedTuple
+
+from floodline.scan._facts.references import MANY
+
+FRESH: Final = "fresh"
+PARAMETER: Final = "parameter"
+TURN: Final = "turn"
+CALL: Final = "call"
+OWN: Final = "own"
+GLOBAL: Final = "global"
+DOTTED: Final = "dotted"
+FUNCTION: Final = "function"
+
+ASKED: Final = "asked"
+CALLED: Final = "called"
+GIVEN: Final = "given"
 PARTS = 4  # of which a key is made; more say nothing new
-DEPENDING = {"param", "in", "turn", "attr", "call", "self", "enum"}
-CHAINED = {"param", "in", "turn", "self", "enum"}
+
+
+class Step(NamedTuple):
+    """What is asked of a value: an attribute, the answer of a method, or that of a function."""
+
+    name: str
+    how: Literal["asked", "called", "given"]  # `.name`, `.name()`, `name(value)`
+
+    @property
+    def text(self) -> str:
+        """The step as messages show it."""
+        return f"{self.name}{_WRITTEN[self.how]}"
+
+
+_WRITTEN = {ASKED: "", CALLED: "()", GIVEN: "(*)"}
+
+
+def _step(how: Literal["asked", "called", "given"], name: str) -> Step:
+    return Step(name, how)
+
+
+attribute_step: Callable[[str], Step] = lru_cache(MANY)(partial(_step, ASKED))
+call_step: Callable[[str], Step] = lru_cache(MANY)(partial(_step, CALLED))
+given_step: Callable[[str], Step] = lru_cache(MANY)(partial(_step, GIVEN))
+
+
+class Origin(NamedTuple):
+    """Where a value comes from."""
+
+    # constant; type: one of a fixed set; fresh: a new one each time; parameter; turn: what a loop
+    # gets from an object made before it; attribute: of something unknown; call: what it returns;
+    # own: an attribute of the instance; global: a name of the module, and dotted: an attribute of
+    # one; function; all: of several origins; none: no key at all, one more at the end
+    kind: Literal[
+        "constant", "type", "fresh", "parameter", "turn", "attribute", "call", "own", "global",
+        "dotted", "unknown", "function", "all", "none",
+    ]  # fmt: skip
+    name: str = ""
+    number: int = 0  # of a parameter
+    function: str = ""  # the outer function whose parameter it is
+    steps: tuple[Step, ...] = ()  # what is asked of it
+    parts: tuple[Origin, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The name and the steps, as messages show them."""
+        return ".".join((self.name, *(step.text for step in self.steps)))
+
+
+CONSTANT: Final = Origin("constant")
+TYPE: Final = Origin("type")
+UNKNOWN: Final = Origin("unknown")
+NO_KEY: Final = Origin("none")
+FRESH_SELF: Final = Origin(FRESH, "self")
+
+OPENNESS = (
+    FRESH, PARAMETER, TURN, "attribute", CALL, OWN, GLOBAL, "unknown", DOTTED, "type",
+)  # fmt: skip
+DEPENDING = {PARAMETER, TURN, "attribute", CALL, OWN, DOTTED}
+CHAINED = {PARAMETER, TURN, OWN, DOTTED}
 _RANKS = {kind: rank for rank, kind in enumerate(OPENNESS)}
 
 
-def most_open(origins: list[str]) -> str:
+def _dotted(name: str, attribute: str) -> Origin:
+    return Origin(DOTTED, name, 0, "", (attribute_step(attribute),))
+
+
+fresh: Callable[[str], Origin] = lru_cache(MANY)(partial(Origin, FRESH))
+parameter: Callable[[int], Origin] = lru_cache(MANY)(partial(Origin, PARAMETER, ""))
+turn_of: Callable[[str], Origin] = lru_cache(MANY)(partial(Origin, TURN))
+attribute: Callable[[str], Origin] = lru_cache(MANY)(partial(Origin, "attribute"))
+call_of: Callable[[str], Origin] = lru_cache(MANY)(partial(Origin, CALL))
+own: Callable[[str], Origin] = lru_cache(MANY)(partial(Origin, OWN))
+global_name: Callable[[str], Origin] = lru_cache(MANY)(partial(Origin, GLOBAL))
+dotted_name: Callable[[str, str], Origin] = lru_cache(MANY)(_dotted)
+function_called: Callable[[str], Origin] = partial(Origin, FUNCTION)
+
+
+def most_open(origins: list[Origin]) -> Origin:
     """Of several origins the one with the widest range of values decides.
 
     A new value decides alone. Of others that depend on who calls or on what is read, several are
-    kept, `all:ONE&OTHER`: which of them is open is only seen when the callers are known.
+    kept: which of them is open is only seen when the callers are known.
     """
-    told = [origin for origin in origins if origin != "const"]  # most are
+    told = [origin for origin in origins if origin is not CONSTANT]  # most are
     if not told:
-        return "const"
+        return CONSTANT
     if len(told) == 1:
         return told[0]
-    widest, rank = "const", len(OPENNESS)
-    several: dict[str, None] = {}
+    widest, rank = CONSTANT, len(OPENNESS)
+    several: dict[Origin, None] = {}
     for origin in told:
-        for part in parts_of(origin) if origin[:4] == "all:" else (origin,):
-            kind = part[: part.find(":")] if ":" in part else part
-            found = _RANKS.get(kind, rank)
+        for part in origin.parts or (origin,):
+            found = _RANKS.get(part.kind, rank)
             if found < rank:
                 widest, rank = part, found
-            if kind in DEPENDING and len(several) < PARTS:
+            if part.kind in DEPENDING and len(several) < PARTS:
                 several[part] = None
-    if rank == _RANKS["fresh"] or len(several) == 1 or not several:
+    if widest.kind == FRESH or len(several) < 2:
         return widest
-    return f"all:{'&'.join(several)}"
+    return Origin("all", parts=tuple(several))
 
 
-def parts_of(origin: str) -> list[str]:
+def parts_of(origin: Origin) -> tuple[Origin, ...]:
     """Return the origins of which one is made."""
-    return origin[4:].split("&") if origin[:4] == "all:" else [origin]
+    return origin.parts or (origin,)
 
 
-def asked(origin: str, name: str) -> str:
-    """Return the origin of an attribute, or of what a call returns, of what has an origin."""
-    if origin[:4] == "all:":
-        return most_open([asked(part, name) for part in parts_of(origin)])
-    if origin.partition(":")[0] in CHAINED:
-        return f"{origin}.{name}"
-    return ""
+def asked(origin: Origin, step: Step) -> Origin | None:
+    """Return the origin of what is asked of what has an origin, `None` if that says nothing."""
+    kind, name, number, function, steps, parts = origin
+    if parts:
+        answers = [asked(part, step) for part in parts]
+        return most_open([answer for answer in answers if answer is not None])
+    if kind in CHAINED:
+        return Origin(kind, name, number, function, (*steps, step))
+    return None
 
 
-def within(origin: str, function: str) -> str:
+def within(origin: Origin, function: str) -> Origin:
     """Return an origin of an outer function as an inner one sees it."""
-    if "param:" not in origin:
+    if origin.kind != PARAMETER and not origin.parts:
         return origin
-    parts = [f"in:{function}|{p}" if p[:6] == "param:" else p for p in parts_of(origin)]
-    return most_open(parts)
+    return most_open([_outer(part, function) for part in parts_of(origin)])
+
+
+def _outer(origin: Origin, function: str) -> Origin:
+    if origin.kind != PARAMETER or origin.function:
+        return origin
+    return origin._replace(function=function)
+
+
+def before_call(origin: Origin) -> Origin | None:
+    """Return what the first function was given that made a value, `None` if none did."""
+    for number, step in enumerate(origin.steps):
+        if step.how == GIVEN:
+            return origin._replace(steps=origin.steps[:number])
+    return None
+
+
+def extends(origin: Origin, other: Origin) -> bool:
+    """Whether an origin is another one of which something was asked."""
+    more, known = origin.steps, other.steps
+    return origin[:4] == other[:4] and len(more) > len(known) and more[: len(known)] == known

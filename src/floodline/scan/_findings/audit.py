@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from floodline.scan._facts.model import Change, FileFacts, Mark
+from floodline.scan._facts.origins import NO_KEY
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import LOW, Finding, Status, symbol_of
 from floodline.scan._program.program import Held, Program
@@ -79,7 +80,7 @@ def _container(
     grown = [
         (file, change, key)
         for file, change, path, key in judge.growth(held, kinds)
-        if key.state != REFUTED and change.key != "append" and path.state != REFUTED
+        if key.state != REFUTED and change.key != NO_KEY and path.state != REFUTED
         and not change.depth
     ]  # fmt: skip
     if not grown:
@@ -144,7 +145,7 @@ def _uses(
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for file in program.files if capped else ():
         for change in file.changes:
-            if change.verb == "grow" and change.key != "append" and not change.depth:
+            if change.verb == "grow" and change.key != NO_KEY and not change.depth:
                 key = program.key(file, change.function, change.ref)
                 if key in capped and (proof := judge.paths.key(file, change)).state != REFUTED:
                     found[key].append((_key(proof), place(file.path, change.at.line)))

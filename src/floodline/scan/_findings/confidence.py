@@ -7,6 +7,7 @@ is one thing: the callers are not in the source. What comes on top of it is a se
 from __future__ import annotations
 
 from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._facts.origins import NO_KEY
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Confidence
 from floodline.scan._proofs.events import in_a_loop
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence
@@ -66,7 +67,7 @@ def _is_open(change: Change, holder: Evidence, path: Evidence, key: Evidence) ->
         return False
     if UNKNOWN in (path.state, key.state):
         return True
-    return key.state == ASSUMED and change.key == "append"
+    return key.state == ASSUMED and change.key == NO_KEY
 
 
 def certain(key: Evidence, removal: Removal) -> Removal:

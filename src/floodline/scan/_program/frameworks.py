@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 
 from floodline.scan._facts.calls import METHOD
+from floodline.scan._facts.origins import Origin, parts_of
 from floodline.scan._facts.references import ANSWER, INSTANCE, MODULE, OBJECT
 from floodline.scan._program.program import Program
 
 PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "dict", "list", "set", "type", "str", "int"}
-
-
-_HEADS = re.compile(r"enum:(\w+)[.]")
 
 
 class Outer:
@@ -142,13 +140,17 @@ class Outer:
                     found.add(f"{file.module}:{function}")
             given = [(c.function, (*c.arguments, *(a for _, a in c.keywords))) for c in file.calls]
             said = [(f, [a.origin for a in arguments]) for f, arguments in given]
-            said += [(c.function, [c.key, c.value]) for c in file.changes]
+            said += [(c.function, [c.key, c.source]) for c in file.changes]
             for function, origins in said:
-                if any(_heads(text) & told for text in origins if "enum:" in text):
+                if _asks(origins, told):
                     found.add(f"{file.module}:{function}")
         return found
 
 
-def _heads(text: str) -> set[str]:
-    """Return the names of the module whose attributes a reference or an origin asks for."""
-    return set(_HEADS.findall(text))
+def _asks(origins: Iterable[Origin], names: set[str]) -> bool:
+    """Whether an origin is an attribute of one of these names of the module."""
+    return any(
+        part.kind == "dotted" and part.name in names
+        for origin in origins
+        for part in parts_of(origin)
+    )

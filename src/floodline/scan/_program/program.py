@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from floodline.scan._facts.calls import FIXED, METHOD, OWN_METHOD, Argument, Kept, named_by
 from floodline.scan._facts.model import Call, Change, Container, FileFacts, Limit, Mark, Pair
+from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.references import (
     INSTANCE,
     ITSELF,
@@ -88,7 +89,7 @@ class Program:
         self.handed: dict[str, list[Edge]] = defaultdict(list)  # what is given to others to call
         self.counters: set[tuple[str, Reference]] = set()  # by module
         self.subscribed: set[str] = set()  # functions that get the events of an outer object
-        self.fresh: dict[str, str] = {}  # names of functions, and the new value that they return
+        self.fresh: dict[str, Origin] = {}  # names of functions, and the new value that they return
         self.singletons: set[str] = set()  # classes that keep their one instance
         self.clocks: set[str] = set()  # functions that compare something with the time
         self._parameters: dict[tuple[str, str], list[tuple[FileFacts, Change]]] = defaultdict(list)
@@ -276,8 +277,8 @@ class Program:
         """Return the functions that an argument of a call hands on."""
         ref = argument.ref
         if ref is None:
-            kind, _, name = argument.origin.partition(":")
-            return [f"{file.module}:{name}"] if kind == "function" else []
+            origin = argument.origin
+            return [f"{file.module}:{origin.name}"] if origin.kind == "function" else []
         callee = named_by(ref)
         if callee is None:
             if ref.name not in self.names.inner.get(file.module, ()):
@@ -315,8 +316,8 @@ class Program:
 
     def _add_marks(self, file: FileFacts) -> None:
         for mark in file.marks:
-            if mark.kind == "fresh":
-                self.fresh[mark.name.rpartition(".")[2]] = mark.detail
+            if mark.kind == "fresh" and mark.origin:
+                self.fresh[mark.name.rpartition(".")[2]] = mark.origin
             if mark.kind == "singleton":
                 self.singletons.add(f"{file.module}:{mark.name}")
             if mark.kind == "ttl":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from floodline.scan._facts.model import Change
+from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.reasons import Reason
 from floodline.scan._program.frameworks import Outer
 from floodline.scan._program.program import Program
@@ -130,12 +131,11 @@ class Events:
             return Run.REGISTERED(name)
         return None
 
-    def brings(self, function: str, text: str) -> bool:
+    def brings(self, function: str, origin: Origin) -> bool:
         """Whether a function that runs for an event asks an object for it that a framework has."""
-        head, _, rest = text.partition(".")
         module = function.partition(":")[0]
-        read = bool(rest) and not rest.partition(".")[0].isupper()
-        return read and bool(self.why(function)) and self._outer.is_context(module, head)
+        read = bool(origin.steps) and not origin.steps[0].name.isupper()
+        return read and bool(self.why(function)) and self._outer.is_context(module, origin.name)
 
     def tells(self, function: str, attribute: str) -> bool:
         """Whether a framework that calls a method has put what is asked for into the instance."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floodline.scan._facts.model import Change, FileFacts
-from floodline.scan._facts.origins import parts_of
+from floodline.scan._facts.origins import NO_KEY, Origin, before_call, parts_of
 from floodline.scan._facts.reasons import Reason
 from floodline.scan._facts.references import INSTANCE, ITSELF, Reference, in_module, of_instance
 from floodline.scan._facts.vocabulary import MAKERS
@@ -19,7 +19,8 @@ from floodline.scan._proofs.evidence import (
     State,
     place,
 )
-from floodline.scan._proofs.grounds import Key, Origin, Path
+from floodline.scan._proofs.grounds import Key, Path
+from floodline.scan._proofs.grounds import Origin as Why
 from floodline.scan._proofs.membership import Refusals
 from floodline.scan._proofs.reach import Often, Reach
 
@@ -27,7 +28,8 @@ DEEP = 4
 NEW = {"task", "lock", "future", "waiter", "weakref", "made"}  # made where it is put in
 COMMAND_LINE = {"cli", "scripts", "commands", "__main__", "management"}
 CLOSED_TYPES = {"bool", "Literal", "type", "Type", "None", "Callable"}
-REUSED = {"id()", "hash()", "get_ident()"}  # as many as there are things at a time
+WHOLE = {"keys", "values", "items"}
+REUSED = {"id", "hash", "get_ident"}  # as many as there are things at a time
 Answer = tuple[State, Reason]  # whether values have no end, and why
 
 
@@ -93,12 +95,11 @@ class Paths:
     def key(self, file: FileFacts, change: Change) -> Evidence:
         """Say whether the keys that are put in have no end."""
         at = place(file.path, change.at.line)
-        if change.key == "append":
+        if change.key == NO_KEY:
             return Evidence(Key.EVERY_CALL(), self._adds(file, change), at)
         state, why = self.origin(file.module, change.function, change.key)
-        turns = "()" in change.key or "turn:" in change.key
-        if state == ASSUMED and turns and in_a_loop(change):
-            state, why = PROVED, Origin.RECEIVED()
+        if state == ASSUMED and _is_received(change.key) and in_a_loop(change):
+            state, why = PROVED, Why.RECEIVED()
         if state == ASSUMED and self._makes_for_others(f"{file.module}:{change.function}", change):
             state = PROVED
         if state == PROVED and (change.value == "sum" or change.op == "update"):
@@ -122,7 +123,7 @@ class Paths:
         if change.value == "self":
             maker = change.function.rpartition(".")[2] in MAKERS
             return PROVED if maker and self.events.makes(function) else ASSUMED
-        state, _ = self.origin(file.module, change.function, change.value)
+        state, _ = self.origin(file.module, change.function, change.source)
         return PROVED if state == PROVED else ASSUMED
 
     def passing(self, file: FileFacts, change: Change) -> Evidence:
@@ -132,55 +133,50 @@ class Paths:
             return proof
         return proof._replace(reason=Key.COMES_AND_GOES(proof.reason), state=ASSUMED)
 
-    def origin(self, module: str, function: str, origin: str, depth: int = 0) -> Answer:
+    def origin(self, module: str, function: str, origin: Origin, depth: int = 0) -> Answer:
         """Say whether values of an origin have no end, and why."""
-        kind, _, detail = origin.partition(":")
-        if kind == "all":
+        kind, name, _, outer, steps, parts = origin
+        if parts:
             return self._widest(module, function, origin, depth)
-        if kind == "in":
-            outer, _, rest = detail.partition("|")
-            return self.origin(module, outer, rest, depth)
-        if kind in ("const", "type"):
-            return REFUTED, Origin.A_CONSTANT() if kind == "const" else Origin.A_TYPE()
-        maker = function.rpartition(".")[2] in MAKERS
-        if kind == "fresh" and (detail in REUSED or (detail == "self" and not maker)):
-            return UNKNOWN, Origin.REUSED(detail)
+        if kind == "constant" or kind == "type":
+            return REFUTED, Why.A_CONSTANT() if kind == "constant" else Why.A_TYPE()
         if kind == "fresh":
-            return PROVED, Origin.NEW_EACH_TIME(detail)
-        if kind == "turn" and "(*)" not in detail:
-            own = self._program.names.class_of(module, detail.partition(".")[0])
-            return (UNKNOWN if own else ASSUMED), Origin.TURN()
-        if "(*)" in detail:
-            return self._through(module, function, origin, depth)
-        if kind == "param":
-            return self._parameter(module, function, detail, depth)
-        called = detail.rpartition(".")[2].removesuffix("()")
-        if called in self._program.fresh and (kind == "call" or detail.endswith("()")):
-            return self.origin(module, function, f"fresh:{self._program.fresh[called]}")
-        if kind == "enum":
+            return _new(name, maker=function.rpartition(".")[2] in MAKERS)
+        function = outer or function
+        if (given := before_call(origin)) is not None:
+            return self._through(module, function, given, depth)
+        if kind == "turn":
+            own = self._program.names.class_of(module, name.partition(".")[0])
+            return (UNKNOWN if own else ASSUMED), Why.TURN()
+        if kind == "parameter":
+            return self._parameter(module, function, origin, depth)
+        called = steps[-1].name if steps and steps[-1].how == "called" else ""
+        made = self._program.fresh.get(name if kind == "call" else called)
+        if made is not None:
+            return self.origin(module, function, made)
+        if kind == "dotted":
             # to go over all of it is to read a table, not what one event brings
-            told = not any(part in detail for part in (".keys()", ".values()", ".items()"))
-            if told and self.events.brings(f"{module}:{function}", detail):
-                return PROVED, Origin.WITH_EVENT(detail)
-            return self._dotted(module, detail)
-        if kind == "self":
-            if self.events.tells(f"{module}:{function}", detail.partition(".")[0]):
-                return PROVED, Origin.WITH_EVENT(detail)
-            return self._counted((module, of_instance(detail)), detail)
+            told = not any(step.how == "called" and step.name in WHOLE for step in steps)
+            if told and self.events.brings(f"{module}:{function}", origin):
+                return PROVED, Why.WITH_EVENT(origin.text)
+            return self._dotted(module, origin)
+        if kind == "own":
+            if self.events.tells(f"{module}:{function}", name):
+                return PROVED, Why.WITH_EVENT(origin.text)
+            return self._counted(module, None if steps else of_instance(name), origin.text)
         if kind == "global":
-            if self._is_definition(module, detail):
-                return REFUTED, Origin.FIXED(detail)
-            return self._counted((module, in_module(detail)), detail)
-        return UNKNOWN, Origin.ELSEWHERE(detail) if detail else Origin.NOT_KNOWN()
+            if self._is_definition(module, name):
+                return REFUTED, Why.FIXED(name)
+            return self._counted(module, in_module(name), name)
+        return UNKNOWN, Why.ELSEWHERE(name) if name else Why.NOT_KNOWN()
 
-    def _through(self, module: str, function: str, origin: str, depth: int) -> Answer:
+    def _through(self, module: str, function: str, given: Origin, depth: int) -> Answer:
         """A call that is given an open value may return one of a few."""
-        given = origin.partition("(*)")[0].rpartition(".")[0]
         state, why = self.origin(module, function, given, depth)
         less = {PROVED: ASSUMED, ASSUMED: UNKNOWN}.get(state, state)
-        return less, Origin.MADE_OF(why)
+        return less, Why.MADE_OF(why)
 
-    def _widest(self, module: str, function: str, origin: str, depth: int) -> Answer:
+    def _widest(self, module: str, function: str, origin: Origin, depth: int) -> Answer:
         """Of the parts of a key the one that is most open decides."""
         answers = [self.origin(module, function, part, depth) for part in parts_of(origin)]
         return min(answers, key=lambda answer: STATES.index(answer[0]))
@@ -190,53 +186,52 @@ class Paths:
         names = self._program.names
         return key in names.classes or key in names.functions or name.isupper()
 
-    def _counted(self, counter: tuple[str, Reference], name: str) -> Answer:
-        if counter in self._program.counters:
-            return PROVED, Origin.COUNTS_UP(name)
+    def _counted(self, module: str, counter: Reference | None, name: str) -> Answer:
+        if counter and (module, counter) in self._program.counters:
+            return PROVED, Why.COUNTS_UP(name)
         if name.isupper():
-            return REFUTED, Origin.CONSTANT(name)
-        return UNKNOWN, Origin.ELSEWHERE(name)
+            return REFUTED, Why.CONSTANT(name)
+        return UNKNOWN, Why.ELSEWHERE(name)
 
-    def _dotted(self, module: str, text: str) -> Answer:
-        base, _, rest = text.partition(".")
-        attribute = rest.partition(".")[0]
-        key = self._program.names.resolve(module, base)
-        asks = rest.endswith(")")
-        if not asks and (attribute.isupper() or key in self._program.names.classes):
-            return REFUTED, Origin.CONSTANT(text)
-        return UNKNOWN, Origin.ELSEWHERE(text)
+    def _dotted(self, module: str, origin: Origin) -> Answer:
+        key = self._program.names.resolve(module, origin.name)
+        constant = origin.steps[0].name.isupper() or key in self._program.names.classes
+        if constant and origin.steps[-1].how == "asked":
+            return REFUTED, Why.CONSTANT(origin.text)
+        return UNKNOWN, Why.ELSEWHERE(origin.text)
 
-    def _parameter(self, module: str, function: str, detail: str, depth: int) -> Answer:
-        number, _, attribute = detail.partition(".")
+    def _parameter(self, module: str, function: str, origin: Origin, depth: int) -> Answer:
+        number = origin.number
         key = f"{module}:{function}"
         found = self._program.names.functions.get(key)
-        if found is None or depth > DEEP or int(number) >= len(found.parameters):
-            return UNKNOWN, Origin.PARAMETER()
-        name = found.parameters[int(number)]
-        annotation = found.annotations[int(number)] if found.annotations else ""
-        if not attribute and self._is_closed(module, annotation):
-            return REFUTED, Origin.ONE_OF_FIXED_SET(name, annotation)
+        if found is None or depth > DEEP or number >= len(found.parameters):
+            return UNKNOWN, Why.PARAMETER()
+        name = found.parameters[number]
+        annotation = found.annotations[number] if found.annotations else ""
+        if not origin.steps and self._is_closed(module, annotation):
+            return REFUTED, Why.ONE_OF_FIXED_SET(name, annotation)
+        attribute = ".".join(step.text for step in origin.steps)
         if attribute.isupper():
-            return REFUTED, Origin.CONSTANT(attribute)
-        asked = (key, int(number), depth)
+            return REFUTED, Why.CONSTANT(attribute)
+        asked = (key, number, depth)
         if asked not in self._known:
-            self._known[asked] = self._given(key, int(number), name, depth)
+            self._known[asked] = self._given(key, number, name, depth)
         return self._known[asked]
 
     def _given(self, key: str, number: int, name: str, depth: int) -> Answer:
         if key in self.events.handlers:
-            return PROVED, Origin.WITH_EVENT(name)
+            return PROVED, Why.WITH_EVENT(name)
         program = self._program
         edges = [*program.callers.get(key, ()), *program.related.get(key, ())]
         answers = [self._at_call(e, number, name, depth) for e in edges if e.kin or not e.guessed]
         answers += self._handed(key, number, name, depth)
         if {PROVED, REFUTED} <= {state for state, _ in answers}:
-            return ASSUMED, Origin.FIXED_FOR_SOME(name)
+            return ASSUMED, Why.FIXED_FOR_SOME(name)
         for wanted in STATES:
             for state, why in answers:
                 if state == wanted:
                     return state, why
-        return (UNKNOWN if edges else ASSUMED), Origin.BY_CALLER(name)
+        return (UNKNOWN if edges else ASSUMED), Why.BY_CALLER(name)
 
     def _handed(self, key: str, number: int, name: str, depth: int) -> list[Answer]:
         """What a function is given by those that were handed it: what came along, or the event."""
@@ -245,7 +240,7 @@ class Paths:
             if number - edge.shift < len(edge.call.arguments):
                 answers.append(self._at_call(edge, number, name, depth))
             elif edge.caller in self.events.handlers:
-                answers.append((PROVED, Origin.GIVEN_FOR_EVENT(name)))
+                answers.append((PROVED, Why.GIVEN_FOR_EVENT(name)))
         return answers
 
     def _is_closed(self, module: str, annotation: str) -> bool:
@@ -266,8 +261,24 @@ class Paths:
             if keyword == name:
                 given = value
         if given is None:
-            return REFUTED, Origin.DEFAULT(name)
-        if given.origin[:9] == "function:":
-            return UNKNOWN, Origin.A_FUNCTION()
+            return REFUTED, Why.DEFAULT(name)
+        if given.origin.kind == "function":
+            return UNKNOWN, Why.A_FUNCTION()
         caller_module, _, caller = edge.caller.partition(":")
         return self.origin(caller_module, caller, given.origin, depth + 1)
+
+
+def _new(name: str, *, maker: bool) -> Answer:
+    """Say what is known of a new value: some are used again, and the instance is no new one."""
+    what = name if name == "self" else f"{name}()"
+    if name in REUSED or (name == "self" and not maker):
+        return UNKNOWN, Why.REUSED(what)
+    return PROVED, Why.NEW_EACH_TIME(what)
+
+
+def _is_received(key: Origin) -> bool:
+    """Whether a key is what a loop gets, or what a method answers."""
+    return any(
+        part.kind == "turn" or any(step.how == "called" for step in part.steps)
+        for part in parts_of(key)
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.reasons import Reason
 from floodline.scan._facts.references import Reference
 from floodline.scan._program.program import Program
@@ -20,7 +21,7 @@ class Refusals:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._known: dict[str, dict[tuple[str, str], Asked]] = {}
+        self._known: dict[str, dict[tuple[str, Origin], Asked]] = {}
 
     def of(self, file: FileFacts, change: Change) -> tuple[State, Reason] | None:
         """Say what narrows the keys that reach a change, `None` if nothing is seen to.
@@ -48,13 +49,13 @@ class Refusals:
         own = self._program.key(file, change.function, change.ref)
         return own == self._program.key(file, change.function, table)
 
-    def _asked(self, file: FileFacts) -> dict[tuple[str, str], Asked]:
+    def _asked(self, file: FileFacts) -> dict[tuple[str, Origin], Asked]:
         known = self._known.get(file.path)
         if known is None:
             known = self._known[file.path] = defaultdict(list)
             for mark in file.marks:
-                if mark.kind == "refused":
-                    known[mark.function, mark.detail].append((mark.at.line, mark.ref, True))
+                if mark.kind == "refused" and mark.origin:
+                    known[mark.function, mark.origin].append((mark.at.line, mark.ref, True))
             for change in file.changes:
                 if change.verb == "lookup":
                     asked = known[change.function, change.key]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from floodline.scan._facts.model import At, FileFacts
@@ -45,6 +45,7 @@ def _same(values: Any) -> Any:
 
 
 PLAIN = Codec(_same, _same)
+_NONE = id(None)
 
 
 @cache
@@ -98,23 +99,43 @@ def _places(rows: Values) -> Values:
     return list(map(partial(tuple.__new__, At), rows))
 
 
+@cache
+def _columns(kind: Any) -> tuple[Codec, ...]:
+    return tuple(map(_column, _parts(kind)))
+
+
 def _pack_rows(kind: Any, records: Iterable[Values]) -> list[Any]:
-    columns = zip(zip(*records, strict=True), _parts(kind), strict=False)
-    return [_column(part).pack(values) for values, part in columns]
+    columns = zip(zip(*records, strict=True), _columns(kind), strict=False)
+    return [values if codec is PLAIN else codec.pack(values) for values, codec in columns]
 
 
 def _unpack_rows(kind: Any, columns: list[Any]) -> Values:
-    parts = zip(columns, _parts(kind), strict=False)
-    rows = zip(*(_column(part).unpack(values) for values, part in parts), strict=True)
+    if not columns:
+        return []
+    unpacked = [
+        values if codec is PLAIN else codec.unpack(values)
+        for values, codec in zip(columns, _columns(kind), strict=True)
+    ]
+    rows = zip(*unpacked, strict=True)
     return list(map(partial(tuple.__new__, kind), rows) if hasattr(kind, "_fields") else rows)
 
 
+def _numbered(values: Values) -> tuple[Values, list[int]]:
+    """Return each of the values once, and the numbers of all; that of `None` is -1.
+
+    What is equal is mostly one object, and to hash it all through would take the time of ten.
+    """
+    known = dict(zip(map(id, values), values, strict=True))
+    known.pop(_NONE, None)
+    numbers = dict(zip(known, count(), strict=False))
+    numbers[_NONE] = -1
+    return list(known.values()), list(map(numbers.__getitem__, map(id, values)))
+
+
 def _pack_shared(kind: Any, values: Values) -> tuple[list[Any], list[int]]:
-    """Write each of the values once, and then their numbers; `None` is the last of them."""
-    known = dict.fromkeys(values)
-    known.pop(None, None)
-    numbers = {value: number for number, value in enumerate(known)}
-    return _pack_rows(kind, known), [numbers.get(value, -1) for value in values]
+    """Write each of the values once, and then their numbers."""
+    known, numbers = _numbered(values)
+    return _pack_rows(kind, known), numbers
 
 
 def _unpack_shared(kind: Any, packed: tuple[list[Any], list[int]]) -> Values:
@@ -124,9 +145,8 @@ def _unpack_shared(kind: Any, packed: tuple[list[Any], list[int]]) -> Values:
 
 def _pack_several(inner: Codec, values: Values) -> tuple[Any, ...]:
     """Write tuples of such values: each of them once, by their lengths."""
-    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    flat = list(chain.from_iterable(numbers))
-    return inner.pack(flat), list(map(len, numbers)), [numbers[value] for value in values]
+    known, numbers = _numbered(values)
+    return inner.pack(list(chain.from_iterable(known))), list(map(len, known)), numbers
 
 
 def _unpack_several(inner: Codec, packed: tuple[Any, list[int], list[int]]) -> Values:
@@ -137,12 +157,12 @@ def _unpack_several(inner: Codec, packed: tuple[Any, list[int], list[int]]) -> V
 
 def _pack_sets(told: tuple[Any, ...], values: Values) -> tuple[Any, ...]:
     """Write sets of words and records; a record is written with the number of its type."""
-    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    known = [
+    known, numbers = _numbered(values)
+    rows = [
         [item if type(item) is str else (told.index(type(item)), *item) for item in value]
-        for value in numbers
+        for value in known
     ]
-    return known, [numbers[value] for value in values]
+    return rows, numbers
 
 
 def _unpack_sets(told: tuple[Any, ...], packed: tuple[list[Any], list[int]]) -> Values:

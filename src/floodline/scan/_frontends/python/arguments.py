@@ -23,7 +23,15 @@ from floodline.scan._facts.calls import (
     own_method,
 )
 from floodline.scan._facts.model import Alias, Call, Change, Container, Function, Mark, Pair
-from floodline.scan._facts.origins import parts_of
+from floodline.scan._facts.origins import (
+    CONSTANT,
+    NO_KEY,
+    UNKNOWN,
+    Origin,
+    extends,
+    function_called,
+    parts_of,
+)
 from floodline.scan._facts.references import SELF, Reference
 from floodline.scan._frontends.python.expressions import at, stored_value
 from floodline.scan._frontends.python.scope import Found, Scope
@@ -58,7 +66,7 @@ class Arguments:
         found: Found,
         op: str,
         node: ast.expr,
-        key: str,
+        key: Origin,
         text: str,
         value: ast.expr | None,
         marks: frozenset[str],
@@ -69,22 +77,23 @@ class Arguments:
             stored = self.scope.stored.get(value.id, stored)
         elif stored in PLAIN and verb == "grow" and value is not None and refers(value, text):
             stored = "key"
-        if stored in ("other", "sum") and key == "append":
-            stored = self.scope.origin(value)
+        source = UNKNOWN
+        if key is NO_KEY and (stored == "other" or stored == "sum"):
+            source = self.scope.origin(value)
         shared = self.shared
-        if verb == "grow" and key != "append" and type(value) in ANSWERED:
+        if verb == "grow" and key is not NO_KEY and type(value) in ANSWERED:
             marks = marks | {"answer"} if self._is_answer(value, key) else marks
         self.changes.append(
-            Change(found[0], found[1], verb, op, shared(key, key),
-                   shared(text, text), stored, at(node), self.scope.name, shared(marks, marks))
+            Change(found[0], found[1], verb, op, shared(key, key), shared(text, text), stored,
+                   source, at(node), self.scope.name, shared(marks, marks))
         )  # fmt: skip
 
-    def _is_answer(self, value: ast.expr | None, key: str) -> bool:
+    def _is_answer(self, value: ast.expr | None, key: Origin) -> bool:
         """Whether a value is what a call answers that was given the key: it may refuse it."""
-        asked = tuple(f"{part}." for part in parts_of(key))
         return any(
-            part.endswith("(*)") and part.startswith(asked)
+            part.steps and part.steps[-1].how == "given" and extends(part, own)
             for part in parts_of(self.scope.origin(value))
+            for own in parts_of(key)
         )
 
     def keep_local(self, name: str, kept: Kept) -> None:
@@ -113,7 +122,7 @@ class Arguments:
         if type(node) is ast.Attribute:
             return self._attribute_argument(node)
         if type(node) is ast.Lambda:
-            return Argument(f"function:{lambda_name(self.scope, node)}")
+            return Argument(function_called(lambda_name(self.scope, node)))
         if type(node) is ast.Call and last_name(node.func) in PASSED_ON:
             return self.argument(node.args[0], into) if node.args else UNSEEN
         return argument(self.scope.origin(node), None)
@@ -133,7 +142,7 @@ class Arguments:
         elif node.attr in SHRINKS:
             below = self.scope.reference(node.value)
             if below:
-                self.change("shrink", below, node.attr, node, "const", "", None, frozenset())
+                self.change("shrink", below, node.attr, node, CONSTANT, "", None, frozenset())
         found = self.scope.reference(node)
         origin = self.scope.origin(node)
         return argument(origin, found[0] if found and not found[1] else None)

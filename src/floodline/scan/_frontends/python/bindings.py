@@ -7,6 +7,7 @@ import ast
 from floodline._python.names import dotted, last_name, written
 from floodline.scan._facts.calls import HERE, IN_BODY, IN_ITEM, Kept, in_entry, in_slot
 from floodline.scan._facts.model import Alias, Container, Mark
+from floodline.scan._facts.origins import CONSTANT, NO_KEY, Origin
 from floodline.scan._facts.references import (
     INSTANCE,
     LOCAL,
@@ -138,7 +139,7 @@ class Bindings(Calls):
             self._bind_slot(in_module(target.id), target, value, marks)
             return
         if type(value) is ast.Constant:
-            self._forget(target.id, "const")
+            self._forget(target.id, CONSTANT)
             scope.stored[target.id] = "other"
             return
         kind, fills = created(value)
@@ -165,7 +166,7 @@ class Bindings(Calls):
         if type(value) in MADE_BY and client(value):
             scope.clients[target.id] = value
 
-    def _forget(self, name: str, origin: str) -> None:
+    def _forget(self, name: str, origin: Origin) -> None:
         scope = self.scope
         scope.refs.pop(name, None)
         scope.types.pop(name, None)
@@ -199,7 +200,7 @@ class Bindings(Calls):
         lazy = marks and ("none" in marks or f"none:{written(target)}" in marks)
         if scope.name and not scope.name.endswith(":") and not lazy:
             verb = "grow" if adds_to_itself(scope, ref, value) else "replace"
-            self.change(verb, (ref, 0), "=", target, "append", "", value, marks)
+            self.change(verb, (ref, 0), "=", target, NO_KEY, "", value, marks)
 
     def _note_type(self, ref: Reference, made: Base) -> None:
         if ref.kind == INSTANCE:
@@ -214,7 +215,7 @@ class Bindings(Calls):
         if found is None:
             return
         if type(target.slice) is ast.Slice:
-            self.change("shrink", found, "[:]=", target, "const", "", None, marks)
+            self.change("shrink", found, "[:]=", target, CONSTANT, "", None, marks)
             return
         if type(value) is ast.Name and found[0].kind != LOCAL:
             self.keep_local(value.id, in_entry(found[0]))
@@ -224,7 +225,7 @@ class Bindings(Calls):
             self.marks += keeps(self.scope, found[0], target, value)
         if type(value) in PARTS and keeps_a_part(self.scope, found[0], value):
             inner = (found[0], found[1] + 1)
-            self.change("shrink", inner, "[]=", target, "const", "", None, marks)
+            self.change("shrink", inner, "[]=", target, CONSTANT, "", None, marks)
         origin = self.scope.origin(target.slice)
         self.change("grow", found, "[]=", target, origin, written(target.slice), value, marks)
         self.inserts(target.value, marks)
@@ -239,14 +240,14 @@ class Bindings(Calls):
         if found is None:
             return
         if type(node.op) is ast.Sub or type(node.op) is ast.BitAnd:
-            self.change("shrink", found, "-=", target, "const", "", None, marks)
+            self.change("shrink", found, "-=", target, CONSTANT, "", None, marks)
         elif isinstance(node.value, ast.Constant):
             self.counters[found[0]] = None
         elif type(node.op) is ast.Add or type(node.op) is ast.BitOr:
             if isinstance(target, ast.Name) and found[1] and not created(node.value)[0]:
                 return  # what lies inside may be a text or a number as well: then nothing grows
             keyed = type(node.value) is ast.Dict
-            origin = self.origin_of_update(node.value) if keyed else "append"
+            origin = self.origin_of_update(node.value) if keyed else NO_KEY
             self.change("grow", found, "+=", target, origin, "", node.value, marks)
 
     def delete(self, node: ast.Delete, marks: frozenset[str]) -> None:
@@ -255,9 +256,9 @@ class Bindings(Calls):
                 found = self.scope.reference(target.value)
                 if found:
                     key = written(target.slice)
-                    self.change("shrink", found, "del", target, "const", key, None, marks)
+                    self.change("shrink", found, "del", target, CONSTANT, key, None, marks)
             elif isinstance(target, ast.Attribute) and (found := self.scope.reference(target)):
-                self.change("replace", found, "del", target, "const", "", None, marks)
+                self.change("replace", found, "del", target, CONSTANT, "", None, marks)
 
     def global_(self, node: ast.Global, _: frozenset[str]) -> None:
         self.scope.globals.update(node.names)

@@ -18,6 +18,7 @@ from floodline._python.removals import QUIET
 from floodline.scan._facts.calls import DROPPED, GIVEN, HERE, IN_MAIN, Argument, Callee, Kept
 from floodline.scan._facts.circumstances import standing
 from floodline.scan._facts.model import Call, Function, Mark
+from floodline.scan._facts.origins import CONSTANT, NO_KEY, UNKNOWN, Origin, turn_of
 from floodline.scan._facts.references import LOCAL
 from floodline.scan._facts.vocabulary import HARMLESS, OPPOSITES, opposites_of
 from floodline.scan._frontends.python.arguments import Arguments, lambda_name
@@ -134,7 +135,7 @@ class Calls(Arguments):
             self.slices.append((found[0], self.scope.name, node.lineno))
         elif not found[1]:
             origin = self.scope.origin(node.slice)
-            if origin != "const":
+            if origin is not CONSTANT:
                 self.change("lookup", found, "[]", node, origin, "", None, marks)
 
     def call(self, node: ast.Call, kept: Kept, marks: frozenset[str]) -> None:
@@ -223,7 +224,7 @@ class Calls(Arguments):
         found = self.scope.reference(node.args[0]) if node.args else None
         if found:
             verb = "shrink" if last_name(node.func) in HEAP_SHRINKS else "grow"
-            self.change(verb, found, last_name(node.func), node, "append", "", None, marks)
+            self.change(verb, found, last_name(node.func), node, NO_KEY, "", None, marks)
 
     def method(self, node: ast.Call, function: ast.Attribute, marks: frozenset[str]) -> None:
         name = function.attr
@@ -233,7 +234,7 @@ class Calls(Arguments):
         first = node.args[0] if node.args else None
         text = written(first) if first is not None else ""
         if name in SHRINKS:
-            self.change("shrink", found, name, node, "const", text, first, marks)
+            self.change("shrink", found, name, node, CONSTANT, text, first, marks)
             return
         value = node.args[-1] if node.args else None
         if marks and f"none:{written(function.value)}" in marks:
@@ -243,7 +244,7 @@ class Calls(Arguments):
             self.change("grow", found, name, node, self.scope.origin(first), text, value, marks)
             return
         if name in GROWS_BY_ITEM:
-            self.change("grow", found, name, node, "append", text, value, marks)
+            self.change("grow", found, name, node, NO_KEY, text, value, marks)
             return
         origin = self.scope.origin(first)
         if name == "update":
@@ -259,13 +260,13 @@ class Calls(Arguments):
                 origin, text = self.scope.origin(node.slice), written(node.slice)
                 self.change("insert", found, "[]", node, origin, text, None, marks)
 
-    def origin_of_update(self, first: ast.expr | None) -> str:
+    def origin_of_update(self, first: ast.expr | None) -> Origin:
         """Return where the keys come from that a map takes over."""
         if first is None:
-            return "const"
+            return CONSTANT
         if isinstance(first, ast.Dict):
             origins = [self.scope.origin(key) for key in first.keys if key is not None]
-            return next((o for o in origins if o != "const"), "const")
+            return next((o for o in origins if o is not CONSTANT), CONSTANT)
         return self.scope.origin(first)
 
     def sized(self, test: ast.expr) -> Found | None:
@@ -284,9 +285,9 @@ class Calls(Arguments):
         origin = self.scope.origin(iterable)
         made = self._made(iterable)
         if made:
-            origin = f"turn:{made}"
+            origin = turn_of(made)
         if isinstance(iterable, ast.Call) and last_name(iterable.func) in ("range", "enumerate"):
-            origin = "unknown"
+            origin = UNKNOWN
         names = target.elts if isinstance(target, ast.Tuple) else [target]
         for part in names:
             if isinstance(part, ast.Name):

@@ -9,6 +9,7 @@ from floodline._python.names import dotted, last_name
 from floodline._python.removals import only_logs
 from floodline.scan._facts.calls import DECORATING, DROPPED, ENTERED, HERE, RETURNED, UNSEEN
 from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Limit, Mark
+from floodline.scan._facts.origins import UNKNOWN, attribute
 from floodline.scan._facts.references import ITSELF, LOCAL
 from floodline.scan._frontends.python.bindings import Bindings
 from floodline.scan._frontends.python.expressions import at, kind_of_class
@@ -90,7 +91,8 @@ class _Reader(Bindings):
             found = self.scope.reference(table)
             ref = found[0] if found else None
             origin = self.scope.origin(key)
-            self.marks.append(Mark("refused", "", at(node.test), self.scope.name, origin, ref))
+            told = Mark("refused", "", at(node.test), self.scope.name, "", ref, None, origin)
+            self.marks.append(told)
 
     # definitions
 
@@ -134,7 +136,7 @@ class _Reader(Bindings):
             name = f"{outer.owner}.{node.name}"
         else:
             name = f"{outer.name}.<locals>.{node.name}"
-            outer.origins[node.name] = "unknown"
+            outer.origins[node.name] = UNKNOWN
             outer.refs.pop(node.name, None)
         for decorator in node.decorator_list:
             self.decorator(name, decorator, marks)
@@ -146,7 +148,7 @@ class _Reader(Bindings):
                 scope.annotations[parameter.arg] = annotation(parameter.annotation)
         for extra in (node.args.vararg, node.args.kwarg):
             if extra:
-                scope.origins[extra.arg] = f"attr:{extra.arg}"
+                scope.origins[extra.arg] = attribute(extra.arg)
         names = tuple(scope.parameters)
         said = tuple([scope.annotations.get(name, "") for name in names])
         self.functions.append(
@@ -239,7 +241,7 @@ class _Reader(Bindings):
         self._tried -= bool(node.handlers)
         for handler in node.handlers:
             if handler.name:
-                self._forget(handler.name, "attr:error")
+                self._forget(handler.name, attribute("error"))
             self.block(handler.body, marks | {"except"})
         self.block(node.orelse, marks)
         if node.finalbody:
@@ -278,8 +280,9 @@ class _Reader(Bindings):
         if node.value is None:
             return
         self.expression(node.value, marks, kept=RETURNED)
-        if type(node.value) in MAKING and (made := self.scope.origin(node.value))[:6] == "fresh:":
-            self.marks.append(Mark("fresh", self.scope.name, at(node), self.scope.name, made[6:]))
+        if type(node.value) in MAKING and (made := self.scope.origin(node.value)).kind == "fresh":
+            name = self.scope.name
+            self.marks.append(Mark("fresh", name, at(node), name, origin=made))
         if type(node.value) is ast.Name:
             self.keep_local(node.value.id, RETURNED)
             if "<" in self.scope.name and node.value.id in self.scope.parameters:

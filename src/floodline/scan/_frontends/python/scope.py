@@ -8,7 +8,26 @@ from types import NoneType
 from typing import Any
 
 from floodline._python.names import dotted, last_name, written
-from floodline.scan._facts.origins import asked, most_open, within
+from floodline.scan._facts.origins import (
+    CONSTANT,
+    FRESH_SELF,
+    TYPE,
+    UNKNOWN,
+    Origin,
+    asked,
+    attribute,
+    attribute_step,
+    call_of,
+    call_step,
+    dotted_name,
+    fresh,
+    given_step,
+    global_name,
+    most_open,
+    own,
+    parameter,
+    within,
+)
 from floodline.scan._facts.references import (
     INSTANCE,
     ITSELF,
@@ -36,6 +55,7 @@ INSIDE = {"get", "setdefault", "pop", "values", "items", "__getitem__", "popitem
 OF_TYPES = {"__class__", "__name__", "__qualname__", "__module__", "__doc__"}
 TELLING = {"type", "bool", "isinstance", "len", "getpid"}
 NAMING = {ast.Name, ast.Attribute}
+ITEM = attribute("item")
 Found = tuple[Reference, int]
 UNNAMED: Found = (ITSELF, 1)  # of a local that is no other name for something
 
@@ -57,7 +77,7 @@ class Scope:
         self.globals: set[str] = set()
         self.refs: dict[str, Found] = {}
         self.locals: dict[str, Found] = {}  # what a name means that is no other one for something
-        self.origins: dict[str, str] = {}
+        self.origins: dict[str, Origin] = {}
         self.types: dict[str, str] = {}
         self.answers: dict[str, str] = {}  # a local, and the function whose answer it is
         self.stored: dict[str, str] = {}
@@ -159,104 +179,103 @@ class Scope:
             return self.base(node.args[0])
         return base_of_answer(dotted(node.func) or name)
 
-    def origin(self, node: ast.expr | None) -> str:
+    def origin(self, node: ast.expr | None) -> Origin:
         """Return where the value of an expression comes from."""
         find = _ORIGINS.get(type(node))
-        return find(self, node) if find else "unknown"
+        return find(self, node) if find else UNKNOWN
 
-    def _constant(self, _: object) -> str:
-        return "const"
+    def _constant(self, _: object) -> Origin:
+        return CONSTANT
 
-    def _origin_of_name(self, node: ast.Name) -> str:
+    def _origin_of_name(self, node: ast.Name) -> Origin:
         return self.origin_of(node.id, self.holder_of(node.id))
 
-    def origin_of(self, name: str, holder: Scope | None) -> str:
+    def origin_of(self, name: str, holder: Scope | None) -> Origin:
         """Return where the value of a name comes from that belongs to a scope."""
         if name == "self":
-            return "fresh:self"
+            return FRESH_SELF
         if name == "cls":
-            return "type"
+            return TYPE
         if holder is None:
-            return f"global:{name}"
+            return global_name(name)
         known = holder.origins.get(name)
         if known is None:
             number = holder.parameters.get(name)
-            known = "unknown" if number is None else f"param:{number}"
+            known = UNKNOWN if number is None else parameter(number)
         return known if holder is self else within(known, holder.name)
 
-    def _origin_of_attribute(self, node: ast.Attribute) -> str:
+    def _origin_of_attribute(self, node: ast.Attribute) -> Origin:
         if node.attr in OF_TYPES:
-            return "type"
-        inner = ""
+            return TYPE
         if type(node.value) is ast.Name:
             base = node.value.id
             if (base == "self" or base == "cls") and self.owner:
-                return f"self:{node.attr}"
+                return own(node.attr)
             holder = self.holder_of(base)
             if holder is None:
-                return f"enum:{base}.{node.attr}"
+                return dotted_name(base, node.attr)
             inner = self.origin_of(base, holder)
         else:
             inner = self.origin(node.value)
-        if inner.startswith(("type", "fresh")):
+        if inner.kind == "type" or inner.kind == "fresh":
             return inner
-        return asked(inner, node.attr) or f"attr:{node.attr}"
+        return asked(inner, attribute_step(node.attr)) or attribute(node.attr)
 
-    def _origin_of_call(self, node: ast.Call) -> str:
+    def _origin_of_call(self, node: ast.Call) -> Origin:
         name = last_name(node.func)
         if name in TELLING:
-            return "type"
+            return TYPE
         if name == "next" and not (node.args and type(node.args[0]) in NAMING):
-            return "unknown"
+            return UNKNOWN
         if name in FRESH:
-            return f"fresh:{name}()"
+            return fresh(name)
         if name in THROUGH:
             parts = [self.origin(item) for item in node.args]
             if type(node.func) is ast.Attribute:
                 parts.append(self.origin(node.func.value))
             return most_open(parts)
-        inner = self._asked_by(node.func) if type(node.func) is ast.Attribute else ""
+        inner = self._asked_by(node.func) if type(node.func) is ast.Attribute else None
         if inner and name in INSIDE:
             return inner
         given = self._given_to(node)
         if not inner and (name == "cls" or name.lstrip("_")[:1].isupper()):
-            return asked(given, f"{name}()") or f"call:{name}"
-        own = inner or f"call:{name}"
-        if given == "const":
-            return own
-        through = asked(given, f"{name}(*)")
-        return most_open([own, through]) if through else own
+            return asked(given, call_step(name)) or call_of(name)
+        answer = inner or call_of(name)
+        if given is CONSTANT:
+            return answer
+        through = asked(given, given_step(name))
+        return most_open([answer, through]) if through else answer
 
-    def _asked_by(self, function: ast.Attribute) -> str:
+    def _asked_by(self, function: ast.Attribute) -> Origin | None:
         """Return the origin of what a method answers, if it is known whom it asks."""
         if type(function.value) is ast.Name and self.base(function.value) is SELF:
-            return ""
-        return asked(self.origin(function.value), f"{function.attr}()")
+            return None
+        return asked(self.origin(function.value), call_step(function.attr))
 
-    def _given_to(self, node: ast.Call) -> str:
+    def _given_to(self, node: ast.Call) -> Origin:
         """Return the origin of what a call is given."""
         parts = [self.origin(part) for part in node.args if type(part) is not ast.Constant]
         if node.keywords:
             parts += [self.origin(keyword.value) for keyword in node.keywords]
-        return most_open(parts) if parts else "const"
+        return most_open(parts) if parts else CONSTANT
 
-    def _origin_of_item(self, node: ast.Subscript) -> str:
+    def _origin_of_item(self, node: ast.Subscript) -> Origin:
         below = self.origin(node.value)
-        return "attr:item" if below == "unknown" else below
+        return ITEM if below is UNKNOWN else below
 
-    def _origin_inside(self, node: ast.Await | ast.Starred) -> str:
+    def _origin_inside(self, node: ast.Await | ast.Starred) -> Origin:
         return self.origin(node.value)
 
-    def _origin_of_values(self, node: ast.JoinedStr | ast.BoolOp) -> str:
+    def _origin_of_values(self, node: ast.JoinedStr | ast.BoolOp) -> Origin:
         return most_open([self.origin(part) for part in node.values])
 
-    def _origin_of_elements(self, node: ast.Tuple | ast.List | ast.Set) -> str:
+    def _origin_of_elements(self, node: ast.Tuple | ast.List | ast.Set) -> Origin:
         return most_open([self.origin(part) for part in node.elts])
 
-    def _origin_of_both(self, node: ast.BinOp) -> str:
+    def _origin_of_both(self, node: ast.BinOp) -> Origin:
         return most_open([self.origin(node.left), self.origin(node.right)])
 
-    def _origin_of_either(self, node: ast.IfExp) -> str:
+    def _origin_of_either(self, node: ast.IfExp) -> Origin:
         return most_open([self.origin(node.body), self.origin(node.orelse)])
 
 
@@ -271,7 +290,7 @@ _BASES: dict[type, Callable[[Scope, Any], Base]] = {
     ast.Attribute: Scope._base_of_attribute,
     ast.Call: Scope._base_of_call,
 }
-_ORIGINS: dict[type, Callable[[Scope, Any], str]] = {
+_ORIGINS: dict[type, Callable[[Scope, Any], Origin]] = {
     NoneType: Scope._constant,
     ast.Constant: Scope._constant,
     ast.Compare: Scope._constant,

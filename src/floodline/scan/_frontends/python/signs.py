@@ -15,7 +15,7 @@ from floodline._python.bounds import (
 from floodline._python.names import dotted, last_name, written
 from floodline._python.numbers import number
 from floodline.scan._facts.model import Mark
-from floodline.scan._facts.origins import CHAINED
+from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.references import INSTANCE, LOCAL, MODULE, Reference
 from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.scope import Found, Scope
@@ -76,11 +76,13 @@ def ages(scope: Scope, node: ast.Compare) -> tuple[Mark, ...]:
     return (Mark("ttl", "", at(node), scope.name),)
 
 
-def _tells_time(origin: str) -> bool:
-    kind, _, detail = origin.partition(":")
-    name = detail.rpartition(".")[2].removesuffix("()")
-    asks = kind == "call" or (kind in CHAINED and detail.endswith("()"))
-    return (kind == "fresh" and name in CLOCKS) or (asks and name.endswith("clock"))
+def _tells_time(origin: Origin) -> bool:
+    if origin.kind == "fresh":
+        return origin.name in CLOCKS
+    if origin.steps:
+        last = origin.steps[-1]
+        return last.how == "called" and last.name.endswith("clock")
+    return origin.kind == "call" and origin.name.endswith("clock")
 
 
 def flips(scope: Scope, target: ast.expr, value: ast.expr) -> Mark | None:
@@ -180,8 +182,8 @@ def labels(scope: Scope, node: ast.Call, name: str) -> Iterator[Mark]:
         if isinstance(value, ast.Starred):
             continue
         origin = scope.origin(value)
-        if origin not in ("const", "unknown", "type"):
-            yield Mark("label", ast.unparse(value), at(value), scope.name, origin)
+        if origin.kind not in ("constant", "unknown", "type"):
+            yield Mark("label", ast.unparse(value), at(value), scope.name, origin=origin)
 
 
 def client(node: ast.expr) -> str:

@@ -7,6 +7,7 @@ import ast
 from floodline._python.comparisons import measured
 from floodline._python.names import last_name, written
 from floodline._python.numbers import number
+from floodline.scan._facts.origins import UNKNOWN
 from floodline.scan._facts.references import Reference
 from floodline.scan._frontends.python.scope import NAMING, Scope
 
@@ -244,7 +245,7 @@ _BLOCKS: dict[type[ast.stmt], tuple[str, ...]] = {
 def _bound(target: ast.expr, scope: Scope) -> None:
     if type(target) is ast.Name:
         if target.id not in scope.parameters:
-            scope.origins.setdefault(target.id, "unknown")
+            scope.origins.setdefault(target.id, UNKNOWN)
     elif type(target) is ast.Tuple or type(target) is ast.List:
         for part in target.elts:
             _bound(part, scope)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._facts.origins import parameter
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
@@ -39,7 +40,7 @@ def _cached(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
         return
     at = place(file.path, mark.at.line)
     for number, name in enumerate(function.parameters):
-        state, why = judge.paths.origin(file.module, mark.name, f"param:{number}")
+        state, why = judge.paths.origin(file.module, mark.name, parameter(number))
         if state == PROVED:
             proofs = (
                 Evidence(Holder.MODULE(), PROVED, at),

@@ -84,7 +84,7 @@ def _outlives(program: Program, file: FileFacts, function: Function, call: Call)
 
 def _is_bound(program: Program, file: FileFacts, call: Call, given: Argument) -> bool:
     """Whether an argument is a function that keeps something alive: a method or an inner one."""
-    if given.origin[:9] == "function:":
+    if given.origin.kind == "function":
         return True
     found = program.functions_in(file, call, given)
     return any(program.names.functions[key].owner or "<locals>" in key for key in found)

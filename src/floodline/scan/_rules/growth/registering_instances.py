@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floodline.scan._facts.origins import FRESH_SELF
 from floodline.scan._findings.rule import Rule
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
@@ -14,7 +15,7 @@ FLD110 = Rule(
 def _puts_itself_in(case: Case) -> bool:
     change = case.change
     maker = change.function.rpartition(".")[2] in ("__init__", "__post_init__", "__new__")
-    return maker and (change.value == "self" or change.key == "fresh:self")
+    return maker and (change.value == "self" or change.key == FRESH_SELF)
 
 
 ITSELF = Pattern(FLD110, _puts_itself_in)

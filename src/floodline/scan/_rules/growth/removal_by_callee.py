@@ -8,6 +8,7 @@ from typing import NamedTuple
 from floodline._python.mutations import TAKES_NAMED
 from floodline._python.removals import QUIET
 from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.vocabulary import HARMLESS
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
@@ -26,7 +27,7 @@ class Step(NamedTuple):
     """One line of a function that adds a key or removes it, itself or through a helper."""
 
     line: int
-    key: str  # the origin of the key
+    key: Origin | None
     direct: bool
     change: Change
     file: FileFacts
@@ -90,8 +91,8 @@ def _steps(program: Program, function: str, changes: list[tuple[FileFacts, Chang
     return sorted(found, key=lambda step: step.line)
 
 
-def _given(edge: Edge) -> str:
-    return edge.call.arguments[0].origin if edge.call.arguments else ""
+def _given(edge: Edge) -> Origin | None:
+    return edge.call.arguments[0].origin if edge.call.arguments else None
 
 
 def _alone(judge: Judge, function: str, drops: list[tuple[FileFacts, Change]]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._facts.origins import UNKNOWN as UNKNOWN_ORIGIN
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.finding import MEDIUM, Finding, build
 from floodline.scan._findings.rule import Rule
@@ -35,7 +36,7 @@ def _labels(judge: Judge) -> Iterator[Finding]:
 
 def _label(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     at = place(file.path, mark.at.line)
-    state, why = judge.paths.origin(file.module, mark.function, mark.detail)
+    state, why = judge.paths.origin(file.module, mark.function, mark.origin or UNKNOWN_ORIGIN)
     often = judge.reach.often(f"{file.module}:{mark.function}")
     if state != PROVED or often is not Often.REPEATS:
         return
