@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from floodline.memory import MemoryTracker
+
 MIB = 1 << 20
 
 
@@ -26,3 +30,9 @@ class FakeClock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def fake_tracker(**options: Any) -> tuple[MemoryTracker, FakeMemory, FakeClock]:
+    """Make a tracker with memory and time of its own."""
+    memory, clock = FakeMemory(), FakeClock()
+    return MemoryTracker(probe=memory, clock=clock, **options), memory, clock
