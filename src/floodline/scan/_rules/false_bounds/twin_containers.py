@@ -15,15 +15,14 @@ from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.evidence import UNKNOWN, Evidence, place
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.removal import RUNS, Removal, Way
+from floodline.scan._proofs.removal import RUNS, How, Removal, Way
 from floodline.scan._rules.detectors import Case, Check, Detector, Pattern
 
 FLD205 = Rule(
     "FLD205", "bounded-but-sibling-grows", "{} keeps what line {line} drops beside it",
     "remove the key from both in one function, and call that",
 )  # fmt: skip
-BOUNDS = {"cap", "ttl"}
-
+BOUNDS = {How.CAP, How.TTL}
 Drop = tuple[FileFacts, Change]
 
 

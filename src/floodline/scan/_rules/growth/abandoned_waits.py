@@ -16,11 +16,11 @@ from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.removal import RUNS, Removal
+from floodline.scan._proofs.removal import RUNS, How, Removal
 from floodline.scan._rules.detectors import Check, Detector
 from floodline.scan._rules.growth.skipped_removal import FLD109
 
-ENOUGH = {"cap", "ttl", "finally"}
+ENOUGH = {How.CAP, How.TTL, How.FINALLY}
 
 
 class Told(Ground):
