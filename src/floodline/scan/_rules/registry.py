@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
 from types import ModuleType
 
-from floodline.scan import _rules
 from floodline.scan._findings.rule import Rule
 from floodline.scan._rules.detectors import Detector
 
+HOME = Path(__file__).parent
+PACKAGE = __name__.rpartition(".")[0]
+
 
 def _modules() -> Iterator[ModuleType]:
-    for family in iter_modules(_rules.__path__, f"{_rules.__name__}."):
-        if family.ispkg:
-            package = import_module(family.name)
-            for module in iter_modules(package.__path__, f"{family.name}."):
-                yield import_module(module.name)
+    for path in sorted(HOME.glob("*/[!_]*.py")):  # pkgutil would import half of the library
+        yield import_module(f"{PACKAGE}.{path.parent.name}.{path.stem}")
 
 
 def _collected() -> tuple[dict[str, Rule], tuple[Detector, ...]]:
