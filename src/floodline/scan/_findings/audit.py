@@ -10,7 +10,8 @@ from typing import NamedTuple
 from floodline.scan._facts.model import Change, FileFacts, Mark
 from floodline.scan._facts.origins import NO_KEY
 from floodline.scan._facts.reasons import Ground
-from floodline.scan._findings.finding import LOW, Finding, Status, symbol_of
+from floodline.scan._findings.building import symbol_of
+from floodline.scan._findings.finding import LOW, Finding, Status
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.evidence import REFUTED, Evidence, place
 from floodline.scan._proofs.judge import Judge

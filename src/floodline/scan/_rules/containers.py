@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._findings.building import make
 from floodline.scan._findings.confidence import certain, confidence_of, is_vague
-from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Confidence, Finding, make
+from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Confidence, Finding
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.evidence import REFUTED, Evidence
 from floodline.scan._proofs.grounds import Out

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts, Function, Mark
 from floodline.scan._facts.reasons import Ground
-from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, build
+from floodline.scan._findings.building import build
+from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._proofs.evidence import PROVED, REFUTED, Evidence, place
 from floodline.scan._proofs.judge import Judge

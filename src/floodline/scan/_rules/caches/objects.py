@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from floodline.scan._facts.model import FileFacts
 from floodline.scan._facts.reasons import Ground
-from floodline.scan._findings.finding import LOW, MEDIUM, Finding, build
+from floodline.scan._findings.building import build
+from floodline.scan._findings.finding import LOW, MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place

@@ -9,7 +9,8 @@ from floodline.scan._facts.model import Call, FileFacts, Function, Mark
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.references import ANSWER, CLASS, MODULE, OWN
 from floodline.scan._facts.vocabulary import MAKERS, opposites_of
-from floodline.scan._findings.finding import MEDIUM, Finding, build
+from floodline.scan._findings.building import build
+from floodline.scan._findings.finding import MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.evidence import PROVED, REFUTED, UNKNOWN, Evidence, place

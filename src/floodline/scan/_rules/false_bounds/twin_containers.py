@@ -9,8 +9,9 @@ from floodline._python.mutations import TAKES_NAMED
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.references import INSTANCE, MODULE
+from floodline.scan._findings.building import make
 from floodline.scan._findings.confidence import confidence_of
-from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
+from floodline.scan._findings.finding import HIGH, MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.evidence import UNKNOWN, Evidence, place

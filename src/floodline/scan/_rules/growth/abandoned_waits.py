@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from floodline._python.mutations import TAKES_NAMED
 from floodline.scan._facts.model import Change, FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._findings.building import make
 from floodline.scan._findings.confidence import confidence_of
-from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
+from floodline.scan._findings.finding import HIGH, MEDIUM, Finding
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.judge import Judge

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.references import INSTANCE, ITSELF
-from floodline.scan._findings.finding import MEDIUM, Finding, make
+from floodline.scan._findings.building import make
+from floodline.scan._findings.finding import MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._findings.building import make
 from floodline.scan._findings.confidence import confidence_of, is_vague
-from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
+from floodline.scan._findings.finding import HIGH, MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.evidence import PROVED, Evidence, place

@@ -10,8 +10,9 @@ from floodline._python.removals import QUIET
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.vocabulary import HARMLESS
+from floodline.scan._findings.building import make
 from floodline.scan._findings.confidence import confidence_of
-from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
+from floodline.scan._findings.finding import HIGH, MEDIUM, Finding
 from floodline.scan._program.program import Edge, Held, Program
 from floodline.scan._proofs.evidence import UNKNOWN, Evidence, place
 from floodline.scan._proofs.judge import Judge

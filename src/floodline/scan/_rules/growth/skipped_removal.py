@@ -5,8 +5,9 @@ from __future__ import annotations
 from floodline.scan._facts.model import Pair
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.references import LOCAL
+from floodline.scan._findings.building import make
 from floodline.scan._findings.confidence import confidence_of
-from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, make
+from floodline.scan._findings.finding import HIGH, MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place

@@ -8,8 +8,9 @@ from floodline.scan._facts.model import FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.references import INSTANCE
 from floodline.scan._facts.vocabulary import MAKERS
+from floodline.scan._findings.building import build, make
 from floodline.scan._findings.confidence import confidence_of
-from floodline.scan._findings.finding import HIGH, MEDIUM, Finding, build, make
+from floodline.scan._findings.finding import HIGH, MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from floodline.scan._facts.model import FileFacts, Mark
 from floodline.scan._facts.origins import UNKNOWN as UNKNOWN_ORIGIN
 from floodline.scan._facts.reasons import Ground
-from floodline.scan._findings.finding import MEDIUM, Finding, build
+from floodline.scan._findings.building import build
+from floodline.scan._findings.finding import MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.judge import Judge

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from floodline.scan._facts.model import Call, FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.references import INSTANCE, ITSELF
+from floodline.scan._findings.building import build
 from floodline.scan._findings.confidence import confidence_of
-from floodline.scan._findings.finding import MEDIUM, Finding, build
+from floodline.scan._findings.finding import MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place

@@ -1,0 +1,91 @@
+"""Judges the files of a scan: facts → program → findings → report."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from floodline.errors import ConfigError
+from floodline.scan._findings.answers import Wrong, answered
+from floodline.scan._findings.audit import Audited, audit
+from floodline.scan._findings.finding import Finding, in_characters
+from floodline.scan._findings.report import Report
+from floodline.scan._program.program import Program
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._rules.checks import found_by_rules
+from floodline.scan._rules.containers import explain
+from floodline.scan._rules.registry import RULES
+from floodline.scan._sources.reading import Reading
+
+PREVIEW = [code for code, rule in RULES.items() if rule.preview]
+
+
+def check_codes(codes: Iterable[str]) -> None:
+    """Refuse what is neither a code of a rule nor the beginning of one."""
+    for code in codes:
+        if not any(known.startswith(code) for known in RULES):
+            raise ConfigError(f"there is no rule {code!r}; `floodline explain` lists the rules")
+
+
+class Judging:
+    """A program that was read, and whoever answers for its containers."""
+
+    def __init__(self, reading: Reading, *, library: bool) -> None:
+        self._reading = reading
+        self.program = Program(reading.facts)
+        self.judge = Judge(self.program, library=library)
+
+    def report(
+        self, chosen: tuple[str, ...], left_out: tuple[str, ...], *, preview: bool
+    ) -> Report:
+        """Report what the rules find that were chosen and not left out."""
+        asked = preview or any(code in chosen for code in PREVIEW)
+        found = {
+            (f.fingerprint, f.path, f.line): f
+            for f in found_by_rules(self.judge, preview=asked)
+            if preview or not RULES[f.rule].preview or f.rule in chosen
+            if (not chosen or f.rule.startswith(chosen)) and not f.rule.startswith(left_out or "-")
+        }
+        ordered = sorted(
+            (in_characters(f) for f in found.values()),
+            key=lambda f: (f.path, f.line, f.column, f.rule),
+        )
+        unasked = frozenset(c for c in PREVIEW if not preview and c not in chosen)
+        findings, problems = answered(
+            ordered, self._reading.comments, self._places(ordered), RULES, unasked
+        )
+        if chosen or left_out:
+            problems = [p for p in problems if p.reason.ground is not Wrong.ANSWERS_NOTHING]
+        return Report(
+            tuple(findings), len(self._reading.facts), sum(f.lines for f in self._reading.facts),
+            tuple(self._reading.skipped), tuple(problems),
+        )  # fmt: skip
+
+    def _places(self, findings: list[Finding]) -> dict[str, list[tuple[str, int]]]:
+        """Where a comment may stand: the lines that grow it, and the line that makes it."""
+        made = {
+            f"{key.replace(':', '.')}": (held.file.path, held.made[0].at.line)
+            for key, held in self.program.held.items()
+        }
+        places: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        for finding in findings:
+            for text in finding.grows:
+                path, _, line = text.rpartition(":")
+                places[finding.fingerprint].append((path, int(line)))
+            if finding.symbol in made:
+                places[finding.fingerprint].append(made[finding.symbol])
+        return places
+
+    def audit(self, findings: Sequence[Finding]) -> list[Audited]:
+        """List every container whose keys have no end, with its ways out; the safe ones too."""
+        return audit(self.program, self.judge, findings)
+
+    def silence(self, name: str) -> list[str]:
+        """Explain what is known about every container whose qualified name ends in `name`."""
+        told = []
+        for key, held in sorted(self.program.held.items()):
+            if not f".{key.replace(':', '.')}".endswith(f".{name}"):
+                continue
+            told.append(f"{key.replace(':', '.')} ({held.file.path}:{held.made[0].at.line})")
+            told += [f"  {line}" for line in explain(self.judge, held)]
+        return told
