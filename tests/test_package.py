@@ -277,6 +277,19 @@ def test_modules_stay_readable():
     assert too_long == {}
 
 
+def test_the_folders_of_the_unit_tests_are_those_of_the_source():
+    folders = {path.parent.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")}
+    known = {folder.replace("/_", "/").removeprefix("_") for folder in folders}
+    unit = ROOT / "tests" / "unit"
+    tested = {path.parent.relative_to(unit).as_posix() for path in unit.rglob("test_*.py")}
+    assert sorted({folder.replace("/_", "/").removeprefix("_") for folder in tested} - known) == []
+
+
+def test_no_two_test_files_have_one_name():  # pytest imports them by their names
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
 def test_all_errors_are_in_the_drawn_tree_and_below_one_root():
     kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind)]
     assert all(issubclass(kind, errors.FloodlineError) for kind in kinds)
