@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple
 
 from floodline._python.assignments import class_of
+from floodline._python.kinds import BASES
 from floodline.scan._facts.model import Change, Limit
 from floodline.scan._facts.references import (
     INSTANCE,
@@ -16,7 +17,7 @@ from floodline.scan._facts.references import (
     of_instance,
 )
 from floodline.scan._facts.vocabulary import MAKERS
-from floodline.verify._source import CONTAINER_BASES, Source
+from floodline.verify._source import Source
 
 
 class Container(NamedTuple):
@@ -66,7 +67,7 @@ class Containers:
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                     refs.append(of_instance(node.attr))
         bases = {base for c in self._source.facts.classes if c.name in classes for base in c.bases}
-        own = [Container(ITSELF, classes, unknown)] if bases & CONTAINER_BASES else []
+        own = [Container(ITSELF, classes, unknown)] if bases & BASES else []
         found = [Container(ref, classes, unknown) for ref in dict.fromkeys(refs) if ref.name]
         return own + [c for c in found if self._is_container(c)]
 

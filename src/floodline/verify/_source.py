@@ -17,6 +17,7 @@ from floodline._python.at_limit import AtLimit, taken
 from floodline._python.bounds import at_bound, bound_argument
 from floodline._python.comparisons import ROOM, Relation, size_comparisons
 from floodline._python.constants import Constants
+from floodline._python.kinds import BASES
 from floodline.scan._facts.calls import NAME, OWN_METHOD, Callee
 from floodline.scan._facts.model import At, Change, FileFacts, Limit
 from floodline.scan._facts.references import MODULE, Reference
@@ -25,7 +26,6 @@ from floodline.scan._frontends.python.reader import read
 from floodline.verify._claims import Claim
 
 HARMLESS_BASES = {"object", "Generic", "Protocol", "ABC", "NamedTuple"}
-CONTAINER_BASES = {"dict", "list", "set", "deque", "OrderedDict", "UserDict", "UserList"}
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -74,7 +74,7 @@ class Source:
             if base in classes and base not in found:
                 found.append(base)
                 queue += classes[base].bases
-            elif base not in classes and base not in HARMLESS_BASES | CONTAINER_BASES:
+            elif base not in classes and base not in HARMLESS_BASES | BASES:
                 unknown = True
         return found, unknown
 

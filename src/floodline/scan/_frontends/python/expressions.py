@@ -5,17 +5,11 @@ from __future__ import annotations
 import ast
 
 from floodline._python.bounds import bound_argument
+from floodline._python.kinds import ONLY_TYPES, kind_of_class, kind_of_display
 from floodline._python.names import dotted, last_name
 from floodline.scan._facts.model import At
 from floodline.scan._facts.vocabulary import LOCKS
 
-MAPS = {"dict", "OrderedDict", "Counter", "Dict", "UserDict", "MutableMapping", "ChainMap"}
-LISTS = {"list", "deque", "List", "UserList", "Deque", "MutableSequence"}
-# nobody makes one of these; what a framework makes under the same name is something else
-ONLY_TYPES = {"Dict", "List", "Set", "Deque", "MutableMapping", "MutableSequence", "MutableSet"}
-SETS = {"set", "Set", "MutableSet"}
-WEAK = {"WeakKeyDictionary", "WeakValueDictionary", "WeakSet"}
-STACKS = {"ExitStack", "AsyncExitStack"}
 FRESH = {
     "uuid1", "uuid4", "uuid7", "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter",
     "now", "utcnow", "token_hex", "token_urlsafe", "urandom", "getrandbits", "randint", "id",
@@ -29,14 +23,6 @@ THROUGH = {
     "loads",
 }  # fmt: skip
 ANSWERS = {"create_future", "Future", "Queue", "SimpleQueue"}
-_KINDS = {
-    **dict.fromkeys(MAPS, "map"),
-    **dict.fromkeys(LISTS, "list"),
-    **dict.fromkeys(SETS, "set"),
-    **dict.fromkeys(("defaultdict", "DefaultDict"), "lookup"),
-    **dict.fromkeys(WEAK, "weak"),
-    **dict.fromkeys(STACKS, "stack"),
-}
 MADE = {ast.Dict, ast.ListComp, ast.DictComp, ast.SetComp}
 TASKS = {"create_task", "ensure_future", "run_coroutine_threadsafe", "start_soon"}
 
@@ -51,16 +37,11 @@ def at(node: ast.expr | ast.stmt) -> At:
     )
 
 
-def kind_of_class(name: str) -> str:
-    """Return the kind of container that a class of this name is, `""` if it is none."""
-    return _KINDS.get(name, "")
-
-
 def created(node: ast.expr | None) -> tuple[str, str]:
     """Return the kind of a container expression and what it fills in; `("", "")` if it is none."""
     if type(node) is ast.Call:
         return _created_by_call(node)
-    kind = _DISPLAYS.get(type(node))
+    kind = kind_of_display(node)
     if kind:
         return kind, ""
     if type(node) is ast.BoolOp:
@@ -68,16 +49,6 @@ def created(node: ast.expr | None) -> tuple[str, str]:
     if type(node) is ast.IfExp:
         return created(node.body) if created(node.body)[0] else created(node.orelse)
     return "", ""
-
-
-_DISPLAYS: dict[type, str] = {
-    ast.Dict: "map",
-    ast.DictComp: "map",
-    ast.List: "list",
-    ast.ListComp: "list",
-    ast.Set: "set",
-    ast.SetComp: "set",
-}
 
 
 def _created_by_call(node: ast.Call) -> tuple[str, str]:

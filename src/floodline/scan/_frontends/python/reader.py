@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from floodline._python.kinds import kind_of_class
 from floodline._python.names import dotted, last_name
 from floodline._python.removals import only_logs
 from floodline.scan._facts.calls import DECORATING, DROPPED, ENTERED, HERE, RETURNED, UNSEEN
@@ -12,7 +13,7 @@ from floodline.scan._facts.model import Call, Class, Container, FileFacts, Funct
 from floodline.scan._facts.origins import UNKNOWN, attribute
 from floodline.scan._facts.references import ITSELF, LOCAL
 from floodline.scan._frontends.python.bindings import Bindings
-from floodline.scan._frontends.python.expressions import at, kind_of_class
+from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.pairs import pairs_of
 from floodline.scan._frontends.python.scope import NAMING, Scope
 from floodline.scan._frontends.python.signs import closes, size_of_cache, unclosed

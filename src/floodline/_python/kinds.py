@@ -1,0 +1,42 @@
+"""Which classes are containers, and of which kind, told by their names."""
+
+from __future__ import annotations
+
+import ast
+
+MAPS = {"dict", "OrderedDict", "Counter", "Dict", "UserDict", "MutableMapping", "ChainMap"}
+LISTS = {"list", "deque", "List", "UserList", "Deque", "MutableSequence"}
+SETS = {"set", "Set", "MutableSet"}
+LOOKUPS = {"defaultdict", "DefaultDict"}  # maps that insert on reading
+WEAK = {"WeakKeyDictionary", "WeakValueDictionary", "WeakSet"}
+STACKS = {"ExitStack", "AsyncExitStack"}
+# nobody makes one of these; what a framework makes under the same name is something else
+ONLY_TYPES = {"Dict", "List", "Set", "Deque", "MutableMapping", "MutableSequence", "MutableSet"}
+# verify takes an instance of a class derived from one of these for a container itself
+BASES = (MAPS | LISTS | SETS) - ONLY_TYPES - {"Counter", "ChainMap"}
+_KINDS = {
+    **dict.fromkeys(MAPS, "map"),
+    **dict.fromkeys(LISTS, "list"),
+    **dict.fromkeys(SETS, "set"),
+    **dict.fromkeys(LOOKUPS, "lookup"),
+    **dict.fromkeys(WEAK, "weak"),
+    **dict.fromkeys(STACKS, "stack"),
+}
+_DISPLAYS: dict[type, str] = {
+    ast.Dict: "map",
+    ast.DictComp: "map",
+    ast.List: "list",
+    ast.ListComp: "list",
+    ast.Set: "set",
+    ast.SetComp: "set",
+}
+
+
+def kind_of_class(name: str) -> str:
+    """Return the kind of container that a class of this name is, `""` if it is none."""
+    return _KINDS.get(name, "")
+
+
+def kind_of_display(node: ast.expr | None) -> str:
+    """Return the kind of container that `[...]` or `{...}` makes, `""` for any other expression."""
+    return _DISPLAYS.get(type(node), "")
