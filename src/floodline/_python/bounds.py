@@ -40,14 +40,15 @@ def bound_argument(node: ast.Call) -> ast.expr | None:
         given = node.args[1]
     if given is None and name in _GIVEN_FIRST and node.args:
         given = node.args[0]
-    if name in QUEUES and isinstance(given, ast.Constant) and not given.value:
-        return None  # a queue of no size takes everything
     return None if is_none(given) else given
 
 
-def passes_more(node: ast.Call) -> bool:
-    """Return True if a call passes arguments that are not seen: `f(**options)`."""
-    return any(keyword.arg is None for keyword in node.keywords)
+def is_endless_queue(node: ast.Call) -> bool:
+    """Return True if a call makes a queue that takes everything; a size of 0 is none."""
+    if last_name(node.func) not in QUEUES or any(k.arg is None for k in node.keywords):
+        return False  # `**options` may have a size
+    given = bound_argument(node)
+    return given is None or (isinstance(given, ast.Constant) and not given.value)
 
 
 def at_bound(node: ast.Call) -> frozenset[AtLimit]:

@@ -54,6 +54,7 @@ class SizeComparison(NamedTuple):
     relation: Relation
     limit: ast.expr
     test: ast.Compare
+    depends: bool = False  # another condition has to hold as well
 
     @property
     def is_range(self) -> bool:
@@ -75,17 +76,21 @@ def measured(node: ast.expr) -> ast.expr | None:
     return None
 
 
-def size_comparisons(test: ast.expr, *, denied: bool = False) -> Iterator[SizeComparison]:
+def size_comparisons(
+    test: ast.expr, *, denied: bool = False, depends: bool = False
+) -> Iterator[SizeComparison]:
     """Yield the comparisons of sizes that a test is made of, through `and`, `or` and `not`."""
     if isinstance(test, ast.Compare):
-        yield from _compared(test, denied=denied)
+        yield from _compared(test, denied, depends)
     elif isinstance(test, ast.BoolOp):
+        depends = depends or isinstance(test.op, ast.Or if denied else ast.And)
         for part in test.values:
-            yield from size_comparisons(part, denied=denied)
+            yield from size_comparisons(part, denied=denied, depends=depends)
     elif isinstance(test, ast.UnaryOp):
-        yield from size_comparisons(test.operand, denied=denied != isinstance(test.op, ast.Not))
+        denied = denied != isinstance(test.op, ast.Not)
+        yield from size_comparisons(test.operand, denied=denied, depends=depends)
     elif isinstance(test, ast.NamedExpr):
-        yield from size_comparisons(test.value, denied=denied)
+        yield from size_comparisons(test.value, denied=denied, depends=depends)
 
 
 def outer_size_comparison(test: ast.expr) -> SizeComparison | None:
@@ -95,12 +100,14 @@ def outer_size_comparison(test: ast.expr) -> SizeComparison | None:
     """
     for part in test.values if type(test) is ast.BoolOp else (test,):
         if type(part) is ast.Compare:
-            for found in _compared(part, denied=False):
+            for found in _compared(part):
                 return found
     return None
 
 
-def _compared(test: ast.Compare, *, denied: bool) -> Iterator[SizeComparison]:
+def _compared(
+    test: ast.Compare, denied: bool = False, depends: bool = False
+) -> Iterator[SizeComparison]:
     left = test.left
     for operator, right in zip(test.ops, test.comparators, strict=True):
         relation = _RELATIONS.get(type(operator), Relation.OTHER)
@@ -110,7 +117,7 @@ def _compared(test: ast.Compare, *, denied: bool) -> Iterator[SizeComparison]:
             relation = _TURNED.get(relation, relation)
         if found is not None:
             relation = _DENIED[relation] if denied else relation
-            yield SizeComparison(found, relation, limit, test)
+            yield SizeComparison(found, relation, limit, test, depends)
         left = right
 
 

@@ -113,7 +113,7 @@ class Source:
         """Return the bound of a comparison: its number, and what its branch takes away."""
         node = self._tests[limit.at]
         compared = next((c for c in size_comparisons(node.test) if not c.is_range), None)
-        if compared is None or _depends(node.test):  # a range, or bound only on a condition
+        if compared is None or compared.depends:  # a range, or bound only on a condition
             takes = frozenset({AtLimit.SOME} if limit.acts else ())
             return Bound(None, takes, limit.at.line, limit.function)
         number = self.constants.of(compared.limit, self.owner_node(limit.function))
@@ -196,13 +196,6 @@ class Source:
 def _call(make: str | None) -> ast.Call | None:
     node = ast.parse(make.strip(), mode="eval").body if make else None
     return node if isinstance(node, ast.Call) else None
-
-
-def _depends(test: ast.expr, *, denied: bool = False) -> bool:
-    """Whether another condition has to hold as well: by `and`, or by `or` under `not`."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _depends(test.operand, denied=not denied)
-    return isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or if denied else ast.And)
 
 
 def _precedes(node: ast.stmt, limit: Limit, changes: list[Change]) -> bool:

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from floodline._python.at_limit import AtLimit
-from floodline._python.bounds import at_bound, bound_argument, cache_size, passes_more
+from floodline._python.bounds import at_bound, bound_argument, cache_size, is_endless_queue
 
 FIRST, RENEWED, ALL, SOME, BLOCK = (
     AtLimit.FIRST,
@@ -34,8 +34,8 @@ def expression(text):
         ("Queue(9)", "9"),
         ("asyncio.Queue(maxsize=n)", "n"),
         ("Queue()", None),
-        ("Queue(0)", None),
-        ("Queue(maxsize=0)", None),
+        ("Queue(0)", "0"),
+        ("Queue(maxsize=0)", "0"),
         ("BoundedMap(9)", "9"),
         ("BoundedMap(max_items=9)", "9"),
         ("LRUCache(maxsize=9)", "9"),
@@ -49,9 +49,22 @@ def test_the_bound_that_a_container_is_made_with(text, bound):
     assert (found and ast.unparse(found)) == bound
 
 
-def test_arguments_that_are_not_seen_are_told():
-    assert passes_more(expression("Queue(**options)"))
-    assert not passes_more(expression("Queue(maxsize=1)"))
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Queue()", True),
+        ("asyncio.Queue(0)", True),
+        ("Queue(maxsize=0)", True),
+        ("SimpleQueue()", True),
+        ("Queue(9)", False),
+        ("Queue(size)", False),
+        ("Queue(maxsize=size)", False),
+        ("Queue(**options)", False),
+        ("deque()", False),
+    ],
+)
+def test_a_queue_without_a_size_has_no_end(text, told):
+    assert is_endless_queue(expression(text)) is told
 
 
 @pytest.mark.parametrize(

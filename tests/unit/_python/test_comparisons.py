@@ -81,6 +81,24 @@ def test_the_outer_comparison_is_that_of_the_test_itself(text, limit):
     assert (found and ast.unparse(found.limit)) == limit
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("len(x) > 5", False),
+        ("a or len(x) > 5", False),
+        ("a and len(x) > 5", True),
+        ("a or (b and len(x) > 5)", True),
+        ("a and (b or len(x) > 5)", True),
+        ("not (a or len(x) <= 5)", True),
+        ("not (a and len(x) <= 5)", False),
+        ("not not (a and len(x) > 5)", True),
+    ],
+)
+def test_and_makes_a_comparison_depend_on_something_else(text, told):
+    (found,) = size_comparisons(expression(text))
+    assert found.depends is told
+
+
 def test_a_range_is_known_as_one():
     alone = next(size_comparisons(expression("len(x) > 5")))
     of_two = next(size_comparisons(expression("1 < len(x) < 5")))

@@ -41,6 +41,9 @@ SHAPES = [
     ("deque", klass(PUSH, "deque(maxlen=10)"), "window", "proved", "proved"),
     ("deque by place", klass(PUSH, "deque([], 10)"), "fifo", "proved", "proved"),
     ("deque of a constant", klass(PUSH, "deque(maxlen=LIMIT)"), "oldest", "proved", "proved"),
+    ("a calculated maxlen", klass(PUSH, "deque(maxlen=(1 << 3) + 2)"), "fifo", "proved", "proved"),
+    ("maxlen None by place", klass(PUSH, "deque([], None)"), "fifo", "refuted", "refuted"),
+    ("a queue of no size", klass("self.x.put_nowait(key)", "queue.Queue(0)"), "reject", "refuted", "refuted"),
     ("deque is no lru", klass(PUSH, "deque(maxlen=10)"), "lru", "refuted", "refuted"),
     ("deque is no batch", klass(PUSH, "deque(maxlen=10)"), "batch", "refuted", "refuted"),
     ("another maxlen", klass(PUSH, "deque(maxlen=LIMIT * 2)"), "fifo", "refuted", "refuted"),
@@ -153,6 +156,8 @@ CACHED = [
     ("@lru_cache", "lru", "refuted"),
     ("@lru_cache()", "lru", "refuted"),
     ("@cache", "lru", "refuted"),
+    ("@lru_cache(typed=True)", "lru", "refuted"),
+    ("@lru_cache(5 * 2, typed=True)", "lru", "proved"),
 ]
 
 

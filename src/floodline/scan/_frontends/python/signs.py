@@ -5,13 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from floodline._python.bounds import (
-    LIMIT_WORDS,
-    QUEUES,
-    bound_argument,
-    cache_size,
-    passes_more,
-)
+from floodline._python.bounds import LIMIT_WORDS, QUEUES, cache_size, is_endless_queue
 from floodline._python.names import dotted, last_name, written
 from floodline._python.numbers import number
 from floodline.scan._facts.model import Mark
@@ -107,7 +101,7 @@ def keeps(scope: Scope, ref: Reference, target: ast.expr, value: ast.Call) -> It
         kind = "item" if isinstance(target, ast.Subscript) else "slot"
         yield Mark("handle", "", at(target), scope.name, kind, ref)
     elif name in QUEUES:
-        if ref.kind != LOCAL and bound_argument(value) is None and not passes_more(value):
+        if ref.kind != LOCAL and is_endless_queue(value):
             yield Mark("queue", "", at(target), scope.name, name, ref)
     elif name[:1].isupper() and (limits := [k.arg for k in value.keywords if k.arg in LIMIT_WORDS]):
         yield Mark("capped", "", at(target), scope.name, " ".join(map(str, limits)), ref)
