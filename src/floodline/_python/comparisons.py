@@ -42,7 +42,7 @@ _DENIED = {
     Relation.BELOW: Relation.AT_LEAST,
     Relation.OTHER: Relation.OTHER,
 }
-_ORDERS = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
+ORDERS = frozenset((ast.Gt, ast.GtE, ast.Lt, ast.LtE))
 FULL = frozenset((Relation.ABOVE, Relation.AT_LEAST, Relation.EXACTLY))
 ROOM = frozenset((Relation.AT_MOST, Relation.BELOW))
 
@@ -132,6 +132,6 @@ def is_threshold(test: ast.expr) -> bool:
     for node in ast.walk(test):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
             return not isinstance(node.left, (ast.Constant, ast.JoinedStr))
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], _ORDERS):
+        if isinstance(node, ast.Compare) and type(node.ops[0]) in ORDERS:
             return not asks_whether_any(node)
     return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floodline._python.bounds import CACHES
 from floodline.scan._facts.calls import Kept
 from floodline.scan._facts.references import INSTANCE, ITSELF, LOCAL, MODULE, OBJECT, Reference
 from floodline.scan._program.program import Held, Making, Program
@@ -135,9 +136,7 @@ class Holders:
         if kept.how == "entry" and kept.ref:
             return self._kept_in(name, making, kept.ref, at)
         function = self._program.names.functions.get(making.function)
-        if function and any(
-            d.rpartition(".")[2] in ("cache", "lru_cache") for d in function.decorators
-        ):
+        if function and any(d.rpartition(".")[2] in CACHES for d in function.decorators):
             return Evidence(Holder.MADE_BY_CACHED(name), PROVED, at)
         if kept.how in ("returned", "argument") and often is Often.REPEATS:
             return Evidence(Holder.MADE_ANEW(name), REFUTED, at)

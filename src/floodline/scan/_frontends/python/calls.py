@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from types import NoneType
 
-from floodline._python.comparisons import asks_whether_any, outer_size_comparison
+from floodline._python.comparisons import ORDERS, asks_whether_any, outer_size_comparison
 from floodline._python.mutations import (
     GROWS_BY_ITEM,
     GROWS_BY_KEY,
@@ -29,7 +29,6 @@ from floodline.scan._frontends.python.signs import (
     BLOCKS,
     CLOSES,
     METERS,
-    ORDERS,
     TIMERS,
     ages,
     awaits,

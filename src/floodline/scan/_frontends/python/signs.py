@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from floodline._python.bounds import LIMIT_WORDS, QUEUES, cache_size, is_endless_queue
+from floodline._python.comparisons import ORDERS
 from floodline._python.names import dotted, last_name, written
 from floodline._python.numbers import number
 from floodline.scan._facts.model import Mark
@@ -15,7 +16,6 @@ from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.scope import Found, Scope
 
 CLOCKS = {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "now", "utcnow"}
-ORDERS = {ast.Lt, ast.LtE, ast.Gt, ast.GtE}
 CLOSES = {
     "close", "aclose", "shutdown", "dispose", "terminate", "disconnect", "release", "stop", "quit",
     "kill", "detach", "wait", "communicate", "cleanup", "wait_closed",
