@@ -36,6 +36,14 @@ class Cap:
             self.sliced[:] = []
         if len(self.keyed) > 4:
             self.keyed["x"] = 1
+        if not len(self.denied) < 4:
+            self.denied.popitem()
+        if self.jobs.qsize() >= LIMIT * 2:
+            self.jobs.get_nowait()
+        while len(self.heap) > (1 << 4):
+            heapq.heappop(self.heap)
+        if len(self.chosen) > 4:
+            self.chosen.difference_update(old)
 
 class Budget:
     def add(self, key, value):
@@ -76,6 +84,8 @@ class NoCap:
             self.counted_again.pop(key, None)
         if tries > 3:
             self.full = [1]
+        if tries > 3:
+            self.by_name.pop("key", None)
 
 class Sweeper:
     def put(self, key, value):
@@ -135,10 +145,25 @@ def made(tmp_path, monkeypatch):
         ("cut", ["4"]),
         ("sliced", ["4"]),
         ("keyed", []),
+        ("denied", ["4"]),
+        ("jobs", ["LIMIT * 2"]),
+        ("heap", ["1 << 4"]),
+        ("chosen", ["4"]),
     ],
 )
 def test_a_cap_is_a_comparison_whose_branch_removes(name, limits):
     assert [ast.unparse(limit) for limit in caps("capped", name)] == limits
+
+
+def test_a_number_in_a_limit_is_calculated_as_the_program_has_it():
+    class Holder:
+        most = 3
+
+    assert read_numbers(caps("capped", "jobs"), None, "capped") == [18]
+    assert read_numbers(caps("capped", "heap"), None, "capped") == [16]
+    limit = ast.parse("self.most * 2 - LIMIT", mode="eval").body
+    assert read_numbers([limit], Holder(), "capped") == [-3]
+    assert read_numbers([limit], None, "capped") == []
 
 
 @pytest.mark.parametrize(
@@ -154,7 +179,7 @@ def test_a_cap_need_not_ask_for_the_length(name):
     "name",
     [
         *("pending", "shared", "known", "printed", "best", "removed", "counted_again", "full"),
-        *("lost", "cache"),
+        *("lost", "cache", "by_name"),
     ],
 )
 def test_one_key_that_is_removed_is_no_cap(name):
