@@ -128,6 +128,12 @@ def kill(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def attack(session: nox.Session) -> None:
+    """The attacks of `tests/attack` at full length; `make test` runs the short ones."""
+    _pytest(session, *PLAIN, "pytest", "-m", "long or not long", "tests/attack", "--timeout=3600")
+
+
+@nox.session(venv_backend="none")
 def watch(session: nox.Session) -> None:
     """Ten minutes under `floodline run` from a cold start: bounded sessions never grow."""
     session.run(*PLAIN[:1], "tests/acceptance/watch_bounded.py", *session.posargs, external=True)

@@ -25,7 +25,8 @@ FloodlineError
 │   ├── StoreCorrupt                     the file is damaged, or not a floodline store
 │   ├── StoreTooNew                      written by a newer version of floodline
 │   ├── StoreClosed (ValueError)         used after `close()`
-│   ├── UnreadableRecord (ValueError)    one record is damaged; its bytes are in quarantine
+│   ├── UnreadableRecord (ValueError)    one record cannot be read; its bytes are in quarantine
+│   │   └── DamagedRecord                its bytes are damaged; also a `StoreCorrupt`
 │   └── CodecError (TypeError)           the state cannot be encoded, or came back different
 └── HistoryError
     ├── MalformedMessage (ValueError)    a message that its provider would reject, with its place
@@ -145,6 +146,10 @@ class StoreClosed(StoreError, ValueError):
 
 class UnreadableRecord(StoreError, ValueError):
     """One record is damaged. Its bytes are in quarantine; it is never replaced by an empty one."""
+
+
+class DamagedRecord(UnreadableRecord, StoreCorrupt):
+    """The bytes of one record are not those that were written; they are in quarantine."""
 
 
 class CodecError(StoreError, TypeError):

@@ -13,7 +13,9 @@ from typing import Any, Protocol, Self
 
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
 
-READS = frozenset({"written", "load", "ids", "count", "stats", "conflicts", "quarantined"})
+READS = frozenset(
+    {"written", "load", "ids", "count", "stats", "conflicts", "quarantined", "inspect"}
+)
 
 
 @dataclass(slots=True, frozen=True)

@@ -124,7 +124,14 @@ def _dumped(value: Any) -> Any:
 
 
 def _step(key: Any) -> str:
-    return f".{key}" if type(key) is str and key.isidentifier() else f"[{key!r}]"
+    return f".{key}" if type(key) is str and key.isidentifier() else f"[{_key(key)}]"
+
+
+def _key(key: Any) -> str:
+    """Write a key the same way whatever order its sets are in."""
+    if type(key) is tuple:
+        return f"({', '.join(map(_key, key))}{',' if len(key) == 1 else ''})"
+    return f"frozenset({sorted(map(_key, key))})" if type(key) is frozenset else repr(key)
 
 
 def _same(was: Any, back: Any) -> bool:

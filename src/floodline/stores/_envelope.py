@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from floodline.errors import UnreadableRecord
+from floodline.errors import DamagedRecord, UnreadableRecord
 from floodline.stores._tags import is_wrapped
 
 _MAGIC = b"\xf1ood"
@@ -35,16 +35,16 @@ def seal(payload: bytes, *, version: int, codec: int = PLAIN) -> bytes:
 def unseal(envelope: bytes) -> bytes:
     """Return the payload; `UnreadableRecord` says what is wrong with the envelope."""
     if len(envelope) < _START:
-        raise UnreadableRecord(f"the record has {len(envelope)} bytes, fewer than its header")
+        raise DamagedRecord(f"the record has {len(envelope)} bytes, fewer than its header")
     magic, schema, codec, _, length = _HEADER.unpack_from(envelope)
     if magic != _MAGIC:
-        raise UnreadableRecord(f"the record begins with {magic!r}, not with {_MAGIC!r}")
+        raise DamagedRecord(f"the record begins with {magic!r}, not with {_MAGIC!r}")
     payload = envelope[_START:]
     if length != len(payload):
-        raise UnreadableRecord(f"the record holds {len(payload)} bytes and announces {length}")
+        raise DamagedRecord(f"the record holds {len(payload)} bytes and announces {length}")
     (checksum,) = _CHECKSUM.unpack_from(envelope, _HEADER.size)
     if checksum != zlib.crc32(payload, zlib.crc32(envelope[: _HEADER.size])):
-        raise UnreadableRecord("the checksum of the record does not fit its bytes")
+        raise DamagedRecord("the checksum of the record does not fit its bytes")
     if schema != _SCHEMA:
         raise UnreadableRecord(f"the record has schema {schema}; this floodline reads {_SCHEMA}")
     if codec not in (PLAIN, TAGGED, LEARNED):

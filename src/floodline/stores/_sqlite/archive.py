@@ -16,8 +16,9 @@ import msgspec
 from floodline._clock import Clock
 from floodline._units import Duration, Size, parse_choice, parse_count, parse_duration, parse_size
 from floodline.errors import CodecError, StoreUnavailable
-from floodline.stores._sqlite.faults import breaks_connection, translate
+from floodline.stores._sqlite.faults import breaks_connection, translate, undecodable
 from floodline.stores._sqlite.forks import writers
+from floodline.stores._sqlite.identity import Files, identify
 from floodline.stores._sqlite.paths import checked_path, sqlite_path
 from floodline.stores._sqlite.schema import Synchronous, connect
 from floodline.stores._sqlite.writer import Call, Writer
@@ -163,7 +164,7 @@ class _Shelf:
         self._path, self._synchronous, self._timeout = path, synchronous, timeout
         self._retain, self.max_bytes, self._clock = retain, max_bytes, clock
         self._connection: sqlite3.Connection | None = None
-        self._identity: tuple[int, int] | None = None
+        self._files = Files(path)
         self._inherited: list[object] = []
 
     def run(self, batch: Sequence[Call]) -> None:
@@ -176,6 +177,9 @@ class _Shelf:
                 call.error.__cause__ = error
                 if breaks_connection(error):
                     self.shut()
+            except UnicodeDecodeError as error:
+                call.error = undecodable(error, self._path)
+                self.shut()
             except Exception as error:
                 call.error = error
 
@@ -201,15 +205,18 @@ class _Shelf:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        if call.what not in _READS and (lost := self._files.lost()):
+            self.shut()
+            raise StoreUnavailable(f"{lost}, so nothing was archived; put it back, and try again")
         return result
 
     def _ready(self) -> sqlite3.Connection:
         if self._connection is not None and (
-            self._identify() != self._identity or self._connection.in_transaction
+            not self._files.is_same() or self._connection.in_transaction
         ):
             self.shut()  # another file has its name, or a Ctrl-C left a transaction open
         if self._connection is None:
-            if self._identity is not None and self._identify() is None:
+            if self._files.file is not None and identify(self._path) is None:
                 raise StoreUnavailable(
                     f"{self._path!r} was deleted while in use; put it back, or make a new archive"
                 )
@@ -218,15 +225,8 @@ class _Shelf:
             )
             for statement in _TABLES:
                 self._connection.execute(statement)
-            self._identity = self._identify()
+            self._files.note()
         return self._connection
-
-    def _identify(self) -> tuple[int, int] | None:
-        try:
-            found = os.stat(self._path)  # noqa: PTH116 - before each call; a Path costs more
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
 
     def _put(
         self, connection: sqlite3.Connection, conversation: str, rows: list[tuple[Any, ...]]

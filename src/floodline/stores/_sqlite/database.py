@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
+from floodline import telemetry
 from floodline._clock import Clock
-from floodline.errors import SessionConflict, StoreError, StoreUnavailable, TooLarge
+from floodline.errors import (
+    SessionConflict,
+    StoreCorrupt,
+    StoreError,
+    StoreUnavailable,
+    TooLarge,
+)
 from floodline.stores._calls import READS
-from floodline.stores._sqlite.faults import breaks_connection, is_busy, translate
+from floodline.stores._sqlite.faults import breaks_connection, is_busy, translate, undecodable
+from floodline.stores._sqlite.identity import Files
 from floodline.stores._sqlite.operations import Operations
 from floodline.stores._sqlite.schema import Synchronous, connect
 from floodline.stores._sqlite.writer import Call
 
 _VACUUM_PAGES = 256
+_MOVED = 32  # rows of 0.1 that a batch moves beside its work
 _STALE_LEASE = 3600.0
 
 
 _inherited: list[object] = []  # floodline: bounded[what one fork inherits]
+
+
+_KEEPS = frozenset({"save", "delete", "quarantine"})  # what is acknowledged must be in the file
 
 
 class _Culprit(Exception):
@@ -44,13 +56,19 @@ class Database:
         self._clock, self._wall = clock, wall
         self._connection: sqlite3.Connection | None = None
         self._operations: Operations | None = None
-        self._identity: tuple[int, int] | None = None
+        self._files = Files(path)
         self._fresh = True
+        self.damage = ""
+        self.unclean = False
 
     def open(self) -> None:
         """Connect now, so that what cannot work is said early; a lock will be gone later."""
+        with contextlib.suppress(OSError):  # a log is left by a crash, or has a user now
+            self.unclean = Path(f"{self.path}-wal").stat().st_size > 0
         try:
             self._ready()
+        except UnicodeDecodeError as error:
+            raise undecodable(error, self.path) from error
         except sqlite3.Error as error:
             if not is_busy(error):
                 raise translate(error, self.path) from error
@@ -86,9 +104,10 @@ class Database:
             self._fail(batch, error)
 
     def _attempt(self, batch: Sequence[Call]) -> None:
-        connection, operations = self._ready()
         kinds = [call.what for call in batch]
         writes = not READS.issuperset(kinds)
+        keeps = not _KEEPS.isdisjoint(kinds)
+        connection, operations = self._ready(look=not keeps)
         try:
             operations.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
             # the time is taken inside: waiting for the lock must not make leases look future
@@ -102,9 +121,45 @@ class Database:
         except BaseException as error:
             self._roll_back(connection, error)
             raise
+        if keeps and (lost := self._files.lost()):
+            self._give_up(connection, lost)
+        self.note_damage(operations.rows.damage)
         self._fresh = self._fresh and not writes
+        if writes and operations.rows.old:
+            self._move_old(connection, operations)
         if "purge" in kinds or "delete" in kinds:
             self._give_back(connection, operations)
+
+    def _give_up(self, connection: sqlite3.Connection, lost: str) -> NoReturn:
+        """Say that what was committed went to a file that is no more, and let go of it.
+
+        If only the log is gone, what it held is brought into the file: it is all still open.
+        """
+        with contextlib.suppress(sqlite3.Error):
+            if self._files.is_same() and "deleted" in lost:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.shut()
+        raise StoreUnavailable(
+            f"{lost}, so nothing was acknowledged; leave the file, `-wal` and `-shm` alone "
+            "together, put them back, and try again"
+        )
+
+    def note_damage(self, damage: str) -> None:
+        """Remember and report damage: from now on nothing is taken for missing."""
+        if damage and not self.damage:
+            self.damage = damage
+            if self._operations is not None:
+                self._operations.rows.damage = damage
+            telemetry.emit("store_damaged", self.path, why=damage)
+
+    def _move_old(self, connection: sqlite3.Connection, operations: Operations) -> None:
+        """Give a few rows of 0.1 their places, in a transaction of their own."""
+        try:
+            operations.execute("BEGIN IMMEDIATE")
+            operations.rows.move_old(_MOVED)
+            operations.execute("COMMIT")
+        except (sqlite3.Error, StoreCorrupt) as error:  # it is not worth the work of others
+            self._roll_back(connection, error)
 
     def _operate(self, operations: Operations, call: Call) -> None:
         call.result = call.error = None
@@ -142,6 +197,8 @@ class Database:
     def _said(self, error: BaseException) -> BaseException:
         if isinstance(error, sqlite3.Error):
             mine: BaseException = translate(error, self.path)
+        elif isinstance(error, UnicodeDecodeError):
+            mine = undecodable(error, self.path)
         elif isinstance(error, OverflowError):
             mine = TooLarge(f"{self.path!r} takes no value of that size; keep sessions smaller")
         elif isinstance(error, StoreError):
@@ -151,37 +208,37 @@ class Database:
         mine.__cause__ = error
         return mine
 
-    def _ready(self) -> tuple[sqlite3.Connection, Operations]:
+    def _ready(self, *, look: bool = True) -> tuple[sqlite3.Connection, Operations]:
+        """Return what to work with; `look` at the file before, if nobody will do so after."""
         if self._connection is not None and (
-            self._identify() != self._identity or self._connection.in_transaction
+            (look and not self._files.is_same()) or self._connection.in_transaction
         ):
             self.shut()  # another file has its name, or a Ctrl-C left a transaction open
         if self._connection is None or self._operations is None:
-            self._connection = self._connect()
-            self._operations = Operations(self._connection, self._file_bytes)
-            self._identity = self._identify()
+            connection = self._connect()
+            try:
+                self._operations = Operations(connection, self._file_bytes, self.path)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+            self._operations.rows.damage = self.damage
+            self._files.note()
             self._fresh = True
         return self._connection, self._operations
 
     def _connect(self) -> sqlite3.Connection:
         # a file that was there once is not made anew: empty sessions would take its place
-        if self._identity is not None and not Path(self.path).exists():
+        if self._files.file is not None and not Path(self.path).exists():
             raise StoreUnavailable(
                 f"{self.path!r} was deleted while in use; put it back, or make a new store"
             )
         return connect(
             self.path,
-            create=self._identity is None,
+            create=self._files.file is None,
             synchronous=self._synchronous,
             timeout=self._timeout,
         )
-
-    def _identify(self) -> tuple[int, int] | None:
-        try:
-            found = os.stat(self.path)  # noqa: PTH116 - before each batch; a Path costs more
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
 
     def _file_bytes(self) -> int:
         total = 0

@@ -19,6 +19,10 @@ _UNAVAILABLE = {
     "SQLITE_CANTOPEN": "cannot be opened; check the path, the rights and the open-file limit",
     "SQLITE_IOERR": "cannot be read or written; check the disk, its space and its quota",
 }
+_CONTRADICTIONS = (
+    *("no such", "malformed", "unsupported file format", "Could not decode to UTF-8"),
+    *("table ", "index ", "attached databases must use the same text encoding"),
+)
 _DROP = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
 
 
@@ -26,6 +30,8 @@ def translate(error: sqlite3.Error, path: str) -> FloodlineError:
     """Return our error for one of SQLite's; the caller raises it from the original."""
     kind = _kind(error)
     said = f" ({getattr(error, 'sqlite_errorname', None) or type(error).__name__}: {error})"
+    if kind not in _CORRUPT and _contradicts_schema(error):
+        kind = "SQLITE_CORRUPT"
     if kind in _CORRUPT:
         return StoreCorrupt(
             f"{path!r} {_CORRUPT[kind]} and was left as it is; restore a copy of it, "
@@ -38,9 +44,22 @@ def translate(error: sqlite3.Error, path: str) -> FloodlineError:
     return StoreUnavailable(f"{path!r} refused an operation{said}")
 
 
+def _contradicts_schema(error: sqlite3.Error) -> bool:
+    """Tell whether a file does not hold what our statements, which never change, ask it for."""
+    return str(error).startswith(_CONTRADICTIONS)
+
+
+def undecodable(error: UnicodeDecodeError, path: str) -> StoreCorrupt:
+    """Return our error for text that is none, which Python meets before SQLite can say so."""
+    return StoreCorrupt(
+        f"{path!r} is damaged and was left as it is; restore a copy of it, recover it with "
+        f"`sqlite3 {path} .recover`, or choose another path ({error})"
+    )
+
+
 def breaks_connection(error: sqlite3.Error) -> bool:
     """Tell whether a fresh connection is wiser than going on with this one."""
-    return _kind(error) in _DROP
+    return _kind(error) in _DROP or _contradicts_schema(error)
 
 
 def is_busy(error: sqlite3.Error) -> bool:
@@ -51,4 +70,6 @@ def is_busy(error: sqlite3.Error) -> bool:
 def _kind(error: sqlite3.Error) -> str:
     """Return the primary code: SQLITE_IOERR for SQLITE_IOERR_WRITE."""
     name = getattr(error, "sqlite_errorname", None) or ""
+    if name == "SQLITE_IOERR_SHORT_READ":  # a page number beyond the end: no disk is at fault
+        return "SQLITE_CORRUPT"
     return "_".join(name.split("_")[:2])

@@ -16,6 +16,7 @@ from floodline.stores._calls import Kept
 from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
 from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS, conflict_message, why_refused
+from floodline.stores._sqlite.rows import Rows, place_of
 
 _LEASE = """
 INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, id) DO UPDATE SET
@@ -23,21 +24,21 @@ INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, id) DO UPDATE SE
 WHERE owner IN (excluded.owner, ?) OR NOT (since <= excluded.since AND excluded.since < until)
 """
 _GRANT = """
-SELECT version, CASE version WHEN ? THEN NULL ELSE CAST(envelope AS BLOB) END
-FROM sessions WHERE name = ? AND id = ?
+SELECT name, id, version, CASE version WHEN ? THEN NULL ELSE CAST(envelope AS BLOB) END
+FROM sessions WHERE row = ?
 """
 _RENEW = """
 UPDATE leases SET since = ?, until = ? WHERE name = ? AND id = ? AND fence = ? AND owner = ?
 """
 _UNLEASE = "DELETE FROM leases WHERE name = ? AND id = ? AND fence = ?"
 _LEASED = "SELECT 1 FROM leases WHERE name = ? AND id = ? AND fence = ?"
-_ROW = "SELECT row, version, write_id, size, slot FROM sessions WHERE name = ? AND id = ?"
-_MAKE = "INSERT INTO sessions VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ROW = "SELECT name, id, version, write_id, size, slot FROM sessions WHERE row = ?"
+_MAKE = "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _WRITE = """
 UPDATE sessions SET version = ?, write_id = ?, used_at = ?, size = ?, envelope = ? WHERE row = ?
 """
-_USE = "UPDATE sessions SET used_at = ? WHERE name = ? AND id = ? AND slot = ?"
-_USE_IN_SLOT = "UPDATE sessions SET used_at = ?, slot = ? WHERE name = ? AND id = ?"
+_USE = "UPDATE sessions SET used_at = ? WHERE row = ? AND name = ? AND id = ? AND slot = ?"
+_USE_IN_SLOT = "UPDATE sessions SET used_at = ?, slot = ? WHERE row = ?"
 _UNUSED = """
 SELECT s.row, s.id, s.version, s.size
 FROM sessions s LEFT JOIN leases l ON l.name = s.name AND l.id = s.id
@@ -56,9 +57,14 @@ class Operations:
     """Bound to one connection; `begin` is told the times and the size of each batch."""
 
     def __init__(
-        self, connection: sqlite3.Connection, measure: Callable[[], int], kind: str = "sqlite"
+        self,
+        connection: sqlite3.Connection,
+        measure: Callable[[], int],
+        path: str,
+        kind: str = "sqlite",
     ) -> None:
         self.execute = connection.cursor().execute
+        self.rows = Rows(self.execute, path)
         self._measure, self._kind = measure, kind
         self._now = self._wall = 0.0
         self._fence = self._wanted = self._slot = 0
@@ -100,8 +106,12 @@ class Operations:
             if not owner_is_dead(holder):
                 return Held(holder, until - now)
             execute(_LEASE, (*terms, holder))
-        row = execute(_GRANT, (known, name, id)).fetchone()
-        return Grant(fence, 0, None) if row is None else Grant(fence, *row)
+        found = self.rows.find(_GRANT, name, id, known)
+        if found is None:
+            return Grant(fence, 0, None)
+        _, _, version, envelope = found[1]
+        self._check(id, version, version == known or type(envelope) is bytes)
+        return Grant(fence, version, envelope)
 
     def renew(self, name: str, owner: str, fences: dict[str, int], lease: float) -> set[str]:
         lost, now = set(), self._now
@@ -113,8 +123,10 @@ class Operations:
     def release(self, name: str, id: str, fence: int) -> None:
         if self.execute(_UNLEASE, (name, id, fence)).rowcount:
             now, slot = self._wall, self._slot
-            if not self.execute(_USE, (now, name, id, slot)).rowcount:
-                self.execute(_USE_IN_SLOT, (now, slot, name, id))
+            if not self.execute(_USE, (now, place_of(name, id), name, id, slot)).rowcount:
+                found = self.rows.find(_ROW, name, id)
+                if found is not None:
+                    self.execute(_USE_IN_SLOT, (now, slot, found[0]))
 
     def save(
         self,
@@ -131,7 +143,7 @@ class Operations:
             ours = execute(_UNLEASE, lease).rowcount == 1
         else:
             ours = execute(_LEASED, lease).fetchone() is not None
-        row = execute(_ROW, (name, id)).fetchone()
+        row = self._row(name, id)
         if row is not None and row[2] == write_id:
             stored: int = row[1]
             return stored
@@ -142,17 +154,27 @@ class Operations:
         return self._overwrite(name, envelope, write_id, row)
 
     def written(self, name: str, id: str, write_id: str) -> int | None:
-        row = self.execute(_ROW, (name, id)).fetchone()
+        row = self._row(name, id)
         return row[1] if row is not None and row[2] == write_id else None
 
     def load(self, name: str, id: str) -> Record | None:
-        row = self.execute(_GRANT, (None, name, id)).fetchone()
-        return None if row is None else Record(*row)
+        found = self.rows.find(_GRANT, name, id, None)
+        if found is None:
+            return None
+        _, _, version, envelope = found[1]
+        self._check(id, version, type(envelope) is bytes)
+        return Record(version, envelope)
+
+    def inspect(self, after: Any, limit: int) -> Any:
+        """Compare the trees a slice further; the answer is where to go on, None at the end."""
+        if isinstance(after, int):
+            return self.rows.inspect(after, limit) or ("", "")
+        return self.rows.inspect_index(after, limit)
 
     def delete(self, name: str, id: str, fence: int) -> bool:
         if not self.execute(_UNLEASE, (name, id, fence)).rowcount:
             raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
-        row = self.execute(_ROW, (name, id)).fetchone()
+        row = self._row(name, id)
         if row is not None:
             self._forget(name, row[0], row[1], row[3])
         return row is not None
@@ -212,13 +234,37 @@ class Operations:
         self._fence += 1
         return self._fence
 
+    def _row(self, name: str, id: str) -> tuple[int, int, str, int, int] | None:
+        """Return row, version, write id, size and slot of a session."""
+        found = self.rows.find(_ROW, name, id)
+        if found is None:
+            return None
+        row, (_, _, version, write_id, size, slot) = found
+        self._check(id, version, type(size) is int and type(slot) is int)
+        return row, version, write_id, size, slot
+
+    def _check(self, id: str, version: Any, whole: bool) -> None:
+        """A row without a version would pass for no row at all."""
+        if type(version) is not int or version < 1 or not whole:
+            raise self.rows.corrupt(f"the row of session {id!r} holds what was never written")
+
     def _make(self, name: str, id: str, envelope: bytes, write_id: str) -> int:
         (floor,) = self.execute("SELECT floor FROM meta").fetchone()
         size = len(envelope)
         row = (name, id, floor + 1, write_id, self._wall, self._slot, size, envelope)
-        self.execute(_MAKE, row)
+        try:
+            self.execute(_MAKE, (place_of(name, id), *row))
+        except sqlite3.IntegrityError:  # another key of the same hash, or worse
+            self._make_elsewhere(name, id, row)
         self._count(name, 1, size)
         return int(floor) + 1
+
+    def _make_elsewhere(self, name: str, id: str, row: tuple[Any, ...]) -> None:
+        try:
+            self.execute(_MAKE, (self.rows.free_place(name, id), *row))
+        except sqlite3.IntegrityError as error:
+            why = f"it has a session {id!r} that it did not find"
+            raise self.rows.corrupt(why) from error
 
     def _overwrite(self, name: str, envelope: bytes, write_id: str, old: Any) -> int:
         row, version, _, old_size, slot = old

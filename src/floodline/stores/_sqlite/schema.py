@@ -11,7 +11,8 @@ has in memory never stands for other bytes.
 from __future__ import annotations
 
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -56,6 +57,10 @@ PRAGMA user_version = {SCHEMA_VERSION};
 """
 
 
+_TRIES = 5
+_LAST_SCHEMA = 255  # a number above was never one
+
+
 def connect(
     path: str, *, create: bool, synchronous: Synchronous, timeout: float
 ) -> sqlite3.Connection:
@@ -86,6 +91,7 @@ def connect(
 
 
 def _prepare(connection: sqlite3.Connection, path: str, synchronous: Synchronous) -> None:
+    connection.execute("PRAGMA cell_size_check = ON")  # a page is looked at before it is believed
     if not _is_ours(connection, path):
         _create(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -95,6 +101,28 @@ def _prepare(connection: sqlite3.Connection, path: str, synchronous: Synchronous
     connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES}")
     connection.execute("PRAGMA cache_size = -8192")
     connection.execute("PRAGMA temp_store = MEMORY")
+    _check_size(connection, path)
+
+
+def _check_size(connection: sqlite3.Connection, path: str) -> None:
+    """Compare the size of the file with what its header says; only a log may stand between."""
+    for _ in range(_TRIES):  # another process may write in between
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+        size, log = _size(path), _size(f"{path}-wal")
+        if log or size == pages * page_size:
+            return
+    raise StoreCorrupt(
+        f"{path!r} is damaged: it has {size} bytes, and its header says {pages * page_size}; it "
+        "was left as it is; restore a copy of it"
+    )
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
 
 
 def _create(connection: sqlite3.Connection, path: str) -> None:
@@ -114,15 +142,21 @@ def _create(connection: sqlite3.Connection, path: str) -> None:
 def _is_ours(connection: sqlite3.Connection, path: str) -> bool:
     """Tell whether the tables are there: False for an empty file, an error for all others."""
     # the tables first: another process may make all of it, in one transaction, in between
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if tables == 0:
+    (count,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if count == 0:
         return False
     (program,) = connection.execute("PRAGMA application_id").fetchone()
     (schema,) = connection.execute("PRAGMA user_version").fetchone()
     if program != APPLICATION_ID:
         raise StoreCorrupt(
-            f"{path!r} is a database of another program, with {tables} tables and indexes, and was "
+            f"{path!r} is a database of another program, with {count} tables and indexes, and was "
             "left as it is; choose another path for the sessions"
+        )
+    if schema > _LAST_SCHEMA or (schema <= SCHEMA_VERSION and (changed := _changed(connection))):
+        what = f"its schema is {schema}" if schema > _LAST_SCHEMA else f"it has no {changed}"
+        raise StoreCorrupt(
+            f"{path!r} is damaged: {what}, as no floodline makes it, and was left as it is; "
+            f"restore a copy of it, or recover it with `sqlite3 {path} .recover`"
         )
     if schema > SCHEMA_VERSION:
         raise StoreTooNew(
@@ -141,3 +175,20 @@ def _statements(script: str) -> list[str]:
             found.append(statement)
             lines.clear()
     return found
+
+
+@cache
+def _expected() -> dict[str, str | None]:
+    """Return what `sqlite_master` says about our tables and indexes, by name."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in _statements(_TABLES):
+            connection.execute(statement)
+        return dict(connection.execute("SELECT name, sql FROM sqlite_master").fetchall())
+
+
+def _changed(connection: sqlite3.Connection) -> str:
+    """Name the tables and indexes that are not as we make them; others may be there beside."""
+    found = dict(connection.execute("SELECT name, sql FROM sqlite_master").fetchall())
+    return ", ".join(
+        name for name, sql in _expected().items() if name not in found or found[name] != sql
+    )

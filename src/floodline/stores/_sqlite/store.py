@@ -16,6 +16,7 @@ from floodline.stores._lease_clock import machine_clock
 from floodline.stores._sqlite.archive import SQLiteArchive
 from floodline.stores._sqlite.database import Database
 from floodline.stores._sqlite.forks import writers
+from floodline.stores._sqlite.inspection import inspect_beside
 from floodline.stores._sqlite.paths import checked_path
 from floodline.stores._sqlite.schema import Synchronous
 from floodline.stores._sqlite.writer import Writer
@@ -57,6 +58,8 @@ class SQLiteStore(BlockingCalls):
         self._finalizer = weakref.finalize(self, writer.abandon)
         self._finalizer.atexit = False  # sessions save at exit; the file needs no goodbye
         writers.add(writer)
+        if database.unclean:
+            inspect_beside(database, writer)
 
     @property
     def aio(self) -> AwaitedCalls:

@@ -1,0 +1,38 @@
+"""A look at a whole file beside the work, after a process has ended without closing it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+
+from floodline.errors import StoreCorrupt, StoreError
+from floodline.stores._sqlite.database import Database
+from floodline.stores._sqlite.writer import Writer
+
+_SLICE = 200  # rows that one call compares: about a millisecond
+_REST = 20  # times what a slice took: a twentieth of one processor at most
+_LONGEST_REST = 1.0
+
+
+def inspect_beside(database: Database, writer: Writer) -> None:
+    """Compare the table of sessions with its index, in slices between the calls of others."""
+    thread = threading.Thread(
+        target=inspect, args=(database, writer), name="floodline-store-check", daemon=True
+    )
+    with suppress(RuntimeError):  # no thread is to be had; the work goes on without
+        thread.start()
+
+
+def inspect(database: Database, writer: Writer) -> None:
+    """Go through both trees once; what contradicts itself is noted in the database."""
+    after: object = 0
+    try:
+        while after is not None:
+            began = time.monotonic()
+            after = writer.ask("inspect", after, _SLICE)
+            time.sleep(min(_LONGEST_REST, _REST * (time.monotonic() - began)))
+    except StoreCorrupt as error:
+        database.note_damage(f"a page cannot be read ({error})")
+    except StoreError:  # closed meanwhile, or not to be reached
+        return

@@ -1,0 +1,143 @@
+"""Where the row of a session stands, so that two trees of the file must agree that it is not there.
+
+The number of a row is a hash of its name and id, so the tree of the table finds it without the
+unique index, which is the second tree. A found row has told all it can; "not found" is believed
+only if the index has never heard of the id either. One damaged page makes one of the two trees
+forget a session, and the other says so: `StoreCorrupt`, where 0.1 made an empty session.
+
+Two keys of one hash: the later one stands at the next of its places, and is found by the index.
+Rows that 0.1 wrote have small numbers; they are found by the index too, and moved to their places
+a few at a time. Until then a row that the index does not know is looked for among them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from floodline.errors import StoreCorrupt
+
+FIRST = 2**62  # places are above, the numbers of 0.1 below
+_PLACES = 4
+_SCANNED = 20_000  # rows of 0.1 that a search may go through
+_LISTED = """
+SELECT row FROM sessions INDEXED BY sqlite_autoindex_sessions_1 WHERE name = ? AND id = ?
+"""
+_OLD = "SELECT row, name, id FROM sessions WHERE row > ? AND row < ? ORDER BY row LIMIT ?"
+_SCAN = "SELECT 1 FROM sessions NOT INDEXED WHERE row < ? AND name = ? AND id = ? LIMIT 1"
+_KEY = "SELECT name, id FROM sessions WHERE row = ?"
+
+Found = tuple[int, tuple[Any, ...]]
+
+
+@lru_cache(maxsize=1024)  # a use asks three times for the same
+def place_of(name: str, id: str, turn: int = 0) -> int:
+    """Return the number of the row of a key, or the one to take if others have those before."""
+    head = f"{turn}:{len(name)}:".encode()
+    digest = blake2b(head + name.encode() + id.encode(), digest_size=8).digest()
+    return FIRST | (int.from_bytes(digest, "big") & (FIRST - 1))
+
+
+class Rows:
+    """Finds rows of `sessions` on one connection; `damage` is what an inspection has found."""
+
+    __slots__ = ("_after", "_execute", "_path", "damage", "old")
+
+    def __init__(self, execute: Callable[..., sqlite3.Cursor], path: str) -> None:
+        self._execute, self._path = execute, path
+        self._after = 0
+        self.damage = ""
+        self.old = self._execute(_OLD, (-1, FIRST, 1)).fetchone() is not None
+
+    def find(self, sql: str, name: str, id: str, *before: Any) -> Found | None:
+        """Return the number and the columns of a row; `sql` asks for name, id and more by row."""
+        place = place_of(name, id)
+        found = self._execute(sql, (*before, place)).fetchone()
+        if found is not None and found[1] == id and found[0] == name:
+            return place, found
+        return self._find_listed(sql, name, id, before, place, found)
+
+    def _find_listed(
+        self, sql: str, name: str, id: str, before: tuple[Any, ...], place: int, there: Any
+    ) -> Found | None:
+        listed = self._execute(_LISTED, (name, id)).fetchall()
+        if not listed:
+            self._believe(name, id, place, there)
+            return None
+        row = listed[0][0]
+        if len(listed) > 1 or row == place:
+            raise self.corrupt(f"its table and its index disagree about session {id!r}")
+        found = self._execute(sql, (*before, row)).fetchone()
+        if found is None or found[0] != name or found[1] != id:
+            raise self.corrupt(f"its index knows session {id!r}, and its table does not")
+        return row, found
+
+    def _believe(self, name: str, id: str, place: int, there: Any) -> None:
+        """Raise unless there is every reason to say that a session is not stored."""
+        if there is not None and not _is_at_home(place, there[0], there[1]):
+            raise self.corrupt(f"another row stands in the place of session {id!r}")
+        if self.damage:
+            raise self.corrupt(f"{self.damage}, so session {id!r} may only seem to be missing")
+        if self.old and self._scan(name, id):
+            raise self.corrupt(f"its table knows session {id!r}, and its index does not")
+
+    def _scan(self, name: str, id: str) -> bool:
+        (rows,) = self._execute("SELECT ifnull(sum(count), 0) FROM totals").fetchone()
+        if rows > _SCANNED:
+            return False
+        return self._execute(_SCAN, (FIRST, name, id)).fetchone() is not None
+
+    def free_place(self, name: str, id: str) -> int:
+        """Return where a row that was not found can be put."""
+        for turn in range(_PLACES):
+            place = place_of(name, id, turn)
+            if self._execute(_KEY, (place,)).fetchone() is None:
+                return place
+        raise self.corrupt(f"every place of session {id!r} is taken")
+
+    def move_old(self, limit: int) -> None:
+        """Give rows of 0.1 their places; one that cannot be read is left where it is."""
+        found = self._execute(_OLD, (self._after, FIRST, limit)).fetchall()
+        for row, name, one in found:
+            self._after = row
+            if type(name) is str and type(one) is str:
+                place = self.free_place(name, one)
+                self._execute("UPDATE sessions SET row = ? WHERE row = ?", (place, row))
+        self.old = len(found) == limit
+
+    def inspect(self, after: int, limit: int) -> int | None:
+        """Compare both trees over the next rows of the table; None at the end."""
+        rows = self._execute(_OLD, (after, 2**63 - 1, limit)).fetchall()
+        for row, name, one in rows:
+            if self._execute(_LISTED, (name, one)).fetchall() != [(row,)]:
+                self.damage = f"its index does not know row {row}"
+        return rows[-1][0] if len(rows) == limit else None
+
+    def inspect_index(self, after: tuple[str, str], limit: int) -> tuple[str, str] | None:
+        """Compare both trees over the next entries of the index; None at the end."""
+        sql = """
+            SELECT name, id, row FROM sessions INDEXED BY sqlite_autoindex_sessions_1
+            WHERE name > ? OR (name = ? AND id > ?) ORDER BY name, id LIMIT ?"""
+        terms = (after[0], *after, limit)
+        entries = self._execute(sql, terms).fetchall()
+        for name, one, row in entries:
+            if self._execute(_KEY, (row,)).fetchone() != (name, one):
+                self.damage = f"its table does not know row {row}"
+        return (entries[-1][0], entries[-1][1]) if len(entries) == limit else None
+
+    def corrupt(self, what: str) -> StoreCorrupt:
+        """Return the error for trees that contradict each other."""
+        return StoreCorrupt(
+            f"{self._path!r} is damaged: {what}; nothing was written. Restore a copy of the file, "
+            f"or recover it with `sqlite3 {self._path} .recover`"
+        )
+
+
+def _is_at_home(place: int, name: Any, id: Any) -> bool:
+    """Tell whether a row stands where its own key belongs, by whatever chance it is."""
+    if type(name) is not str or type(id) is not str:
+        return False
+    return any(place_of(name, id, turn) == place for turn in range(_PLACES))
