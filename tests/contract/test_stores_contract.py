@@ -34,6 +34,21 @@ class Clock:
         return self.now
 
 
+class Wall(Clock):
+    """A date that moves with the clock of the leases, as on a machine whose date is right."""
+
+    def __init__(self, clock: Clock, ahead: float) -> None:
+        self.clock, self.ahead = clock, ahead
+
+    @property  # type: ignore[override]  # an attribute that both have to follow
+    def now(self) -> float:
+        return self.clock.now + self.ahead
+
+    @now.setter
+    def now(self, now: float) -> None:
+        self.clock.now = now - self.ahead
+
+
 class Awaited:
     """The coroutine twin, called like the blocking one."""
 
@@ -55,8 +70,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def wall() -> Clock:
-    return Clock(1_000_000.0)
+def wall(clock: Clock) -> Wall:
+    return Wall(clock, 1_000_000.0)
 
 
 @pytest.fixture
@@ -67,7 +82,7 @@ def dead_owner() -> str:
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def made(request: Any, tmp_path: Path, clock: Clock, wall: Clock) -> Iterator[Any]:
+def made(request: Any, tmp_path: Path, clock: Clock, wall: Wall) -> Iterator[Any]:
     made: Any
     if request.param == "memory":
         made = MemoryStore(clock=clock, wall=wall)
@@ -286,7 +301,7 @@ def test_saving_without_release_keeps_the_lease(store: Any) -> None:
 # -- compare and set
 
 
-def test_a_write_over_another_version_is_refused_and_kept(store: Any, wall: Clock) -> None:
+def test_a_write_over_another_version_is_refused_and_kept(store: Any, wall: Wall) -> None:
     put(store, b"one")
     grant = take(store)
     wall.now += 7
@@ -405,7 +420,7 @@ def test_fences_do_not_go_back_when_all_rows_are_deleted(store: Any) -> None:
 # -- retention
 
 
-def test_unused_rows_are_purged_oldest_first_and_in_slices(store: Any, wall: Clock) -> None:
+def test_unused_rows_are_purged_oldest_first_and_in_slices(store: Any, wall: Wall) -> None:
     for n in range(5):
         put(store, b"x", f"id{n}")
         wall.now += 1000
@@ -416,7 +431,7 @@ def test_unused_rows_are_purged_oldest_first_and_in_slices(store: Any, wall: Clo
     assert store.count("chat") == 1
 
 
-def test_a_row_is_unused_to_the_second(store: Any, wall: Clock) -> None:
+def test_a_row_is_unused_to_the_second(store: Any, wall: Wall) -> None:
     put(store, b"x")
     wall.now += 9
     assert store.purge("chat", unused=10, limit=10) == []
@@ -424,7 +439,7 @@ def test_a_row_is_unused_to_the_second(store: Any, wall: Clock) -> None:
     assert store.purge("chat", unused=10, limit=10) == ["a"]
 
 
-def test_a_use_without_a_write_counts_as_use(store: Any, wall: Clock) -> None:
+def test_a_use_without_a_write_counts_as_use(store: Any, wall: Wall) -> None:
     put(store, b"x")
     for _ in range(2):
         wall.now += 700
@@ -433,7 +448,7 @@ def test_a_use_without_a_write_counts_as_use(store: Any, wall: Clock) -> None:
     assert store.purge("chat", unused=10, limit=10) == []
 
 
-def test_an_overwritten_row_is_used_anew(store: Any, wall: Clock) -> None:
+def test_an_overwritten_row_is_used_anew(store: Any, wall: Wall) -> None:
     put(store, b"x")
     wall.now += 5000
     put(store, b"y")
@@ -441,26 +456,26 @@ def test_an_overwritten_row_is_used_anew(store: Any, wall: Clock) -> None:
     assert store.purge("chat", unused=10, limit=10) == []
 
 
-def test_a_leased_row_is_not_purged(store: Any, wall: Clock, clock: Clock) -> None:
+def test_a_leased_row_is_not_purged(store: Any, wall: Wall) -> None:
     put(store, b"x")
     take(store)
-    wall.now += 100
+    wall.now += 14
     assert store.purge("chat", unused=10, limit=10) == []
-    clock.now += 24  # the lease ended 9 seconds ago
+    wall.now += 10  # the lease ended 9 seconds ago
     assert store.purge("chat", unused=10, limit=10) == []
-    clock.now += 1
+    wall.now += 1
     assert store.purge("chat", unused=10, limit=10) == ["a"]
     assert store.stats().leases == 0
 
 
-def test_purging_one_name_leaves_the_others(store: Any, wall: Clock) -> None:
+def test_purging_one_name_leaves_the_others(store: Any, wall: Wall) -> None:
     put(store, b"x")
     wall.now += 100
     assert store.purge("other", unused=10, limit=10) == []
     assert store.count("chat") == 1
 
 
-def test_a_purged_row_comes_again_with_a_higher_version(store: Any, wall: Clock) -> None:
+def test_a_purged_row_comes_again_with_a_higher_version(store: Any, wall: Wall) -> None:
     put(store, b"x")
     version = put(store, b"y")
     wall.now += 100
@@ -471,7 +486,7 @@ def test_a_purged_row_comes_again_with_a_higher_version(store: Any, wall: Clock)
 # -- quarantine
 
 
-def test_quarantine_keeps_a_copy_once_and_leaves_the_row(store: Any, wall: Clock) -> None:
+def test_quarantine_keeps_a_copy_once_and_leaves_the_row(store: Any, wall: Wall) -> None:
     put(store, b"broken")
     for _ in range(3):
         store.quarantine("chat", "a", b"broken", "checksum")
@@ -640,3 +655,64 @@ def test_leaving_the_with_block_closes_the_store(make, tmp_path):
         assert store.count("chats") == 0
     with pytest.raises(StoreClosed):
         store.count("chats")
+
+
+# ---- a date that is wrong
+
+
+def test_a_date_that_jumps_deletes_nothing_before_it_has_lasted(store: Any, wall: Wall) -> None:
+    put(store, b"x")
+    wall.now += 5
+    right = wall.ahead
+    wall.ahead += 40 * 86_400
+    for _ in range(3):
+        assert store.purge("chat", unused=86_400, limit=10) == []
+        wall.now += 1000
+    wall.ahead = right
+    assert store.purge("chat", unused=86_400, limit=10) == []
+    wall.ahead += 40 * 86_400
+    assert store.purge("chat", unused=86_400, limit=10) == []  # the hour begins again
+    wall.now += 3599
+    assert store.purge("chat", unused=86_400, limit=10) == []
+    wall.now += 1
+    assert store.purge("chat", unused=86_400, limit=10) == ["a"]
+
+
+def test_a_date_that_never_stays_the_same_is_never_believed(store: Any, wall: Wall) -> None:
+    put(store, b"x")
+    for _ in range(10):
+        wall.ahead += 86_400
+        wall.now += 3000
+        assert store.purge("chat", unused=86_400, limit=10) == []
+
+
+def test_a_use_while_the_date_is_wrong_is_not_an_old_one(store: Any, wall: Wall) -> None:
+    put(store, b"x")
+    right = wall.ahead
+    wall.ahead -= 40 * 86_400
+    put(store, b"y")  # would be stamped with a day of last month
+    assert store.purge("chat", unused=3600, limit=10) == []
+    wall.ahead = right
+    wall.now += 3599
+    assert store.purge("chat", unused=3600, limit=10) == []
+    wall.now += 1
+    assert store.purge("chat", unused=3600, limit=10) == ["a"]
+
+
+def test_a_use_stamped_by_a_date_of_the_future_does_not_stay_for_ever(
+    store: Any, wall: Wall
+) -> None:
+    right = wall.ahead
+    put(store, b"x", id="other")
+    wall.ahead += 40 * 86_400
+    put(store, b"y")
+    wall.ahead = right
+    assert store.purge("chat", unused=86_400, limit=10) == []
+    wall.now += 2 * 86_400
+    assert sorted(store.purge("chat", unused=86_400, limit=10)) == ["a", "other"]
+
+
+def test_a_date_that_is_put_right_a_little_is_believed_at_once(store: Any, wall: Wall) -> None:
+    put(store, b"x")
+    wall.ahead += 50
+    assert store.purge("chat", unused=50, limit=10) == ["a"]

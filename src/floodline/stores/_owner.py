@@ -96,6 +96,11 @@ def _machine() -> str:
     return hashlib.sha256(f"{identity} {platform.node()}".encode()).hexdigest()[:16]
 
 
+def boot_id() -> str:
+    """Return what tells this start of the machine from others, '' where nothing does."""
+    return _text("/proc/sys/kernel/random/boot_id") if _LINUX else ""
+
+
 def _here() -> _Place:
     namespace = ""
     if _LINUX:
@@ -103,7 +108,7 @@ def _here() -> _Place:
             namespace = str(Path("/proc/self/ns/pid").stat().st_ino)
         except OSError:
             namespace = ""
-    return _Place(_machine(), _text("/proc/sys/kernel/random/boot_id") if _LINUX else "", namespace)
+    return _Place(_machine(), boot_id(), namespace)
 
 
 def _text(path: str) -> str:

@@ -18,6 +18,7 @@ from floodline.stores._lease_clock import machine_clock
 from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
 from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS, conflict_message, why_refused
+from floodline.stores._retention_clock import RetentionClock
 
 Key = tuple[str, str]
 
@@ -67,6 +68,7 @@ class _Table:
 
     def __init__(self, clock: Clock, wall: Clock) -> None:
         self._clock, self._wall = clock, wall
+        self._dates = RetentionClock()
         self._rows: dict[Key, _Row] = {}
         self._counts: Counter[str] = Counter()  # rows by name: sessions ask every few seconds
         self._row_bytes = 0
@@ -104,7 +106,7 @@ class _Table:
         if self._end_lease((name, id), fence):
             row = self._rows.get((name, id))
             if row is not None:
-                row.used_at = self._wall()
+                row.used_at = self._stamp()
 
     def save(
         self,
@@ -127,7 +129,7 @@ class _Table:
         if not ours or stored != version:
             self._keep_conflict(name, id, envelope, why_refused(ours, version, stored))
         new = version + 1 if version else self._floor + 1
-        self._rows[key] = _Row(new, bytes(envelope), write_id, self._wall())
+        self._rows[key] = _Row(new, bytes(envelope), write_id, self._stamp())
         self._count(name, row is None, len(envelope) - (len(row.envelope) if row else 0))
         return new
 
@@ -149,7 +151,12 @@ class _Table:
         self._quarantine.add((name, id, kept.envelope), kept)
 
     def purge(self, name: str, unused: float, limit: int) -> list[str]:
-        oldest, now = self._wall() - unused, self._clock()
+        now = self._clock()
+        stamp, judged = self._dates.look(now, self._wall())
+        oldest = judged - unused
+        for key, row in self._rows.items():
+            if key[0] == name and row.used_at > stamp:  # stamped while the date was wrong
+                row.used_at = stamp
         found = sorted(
             (row.used_at, key)
             for key, row in self._rows.items()
@@ -187,6 +194,9 @@ class _Table:
 
     def quarantined(self, name: str | None, limit: int) -> list[Kept]:
         return self._quarantine.newest(name, limit)
+
+    def _stamp(self) -> float:
+        return self._dates.look(self._clock(), self._wall())[0]
 
     def _end_lease(self, key: Key, fence: int) -> bool:
         lease = self._leases.get(key)

@@ -16,6 +16,10 @@ import msgspec
 from floodline._clock import Clock
 from floodline._units import Duration, Size, parse_choice, parse_count, parse_duration, parse_size
 from floodline.errors import CodecError, StoreUnavailable
+from floodline.stores._lease_clock import machine_clock
+from floodline.stores._owner import boot_id
+from floodline.stores._retention_clock import RetentionClock
+from floodline.stores._sqlite.dates import keep, resume
 from floodline.stores._sqlite.faults import breaks_connection, translate, undecodable
 from floodline.stores._sqlite.forks import writers
 from floodline.stores._sqlite.identity import Files, identify
@@ -46,6 +50,9 @@ _KEEP = """
 INSERT OR IGNORE INTO archive (conversation, seq, digest, at, size, message)
 VALUES (?, ?, ?, ?, ?, ?)
 """
+# what was stamped while the date was wrong counts as archived now, or it would stay for ever
+_FUTURE = "UPDATE archive SET at = ? WHERE n IN (SELECT n FROM archive WHERE at > ? LIMIT ?)"
+_KEEP_EVERY = 60.0
 _PAGE = """
 SELECT seq, message FROM archive WHERE conversation = :of AND seq < :before AND seq >= (
     SELECT min(seq) FROM (
@@ -165,6 +172,8 @@ class _Shelf:
         self._retain, self.max_bytes, self._clock = retain, max_bytes, clock
         self._connection: sqlite3.Connection | None = None
         self._files = Files(path)
+        self._seconds, self._dates = machine_clock(), RetentionClock(boot_id())
+        self._kept = -_KEEP_EVERY
         self._inherited: list[object] = []
 
     def run(self, batch: Sequence[Call]) -> None:
@@ -231,10 +240,10 @@ class _Shelf:
     def _put(
         self, connection: sqlite3.Connection, conversation: str, rows: list[tuple[Any, ...]]
     ) -> None:
-        now = self._clock()
+        stamp, _ = self._look(connection)
         count = size = 0
         for seq, digest, message in rows:
-            row = (conversation, seq, digest, now, len(message), message)
+            row = (conversation, seq, digest, stamp, len(message), message)
             if connection.execute(_KEEP, row).rowcount:
                 count, size = count + 1, size + len(message)
         self._count(connection, count, size)
@@ -260,8 +269,19 @@ class _Shelf:
     def _purge(self, connection: sqlite3.Connection, limit: int) -> int:
         if self._retain is None:
             return 0
-        oldest = self._clock() - self._retain
-        return self._drop(connection, "at < ? ORDER BY at", (oldest,), limit)
+        stamp, judged = self._look(connection)
+        connection.execute(_FUTURE, (stamp, stamp, limit))
+        if (seconds := self._seconds()) - self._kept >= _KEEP_EVERY:
+            keep(connection.execute, self._dates)
+            self._kept = seconds
+        return self._drop(connection, "at < ? ORDER BY at", (judged - self._retain,), limit)
+
+    def _look(self, connection: sqlite3.Connection) -> tuple[float, float]:
+        """Return the time to stamp messages with, and the time to judge them by."""
+        seconds, date = self._seconds(), self._clock()
+        if self._retain is not None and not self._dates.begun:
+            resume(connection.execute, self._dates, seconds, date)
+        return self._dates.look(seconds, date)
 
     def _totals(self, connection: sqlite3.Connection) -> tuple[int, int]:
         rows, size = connection.execute("SELECT rows, bytes FROM archive_totals").fetchone()

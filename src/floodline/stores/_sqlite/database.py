@@ -18,6 +18,8 @@ from floodline.errors import (
     TooLarge,
 )
 from floodline.stores._calls import READS
+from floodline.stores._owner import boot_id
+from floodline.stores._retention_clock import RetentionClock
 from floodline.stores._sqlite.faults import breaks_connection, is_busy, translate, undecodable
 from floodline.stores._sqlite.identity import Files
 from floodline.stores._sqlite.operations import Operations
@@ -57,6 +59,7 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._operations: Operations | None = None
         self._files = Files(path)
+        self._dates = RetentionClock(boot_id())
         self._fresh = True
         self.damage = ""
         self.unclean = False
@@ -217,7 +220,7 @@ class Database:
         if self._connection is None or self._operations is None:
             connection = self._connect()
             try:
-                self._operations = Operations(connection, self._file_bytes, self.path)
+                self._operations = Operations(connection, self._file_bytes, self.path, self._dates)
             except BaseException:
                 connection.close()
                 raise

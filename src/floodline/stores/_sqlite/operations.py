@@ -16,6 +16,8 @@ from floodline.stores._calls import Kept
 from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
 from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS, conflict_message, why_refused
+from floodline.stores._retention_clock import RetentionClock
+from floodline.stores._sqlite.dates import keep, resume
 from floodline.stores._sqlite.rows import Rows, place_of
 
 _LEASE = """
@@ -46,6 +48,11 @@ WHERE s.name = ? AND s.slot <= ? AND s.used_at <= ?
     AND (l.until IS NULL OR l.until <= ? OR l.since > ?)
 ORDER BY s.slot LIMIT ?
 """
+# what was stamped while the date was wrong counts as used now, or it would stay for ever
+_FUTURE = """
+UPDATE sessions SET used_at = ?, slot = ?
+WHERE row IN (SELECT row FROM sessions WHERE name = ? AND slot > ? LIMIT ?)
+"""
 _TOTAL = """
 INSERT INTO totals VALUES (?, ?, ?)
 ON CONFLICT (name) DO UPDATE SET count = count + excluded.count, bytes = bytes + excluded.bytes
@@ -61,18 +68,24 @@ class Operations:
         connection: sqlite3.Connection,
         measure: Callable[[], int],
         path: str,
+        dates: RetentionClock,
         kind: str = "sqlite",
     ) -> None:
         self.execute = connection.cursor().execute
         self.rows = Rows(self.execute, path)
+        self._dates = dates
         self._measure, self._kind = measure, kind
-        self._now = self._wall = 0.0
+        self._now = self._wall = self._stamp = self._judged = 0.0
         self._fence = self._wanted = self._slot = 0
         self._totals: dict[str, tuple[int, int]] = {}
 
     def begin(self, now: float, wall: float, acquires: int) -> None:
         """Forget the last batch; its fences may have been rolled back."""
-        self._now, self._wall, self._slot = now, wall, int(wall / _SLOT)
+        self._now, self._wall = now, wall
+        if not self._dates.begun:
+            resume(self.execute, self._dates, now, wall)
+        self._stamp, self._judged = self._dates.look(now, wall)
+        self._slot = int(self._stamp / _SLOT)
         self._fence, self._wanted = 0, acquires
         self._totals.clear()
 
@@ -122,7 +135,7 @@ class Operations:
 
     def release(self, name: str, id: str, fence: int) -> None:
         if self.execute(_UNLEASE, (name, id, fence)).rowcount:
-            now, slot = self._wall, self._slot
+            now, slot = self._stamp, self._slot
             if not self.execute(_USE, (now, place_of(name, id), name, id, slot)).rowcount:
                 found = self.rows.find(_ROW, name, id)
                 if found is not None:
@@ -183,7 +196,9 @@ class Operations:
         self._keep("quarantine", name, id, envelope, why, hashlib.sha256(envelope).digest())
 
     def purge(self, name: str, unused: float, limit: int) -> list[str]:
-        oldest = self._wall - unused
+        keep(self.execute, self._dates)
+        self.execute(_FUTURE, (self._stamp, self._slot, name, self._slot + 1, limit))
+        oldest = self._judged - unused
         terms = (name, int(oldest / _SLOT), oldest, self._now - unused, self._now, limit)
         gone = self.execute(_UNUSED, terms).fetchall()
         for row, one, version, size in gone:
@@ -251,7 +266,7 @@ class Operations:
     def _make(self, name: str, id: str, envelope: bytes, write_id: str) -> int:
         (floor,) = self.execute("SELECT floor FROM meta").fetchone()
         size = len(envelope)
-        row = (name, id, floor + 1, write_id, self._wall, self._slot, size, envelope)
+        row = (name, id, floor + 1, write_id, self._stamp, self._slot, size, envelope)
         try:
             self.execute(_MAKE, (place_of(name, id), *row))
         except sqlite3.IntegrityError:  # another key of the same hash, or worse
@@ -269,7 +284,7 @@ class Operations:
     def _overwrite(self, name: str, envelope: bytes, write_id: str, old: Any) -> int:
         row, version, _, old_size, slot = old
         size = len(envelope)
-        self.execute(_WRITE, (version + 1, write_id, self._wall, size, envelope, row))
+        self.execute(_WRITE, (version + 1, write_id, self._stamp, size, envelope, row))
         if slot != self._slot:
             self.execute("UPDATE sessions SET slot = ? WHERE row = ?", (self._slot, row))
         if size != old_size:

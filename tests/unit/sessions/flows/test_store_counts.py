@@ -134,7 +134,7 @@ def test_live_sessions_that_have_no_row_yet_take_nothing_from_the_parked(store, 
 
 def test_rows_that_were_deleted_unused_are_no_longer_parked(clock):
     wall = Clock()
-    store = MemoryStore(wall=wall)
+    store = MemoryStore(clock=wall, wall=wall)
     with Sessions(dict, store=store, clock=clock, retain="1 h") as sessions:
         used(sessions, "a", "b", "live")
         sessions.park("a")

@@ -82,8 +82,39 @@ def test_it_lives_beside_a_session_store_in_one_file(path):
     SQLiteStore(path).close()
 
 
-def test_what_is_older_than_the_retention_is_deleted_in_slices(path):
+@pytest.fixture
+def clock(monkeypatch):
+    """The date, and the seconds that pass with it."""
     clock = Clock()
+    monkeypatch.setattr("floodline.stores._sqlite.archive.machine_clock", lambda: clock)
+    return clock
+
+
+def test_a_date_that_is_wrong_for_a_moment_deletes_nothing(path, clock):
+    off = [0.0]
+    with SQLiteArchive(path, retain="30 d", clock=lambda: clock() + off[0]) as archive:
+        archive.put("alice", [(1, message(1))])
+        off[0] = 40 * 86_400.0
+        archive.put("alice", [(2, message(2))])
+        assert archive.purge() == 0
+        off[0] = 0.0
+        assert archive.purge() == 0
+        clock.now += 29 * 86_400
+        assert archive.purge() == 0
+        clock.now += 2 * 86_400
+        assert archive.purge() == 2
+
+
+def test_a_new_process_knows_the_date_of_the_last(path, clock):
+    with SQLiteArchive(path, retain="30 d", clock=clock) as archive:
+        archive.put("alice", [(1, message(1))])
+    with SQLiteArchive(path, retain="30 d", clock=lambda: clock() + 40 * 86_400) as archive:
+        assert archive.purge() == 0
+        clock.now += 3600
+        assert archive.purge() == 1
+
+
+def test_what_is_older_than_the_retention_is_deleted_in_slices(path, clock):
     with SQLiteArchive(path, retain="1 h", clock=clock) as archive:
         archive.put("alice", [(i, message(i)) for i in range(500)])
         clock.now += 3601

@@ -539,7 +539,7 @@ def test_an_unknown_url_names_what_is_known(url: Any) -> None:
 
 def test_deleted_sessions_give_their_space_back_in_slices(tmp_path: Path) -> None:
     times = [1000.0]
-    store = SQLiteStore(tmp_path / "s.db", wall=lambda: times[0])
+    store = SQLiteStore(tmp_path / "s.db", clock=lambda: times[0], wall=lambda: times[0])
     for n in range(1000):
         grant = store.acquire("chat", f"id{n}", "me", lease=15.0)
         assert isinstance(grant, Grant)
@@ -554,7 +554,7 @@ def test_deleted_sessions_give_their_space_back_in_slices(tmp_path: Path) -> Non
         )
     store.close()
     full = (tmp_path / "s.db").stat().st_size
-    store = SQLiteStore(tmp_path / "s.db", wall=lambda: times[0])
+    store = SQLiteStore(tmp_path / "s.db", clock=lambda: times[0], wall=lambda: times[0])
     times[0] += 1000
     sizes = []
     while store.purge("chat", unused=10, limit=100):
