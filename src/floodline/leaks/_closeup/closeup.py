@@ -189,7 +189,7 @@ class Close:
         shown = room(self.held) if filled else shown_limit(self.held, self.heads)
         if shown is not None:
             return shown, True
-        module = module_of(self.defined_in + ".x")
+        module = module_of(self.defined_in)
         if not module:
             return None, False
         kind = self.defined_in[len(module) + 1 :].partition(".")[0]
@@ -199,7 +199,7 @@ class Close:
         if not limits:
             return None, False
         holder = self.heads[0].holder if self.heads else None
-        known = read_numbers(limits, holder, module_of(self.defined_in + ".x"))
+        known = read_numbers(limits, holder, module_of(self.defined_in))
         return (max(known) * max(1, len(self.held)) if known else None), True
 
 

@@ -24,7 +24,7 @@ def with_traced_line(suspect: Suspect, close: Close, watch: Watch | None) -> Sus
     if place is not None and not suspect.capped:
         cap, capped = close.cap_at(place)
         suspect = suspect.but(cap=cap, capped=capped)
-    name, module = last_name(suspect.owner), module_of(suspect.defined_in + ".x")
+    name, module = last_name(suspect.owner), module_of(suspect.defined_in)
     doubted = watch is not None and watch.blind and not is_standard(suspect.owner)
     if place is None or (doubted and not line_names(place, name)):
         home = last_name(suspect.defined_in)
@@ -38,7 +38,7 @@ def with_static_line(suspect: Suspect, close: Close) -> Suspect:
     code = close.definition()
     if code is not None:
         return _at(suspect, _definition(code), LineSource.STATIC)
-    module = module_of(suspect.defined_in + ".x")
+    module = module_of(suspect.defined_in)
     place = feeding_place(module, last_name(suspect.owner)) if module else None
     return suspect if place is None else _at(suspect, place, LineSource.STATIC)
 

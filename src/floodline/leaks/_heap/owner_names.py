@@ -68,23 +68,25 @@ def defining_class(kind: type, attr: str) -> str:
     """Return the class of the mro whose source assigns the attribute, else the class itself."""
     for base in mro_of(kind):
         label = label_of(base)
-        module = _module_of(label)
+        module = _module_above(label)
         if module and class_assigns(module, label[len(module) + 1 :], attr):
             return label
     return label_of(kind)
 
 
-def _module_of(label: str) -> str | None:
-    """Return the longest imported module that a dotted name starts with."""
+def module_of(name: str) -> str | None:
+    """Return the imported module that a dotted name is, or lies in."""
+    return _module_above(f"{name}.")
+
+
+def _module_above(label: str) -> str | None:
+    """Return the longest imported module that a dotted name lies in."""
     parts = label.split(".")
     for end in range(len(parts) - 1, 0, -1):
         name = ".".join(parts[:end])
         if name in sys.modules:
             return name
     return None
-
-
-module_of = _module_of
 
 
 def _home(module: str, name: str, value: Any) -> str:
