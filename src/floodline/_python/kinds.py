@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ast
+from typing import Literal
+
+# lookup: a map that inserts on reading; stack: an ExitStack; bounded: made with a limit
+Kind = Literal["map", "list", "set", "lookup", "stack", "bounded", "weak"]
 
 MAPS = {"dict", "OrderedDict", "Counter", "Dict", "UserDict", "MutableMapping", "ChainMap"}
 LISTS = {"list", "deque", "List", "UserList", "Deque", "MutableSequence"}
@@ -14,7 +18,7 @@ STACKS = {"ExitStack", "AsyncExitStack"}
 ONLY_TYPES = {"Dict", "List", "Set", "Deque", "MutableMapping", "MutableSequence", "MutableSet"}
 # verify takes an instance of a class derived from one of these for a container itself
 BASES = (MAPS | LISTS | SETS) - ONLY_TYPES - {"Counter", "ChainMap"}
-_KINDS = {
+_KINDS: dict[str, Kind] = {
     **dict.fromkeys(MAPS, "map"),
     **dict.fromkeys(LISTS, "list"),
     **dict.fromkeys(SETS, "set"),
@@ -22,7 +26,7 @@ _KINDS = {
     **dict.fromkeys(WEAK, "weak"),
     **dict.fromkeys(STACKS, "stack"),
 }
-_DISPLAYS: dict[type, str] = {
+_DISPLAYS: dict[type, Kind] = {
     ast.Dict: "map",
     ast.DictComp: "map",
     ast.List: "list",
@@ -32,11 +36,11 @@ _DISPLAYS: dict[type, str] = {
 }
 
 
-def kind_of_class(name: str) -> str:
-    """Return the kind of container that a class of this name is, `""` if it is none."""
-    return _KINDS.get(name, "")
+def kind_of_class(name: str) -> Kind | None:
+    """Return the kind of container that a class of this name is."""
+    return _KINDS.get(name)
 
 
-def kind_of_display(node: ast.expr | None) -> str:
-    """Return the kind of container that `[...]` or `{...}` makes, `""` for any other expression."""
-    return _DISPLAYS.get(type(node), "")
+def kind_of_display(node: ast.expr | None) -> Kind | None:
+    """Return the kind of container that `[...]` or `{...}` makes."""
+    return _DISPLAYS.get(type(node))

@@ -19,8 +19,8 @@ from floodline._python.kinds import BASES, ONLY_TYPES, kind_of_class, kind_of_di
         ("defaultdict", "lookup"),
         ("WeakSet", "weak"),
         ("ExitStack", "stack"),
-        ("Queue", ""),
-        ("Cache", ""),
+        ("Queue", None),
+        ("Cache", None),
     ],
 )
 def test_a_class_is_known_by_its_name(name, kind):
@@ -36,8 +36,8 @@ def test_a_class_is_known_by_its_name(name, kind):
         ("[a for a in b]", "list"),
         ("{1}", "set"),
         ("{a for a in b}", "set"),
-        ("()", ""),
-        ("dict()", ""),
+        ("()", None),
+        ("dict()", None),
     ],
 )
 def test_a_display_is_known_by_its_brackets(text, kind):
@@ -45,7 +45,7 @@ def test_a_display_is_known_by_its_brackets(text, kind):
 
 
 def test_nothing_is_no_display():
-    assert kind_of_display(None) == ""
+    assert kind_of_display(None) is None
 
 
 def test_the_bases_are_classes_that_hold_items_themselves():

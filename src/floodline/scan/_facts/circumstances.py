@@ -1,19 +1,76 @@
-"""How a call stands: in loops, in arms of choices, behind guards."""
+"""Under which circumstances something is done: in loops, in arms of choices, behind guards."""
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple
 
-def standing(marks: frozenset[str]) -> tuple[str, str, str]:
+# absent: after `if key in known`; none: after `if x is None`; limit: where a size is compared;
+# once: behind a flag; main: where a file is run; serves: in a loop that waits; answer: what is put
+# in was made by a call that knows the key
+Word = Literal[
+    "branch", "absent", "none", "limit", "once", "main", "for", "while", "serves", "except",
+    "finally", "answer",
+]  # fmt: skip
+Repeats = Literal["", "for", "while", "serves", "forever", "once"]
+Guard = Literal["", "finally", "except", "branch"]
+
+
+class Circumstance(NamedTuple):
+    """One that says more than a word."""
+
+    # arm: `text` was compared with `case`; endless: a loop that begins in this line has no end;
+    # over: a loop goes over an object of the class `text`; empty: `text` was found to be empty
+    kind: Literal["arm", "endless", "over", "empty"]
+    text: str
+    case: str = ""
+    line: int = 0
+
+
+Marks = frozenset[Word | Circumstance]
+Arms = tuple[Circumstance, ...]
+
+
+class Standing(NamedTuple):
+    """How a call stands."""
+
+    repeats: Repeats  # in which loop
+    over: str  # the class of the object that the loop goes over
+    arms: Arms  # in which arms of choices between constants
+    guard: Guard  # it may not run, or run after an error
+
+
+def details(marks: Marks, kind: Literal["arm", "endless", "over", "empty"]) -> list[Circumstance]:
+    """Return the circumstances of one kind, in a stable order."""
+    told = [mark for mark in marks if not isinstance(mark, str) and mark.kind == kind]
+    return sorted(told) if len(told) > 1 else told
+
+
+def arms_of(marks: Marks) -> Arms:
+    """Return the arms of choices in which something stands; only a branch has some."""
+    return tuple(details(marks, "arm")) if "branch" in marks else ()
+
+
+def is_endless(marks: Marks) -> bool:
+    """Whether something stands in a loop without an end."""
+    return any(not isinstance(mark, str) and mark.kind == "endless" for mark in marks)
+
+
+def standing(marks: Marks) -> Standing:
     """Return how a call stands: in which loop, in which arms of choices, behind which guard."""
-    repeats = next((mark for mark in ("once", "while", "for") if mark in marks), "")
-    if repeats == "while" and any(mark[:8] == "forever:" for mark in marks):
-        repeats = "forever"
-    elif repeats == "while" and "serves" in marks:
-        repeats = "serves"
-    elif repeats == "for":
-        repeats = next((mark for mark in marks if mark[:5] == "over:"), repeats)
-    guard = next((mark for mark in ("finally", "except", "branch") if mark in marks), "")
-    arm = ""
-    if "branch" in marks:
-        arm = "\n".join(sorted(mark for mark in marks if mark[:4] == "arm:"))
-    return repeats, arm, guard
+    repeats: Repeats = ""
+    over = ""
+    if "once" in marks:
+        repeats = "once"
+    elif "while" in marks:
+        repeats = "forever" if is_endless(marks) else "serves" if "serves" in marks else "while"
+    elif "for" in marks:
+        repeats = "for"
+        over = next((mark.text for mark in details(marks, "over")), "")
+    guard: Guard = ""
+    if "finally" in marks:
+        guard = "finally"
+    elif "except" in marks:
+        guard = "except"
+    elif "branch" in marks:
+        guard = "branch"
+    return Standing(repeats, over, arms_of(marks), guard)

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from floodline._python.kinds import Kind
 from floodline.scan._facts.calls import Argument, Callee, Kept
+from floodline.scan._facts.circumstances import Arms, Guard, Marks, Repeats
 from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.references import Base, Reference
+
+# insert: by reading, to change what is inside
+Verb = Literal["grow", "shrink", "replace", "lookup", "insert"]
+# what is put in; made: where it is put in; key: made of its key
+Stored = Literal[
+    "task", "lock", "future", "waiter", "weakref", "self", "made", "key", "sum", "other",
+]  # fmt: skip
+Risk = Literal["return", "raise", "await", "yield", "call"]
+Sign = Literal[
+    "cache", "capped", "classvar", "client", "close", "finalize", "flip", "fresh", "gives",
+    "handle", "handler", "label", "listener", "queue", "raise", "refused", "set", "singleton",
+    "timer", "ttl", "waits",
+]  # fmt: skip
 
 
 class At(NamedTuple):
@@ -22,7 +37,7 @@ class Container(NamedTuple):
     """A place that holds a growing thing: where it is made and what kind it is."""
 
     ref: Reference
-    kind: str  # map, list, set, lookup (a map that inserts on reading), stack, bounded, weak
+    kind: Kind
     at: At
     function: str  # "" is the module, "Class:" the body of a class
     fills: str  # what a map that inserts on reading fills in; the class of a weak one
@@ -33,15 +48,15 @@ class Change(NamedTuple):
 
     ref: Reference
     depth: int  # 0: the container itself, 1: a value inside it
-    verb: str  # grow, shrink, replace, lookup, insert (by reading, to change what is inside)
+    verb: Verb
     op: str
     key: Origin
     key_text: str
-    value: str  # what is put in: task, lock, future, weakref, self, made (here), key, sum, other
+    value: Stored
     source: Origin  # where it comes from, if it is some other one and has no key
     at: At
     function: str
-    marks: frozenset[str]  # loop, while, finally, except, absent, limit, with, answer
+    marks: Marks
 
 
 class Call(NamedTuple):
@@ -50,12 +65,13 @@ class Call(NamedTuple):
     function: str
     callee: Callee
     line: int
-    repeats: str  # "", "for", "over:Class", "while", "serves", "forever", "once" (behind a flag)
+    repeats: Repeats
     arguments: tuple[Argument, ...]
     keywords: tuple[tuple[str, Argument], ...]
     kept: Kept
-    arm: str = ""  # the arms of choices between constants in which it stands
-    guard: str = ""  # finally, except, branch: it may not run, or run after an error
+    over: str = ""  # the class of the object that its loop goes over
+    arms: Arms = ()  # of choices between constants, in which it stands
+    guard: Guard = ""  # it may not run, or run after an error
 
 
 class Limit(NamedTuple):
@@ -75,7 +91,7 @@ class Pair(NamedTuple):
     depth: int
     added: At
     risk_line: int
-    risk: str  # return, raise, await, yield, call
+    risk: Risk
     removed_line: int
     function: str
     key: Origin
@@ -117,7 +133,7 @@ class Alias(NamedTuple):
 class Mark(NamedTuple):
     """What a rule of its own looks for: a cache decorator, a handler added, an error raised."""
 
-    kind: str
+    kind: Sign
     name: str
     at: At
     function: str

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from floodline.scan._facts.calls import FIXED, METHOD, OWN_METHOD, Argument, Kept, named_by
+from floodline.scan._facts.circumstances import Repeats
 from floodline.scan._facts.model import Call, Change, Container, FileFacts, Limit, Mark, Pair
 from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.references import (
@@ -36,7 +37,7 @@ class Edge(NamedTuple):
 
     caller: str
     callee: str
-    repeats: str
+    repeats: Repeats
     call: Call
     shift: int  # parameters before the first argument: 1 for a bound method
     guessed: bool = False  # one of several methods of that name
@@ -48,7 +49,7 @@ class Making(NamedTuple):
 
     function: str
     kept: Kept
-    repeats: str
+    repeats: Repeats
     line: int
     path: str
 

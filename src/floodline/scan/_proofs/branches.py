@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from floodline.scan._facts.circumstances import standing
+from floodline.scan._facts.circumstances import Arms, arms_of
 from floodline.scan._facts.model import Change
 from floodline.scan._program.program import Edge, Program
 from floodline.scan._proofs.reach import Reach
@@ -16,19 +16,10 @@ FORGETS = re.compile(r"(delet|remov|clear|reset|forget|logout|unsubscrib|purge)"
 ENDS = re.compile(rf"{FORGETS.pattern}|clos|disconnect|expir", re.IGNORECASE)
 
 
-def arms_of(change: Change) -> str:
-    """Return the arms in which a change stands, as a call has them."""
-    return standing(change.marks)[1]
-
-
-def exclude(one: str, other: str) -> bool:
+def exclude(one: Arms, other: Arms) -> bool:
     """Whether two places stand in different arms of one choice."""
-    theirs = dict(_parts(other))
-    return any(theirs.get(choice, arm) != arm for choice, arm in _parts(one))
-
-
-def _parts(arms: str) -> list[tuple[str, str]]:
-    return [(arm.rpartition(":")[0], arm) for arm in arms.split("\n") if arm]
+    theirs = {arm.text: arm.case for arm in other}
+    return any(theirs.get(arm.text, arm.case) != arm.case for arm in one)
 
 
 def is_forgetting(function: str) -> bool:
@@ -37,13 +28,13 @@ def is_forgetting(function: str) -> bool:
     return bool(EVENTS.match(name) and FORGETS.search(name))
 
 
-class Arms:
+class Branches:
     """Follows calls upwards with the arms in which they stand."""
 
     def __init__(self, program: Program, reach: Reach) -> None:
         self._program = program
         self._reach = reach
-        self._choosing = {edge.caller for edge in program.edges if edge.call.arm}
+        self._choosing = {edge.caller for edge in program.edges if edge.call.arms}
 
     def shared(self, change: Change, function: str, grown: Change, growing: str) -> frozenset[str]:
         """Return the functions that lead to both changes, and not by different arms of a choice."""
@@ -58,10 +49,10 @@ class Arms:
         }  # fmt: skip
         return common & self._above(function, parted) if parted else common
 
-    def _ways(self, item: str, function: str, change: Change, above: frozenset[str]) -> list[str]:
+    def _ways(self, item: str, function: str, change: Change, above: frozenset[str]) -> list[Arms]:
         edges = self._program.edges_of.get(item, ())
-        found = [edge.call.arm for edge in edges if edge.callee in above]
-        return [*found, arms_of(change)] if item == function else found
+        found = [edge.call.arms for edge in edges if edge.callee in above]
+        return [*found, arms_of(change.marks)] if item == function else found
 
     def _above(self, function: str, parted: set[str]) -> set[str]:
         """Return who leads to a function without passing what parts."""
@@ -76,7 +67,7 @@ class Arms:
 
     def needs_event(self, change: Change, function: str) -> bool:
         """Whether every way to a change asks first whether one certain event has come."""
-        if _asks(arms_of(change)):
+        if _asks(arms_of(change.marks)):
             return True
         seen, queue = {function}, [function]
         while queue:
@@ -90,18 +81,16 @@ class Arms:
         return True
 
 
-def _apart(removes: list[str], grows: list[str]) -> bool:
+def _apart(removes: list[Arms], grows: list[Arms]) -> bool:
     if not any(removes):
         return False
     return all(exclude(one, other) for one in removes for other in grows)
 
 
 def _is_asked(edge: Edge) -> bool:
-    return _asks(edge.call.arm)
+    return _asks(edge.call.arms)
 
 
-def _asks(arms: str) -> bool:
+def _asks(arms: Arms) -> bool:
     """Whether one of the arms is that of an event by which something goes."""
-    return any(
-        KINDS.search(choice) and ENDS.search(arm[len(choice) :]) for choice, arm in _parts(arms)
-    )
+    return any(KINDS.search(arm.text) and ENDS.search(arm.case) for arm in arms)

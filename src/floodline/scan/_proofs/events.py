@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floodline.scan._facts.circumstances import is_endless
 from floodline.scan._facts.model import Change
 from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.reasons import Reason
@@ -155,4 +156,4 @@ class Events:
 
 def in_a_loop(change: Change) -> bool:
     """Whether a change stands in a loop without an end, or in one that waits in each turn."""
-    return any(mark == "serves" or mark[:8] == "forever:" for mark in change.marks)
+    return "serves" in change.marks or is_endless(change.marks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floodline.scan._facts.circumstances import details
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.origins import NO_KEY, Origin, before_call, parts_of
 from floodline.scan._facts.reasons import Reason
@@ -65,10 +66,11 @@ class Paths:
             return Evidence(Path.SEEN(name, why), PROVED, at)
         if self._makes_for_others(function, change):
             return Evidence(Path.FOR_CALLERS(name), PROVED, at)
-        if any(self._reach.is_stream(file.module, mark) for mark in change.marks):
+        over = [mark.text for mark in details(change.marks, "over")]
+        if any(self._reach.is_stream(file.module, kind) for kind in over):
             return Evidence(Path.STREAM(name), ASSUMED, at)
         often = self._reach.often(function)
-        if change.marks & {"while"} and often is not Often.UNKNOWN:
+        if "while" in change.marks and often is not Often.UNKNOWN:
             return Evidence(Path.LOOP(name), ASSUMED, at)
         if often is Often.REPEATS and COMMAND_LINE & set(file.module.split(".")):
             return Evidence(Path.COMMAND_LINE(name), UNKNOWN, at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from floodline._python.bounds import CACHES
 from floodline.scan._facts.calls import Kept
+from floodline.scan._facts.circumstances import details
 from floodline.scan._facts.references import INSTANCE, ITSELF, LOCAL, MODULE, OBJECT, Reference
 from floodline.scan._program.program import Held, Making, Program
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
@@ -205,8 +206,8 @@ def _endless(held: Held) -> bool:
     """Whether a local container is made before a loop without an end, and grows in it."""
     lines = [made.at.line for made in held.made]
     return any(
-        mark[:8] == "forever:" and int(mark[8:]) > max(lines)
+        mark.line > max(lines)
         for _, change in held.changes
         if change.verb == "grow" and change.function == held.made[0].function
-        for mark in change.marks
+        for mark in details(change.marks, "endless")
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from floodline.scan._facts.model import Change, FileFacts, Mark
+from floodline._python.kinds import Kind
+from floodline.scan._facts.model import Change, FileFacts, Mark, Sign
 from floodline.scan._facts.references import INSTANCE
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.evidence import STATES, Evidence
@@ -28,7 +29,7 @@ class Judge:
         self.holders = Holders(program, self.reach, library=library)
         self.paths = Paths(program, self.reach)
         self.removals = Removals(program, self.reach, library=library)
-        self._marks: dict[str, list[tuple[FileFacts, Mark]]] = defaultdict(list)
+        self._marks: dict[Sign, list[tuple[FileFacts, Mark]]] = defaultdict(list)
         for file in program.files:
             for mark in file.marks:
                 self._marks[mark.kind].append((file, mark))
@@ -40,7 +41,7 @@ class Judge:
             if held.made[0].ref.kind == INSTANCE:
                 self._families[held.key.rpartition(".")[0]].append(held)
 
-    def marks(self, kind: str) -> Sequence[tuple[FileFacts, Mark]]:
+    def marks(self, kind: Sign) -> Sequence[tuple[FileFacts, Mark]]:
         """Return the marks of one kind in all files."""
         return self._marks.get(kind, ())
 
@@ -48,7 +49,7 @@ class Judge:
         """Return the containers of the class that owns this one, itself included."""
         return self._families.get(held.key.rpartition(".")[0], ())
 
-    def growth(self, held: Held, kinds: set[str]) -> list[Grown]:
+    def growth(self, held: Held, kinds: set[Kind]) -> list[Grown]:
         """Return where a container grows, the best proved first."""
         verbs = {"grow", "insert", "lookup"} if "lookup" in kinds else {"grow"}
         found: list[Grown] = []

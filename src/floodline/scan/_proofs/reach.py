@@ -77,7 +77,7 @@ class Reach:
             below.setdefault(edge.caller, set()).add(edge.callee)
             known = self._often.get(edge.callee) is Often.REPEATS or self.is_definition(edge.callee)
             module = edge.caller.partition(":")[0]
-            goes_on = edge.repeats in LOOPS or self.is_stream(module, edge.repeats)
+            goes_on = edge.repeats in LOOPS or self.is_stream(module, edge.call.over)
             if goes_on and not known:
                 self._often[edge.callee] = Often.REPEATS
                 queue.append(edge.callee)
@@ -127,9 +127,9 @@ class Reach:
                     self._often[callee] = Often.STARTS
                     queue.append(callee)
 
-    def is_stream(self, module: str, repeats: str) -> bool:
+    def is_stream(self, module: str, over: str) -> bool:
         """Whether a loop goes over an object from outside, which may give values for ever."""
-        return repeats[:5] == "over:" and self._program.names.is_outside(module, repeats[5:])
+        return bool(over) and self._program.names.is_outside(module, over)
 
     def is_definition(self, key: str) -> bool:
         """Whether a function only runs where classes and functions are defined."""

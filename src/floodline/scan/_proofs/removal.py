@@ -8,12 +8,13 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from floodline._python.mutations import NOT_OF_A_MAP, TAKES_NAMED_OF_MAP
+from floodline.scan._facts.circumstances import arms_of
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.reasons import Reason
 from floodline.scan._facts.references import INSTANCE
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Held, Program
-from floodline.scan._proofs.branches import Arms, arms_of, exclude, is_forgetting
+from floodline.scan._proofs.branches import Branches, exclude, is_forgetting
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Out
 from floodline.scan._proofs.reach import ENDING, LOOPS, Often, Reach
@@ -90,7 +91,7 @@ class Removals:
         self._program = program
         self._reach = reach
         self._library = library
-        self._arms = Arms(program, reach)
+        self._arms = Branches(program, reach)
 
     def judge(self, held: Held, depth: int, growing: list[tuple[FileFacts, Change]]) -> Removal:
         """Say which way out runs, if any."""
@@ -198,7 +199,7 @@ class Removals:
     ) -> tuple[When, Reason]:
         if function in growing:
             same = [c for f, c in grown if f"{f.module}:{c.function}" == function]
-            if all(exclude(arms_of(change), arms_of(c)) for c in same):
+            if all(exclude(arms_of(change.marks), arms_of(c.marks)) for c in same):
                 return EVENT, Out.OTHER_EVENT(name)
             return RUNS, Out.WHERE_IT_GROWS(name)
         if self._own(function, change, grown):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from floodline._python.kinds import Kind
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._findings.building import make
 from floodline.scan._findings.confidence import certain, confidence_of, is_vague
@@ -103,7 +104,7 @@ def _container(judge: Judge, held: Held) -> Iterator[Finding]:
         yield found
 
 
-def _unbounded(judge: Judge, held: Held, holder: Evidence, kinds: set[str]) -> Finding | None:
+def _unbounded(judge: Judge, held: Held, holder: Evidence, kinds: set[Kind]) -> Finding | None:
     grown = [g for g in judge.growth(held, kinds) if g[1].verb != "lookup"]
     removals: dict[int, Removal] = {}  # by depth: one container may grow in many places
     for file, change, path, key in grown:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from floodline._python.kinds import Kind
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._findings.finding import Finding
 from floodline.scan._findings.rule import Rule
@@ -19,7 +20,7 @@ class Case(NamedTuple):
 
     judge: Judge
     held: Held
-    kinds: set[str]
+    kinds: set[Kind]
     change: Change
     growing: list[tuple[FileFacts, Change]]  # all places where it grows as deep as there
     removal: Removal

@@ -13,6 +13,7 @@ from floodline.scan._facts.calls import (
     named_by,
     own_method,
 )
+from floodline.scan._facts.circumstances import Circumstance, standing
 from floodline.scan._facts.origins import (
     CONSTANT,
     TYPE,
@@ -180,3 +181,30 @@ def test_an_argument_is_a_container_a_function_or_a_value():
     assert function.origin.kind == "function"
     expected = Argument(dotted_name("x", "y"), of_object(base_in_module("x"), "y"))
     assert call.keywords == (("key", expected),)
+
+
+ARM, OTHER_ARM = Circumstance("arm", "kind", "'a'"), Circumstance("arm", "state", "1")
+
+
+@pytest.mark.parametrize(
+    ("marks", "expected"),
+    [
+        (set(), ("", "", (), "")),
+        ({"for", "while", "once"}, ("once", "", (), "")),
+        ({"while"}, ("while", "", (), "")),
+        ({"while", "serves"}, ("serves", "", (), "")),
+        ({"while", "serves", Circumstance("endless", "", "", 3)}, ("forever", "", (), "")),
+        ({"for", Circumstance("over", "Jobs")}, ("for", "Jobs", (), "")),
+        ({"branch", OTHER_ARM, ARM}, ("", "", (ARM, OTHER_ARM), "branch")),
+        ({"except", ARM}, ("", "", (), "except")),
+        ({"branch", "except", "finally"}, ("", "", (), "finally")),
+    ],
+)
+def test_a_call_stands_in_loops_arms_and_behind_guards(marks, expected):
+    assert standing(frozenset(marks)) == expected
+
+
+def test_what_was_found_empty_is_told_from_a_loop_over_it():
+    text = "def f(x):\n    if not Jobs:\n        for j in x:\n            a.add(j)\n"
+    assert Circumstance("empty", "Jobs") in read(text, "a.py", "a").changes[0].marks
+    assert Circumstance("empty", "Jobs") != Circumstance("over", "Jobs")

@@ -22,7 +22,18 @@ from floodline.scan._facts.calls import (
     method_of,
     own_method,
 )
-from floodline.scan._facts.model import Alias, Call, Change, Container, Function, Mark, Pair
+from floodline.scan._facts.circumstances import Marks
+from floodline.scan._facts.model import (
+    Alias,
+    Call,
+    Change,
+    Container,
+    Function,
+    Mark,
+    Pair,
+    Risk,
+    Verb,
+)
 from floodline.scan._facts.origins import (
     CONSTANT,
     NO_KEY,
@@ -56,20 +67,20 @@ class Arguments:
         self.pairs: list[Pair] = []
         self.escapes: list[tuple[Reference, str]] = []
         self.slices: list[tuple[Reference, str, int]] = []
-        self.risks: list[tuple[str, int, str]] = []
+        self.risks: list[tuple[str, int, Risk]] = []
         # facts repeat each other: `shared(x, x)` is the equal one that the file said before
         self.shared: Callable[[Any, Any], Any] = {}.setdefault
 
     def change(
         self,
-        verb: str,
+        verb: Verb,
         found: Found,
         op: str,
         node: ast.expr,
         key: Origin,
         text: str,
         value: ast.expr | None,
-        marks: frozenset[str],
+        marks: Marks,
     ) -> None:
         """Note that something grows or shrinks; what only a local name holds is noted as well."""
         stored = stored_value(value)

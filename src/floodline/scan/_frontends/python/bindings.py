@@ -6,7 +6,8 @@ import ast
 
 from floodline._python.names import dotted, last_name, written
 from floodline.scan._facts.calls import HERE, IN_BODY, IN_ITEM, Kept, in_entry, in_slot
-from floodline.scan._facts.model import Alias, Container, Mark
+from floodline.scan._facts.circumstances import Circumstance, Marks
+from floodline.scan._facts.model import Alias, Container, Mark, Verb
 from floodline.scan._facts.origins import CONSTANT, NO_KEY, Origin
 from floodline.scan._facts.references import (
     INSTANCE,
@@ -45,7 +46,7 @@ class Bindings(Calls):
         self.globals: dict[str, Base] = {}
         self.attributes: dict[str, Base] = {}
 
-    def assign(self, node: ast.Assign, marks: frozenset[str]) -> None:
+    def assign(self, node: ast.Assign, marks: Marks) -> None:
         if type(node.value) not in LEAVES:
             self.expression(node.value, marks, kept=self._kept(node.targets[0]))
         for target in node.targets:
@@ -72,7 +73,7 @@ class Bindings(Calls):
                 if found and not found[1] and found[0].kind != LOCAL:
                     self.scope.waiters.update(dict.fromkeys(names, found[0]))
 
-    def annotated(self, node: ast.AnnAssign, marks: frozenset[str]) -> None:
+    def annotated(self, node: ast.AnnAssign, marks: Marks) -> None:
         if self.scope.name.endswith(":") or type(node.target) is ast.Attribute:
             said = annotation(node.annotation)
             found = self.scope.reference(node.target) if said[:1].isupper() else None
@@ -102,7 +103,7 @@ class Bindings(Calls):
             return IN_BODY
         return in_slot(found[0])
 
-    def bind(self, target: ast.expr, value: ast.expr, marks: frozenset[str]) -> None:
+    def bind(self, target: ast.expr, value: ast.expr, marks: Marks) -> None:
         if type(target) is ast.Name:
             self._bind_name(target, value, marks)
             return
@@ -117,9 +118,7 @@ class Bindings(Calls):
         elif type(target) is ast.Tuple or type(target) is ast.List:
             self._bind_several(target, value, marks)
 
-    def _bind_several(
-        self, target: ast.Tuple | ast.List, value: ast.expr, marks: frozenset[str]
-    ) -> None:
+    def _bind_several(self, target: ast.Tuple | ast.List, value: ast.expr, marks: Marks) -> None:
         values = value.elts if type(value) is ast.Tuple or type(value) is ast.List else ()
         for index, part in enumerate(target.elts):
             if len(values) == len(target.elts):
@@ -130,7 +129,7 @@ class Bindings(Calls):
                 if below:
                     self.scope.refs[part.id] = (below[0], below[1] + 1)
 
-    def _bind_name(self, target: ast.Name, value: ast.expr, marks: frozenset[str]) -> None:
+    def _bind_name(self, target: ast.Name, value: ast.expr, marks: Marks) -> None:
         scope = self.scope
         if scope.name.endswith(":"):
             self._bind_slot(of_instance(target.id), target, value, marks)
@@ -173,9 +172,7 @@ class Bindings(Calls):
         scope.answers.pop(name, None)
         scope.origins[name] = origin
 
-    def _bind_slot(
-        self, ref: Reference, target: ast.expr, value: ast.expr, marks: frozenset[str]
-    ) -> None:
+    def _bind_slot(self, ref: Reference, target: ast.expr, value: ast.expr, marks: Marks) -> None:
         scope = self.scope
         kind, fills = created(value)
         if type(value) is ast.Call and not kind:
@@ -197,9 +194,9 @@ class Bindings(Calls):
             self.aliases.append(Alias(ref, found[0], scope.name))
         if making and scope.name != "" and not scope.name.endswith(":") and ref.kind == INSTANCE:
             return
-        lazy = marks and ("none" in marks or f"none:{written(target)}" in marks)
+        lazy = marks and ("none" in marks or Circumstance("empty", written(target)) in marks)
         if scope.name and not scope.name.endswith(":") and not lazy:
-            verb = "grow" if adds_to_itself(scope, ref, value) else "replace"
+            verb: Verb = "grow" if adds_to_itself(scope, ref, value) else "replace"
             self.change(verb, (ref, 0), "=", target, NO_KEY, "", value, marks)
 
     def _note_type(self, ref: Reference, made: Base) -> None:
@@ -208,7 +205,7 @@ class Bindings(Calls):
         elif ref.kind == MODULE:
             self.globals.setdefault(ref.name, made)
 
-    def store_item(self, target: ast.Subscript, value: ast.expr, marks: frozenset[str]) -> None:
+    def store_item(self, target: ast.Subscript, value: ast.expr, marks: Marks) -> None:
         found = self.scope.reference(target.value)
         self.expression(target.value, marks, stored=True)
         self.expression(target.slice, marks)
@@ -230,7 +227,7 @@ class Bindings(Calls):
         self.change("grow", found, "[]=", target, origin, written(target.slice), value, marks)
         self.inserts(target.value, marks)
 
-    def augmented(self, node: ast.AugAssign, marks: frozenset[str]) -> None:
+    def augmented(self, node: ast.AugAssign, marks: Marks) -> None:
         self.expression(node.value, marks)
         target = node.target
         if isinstance(target, ast.Subscript):
@@ -250,7 +247,7 @@ class Bindings(Calls):
             origin = self.origin_of_update(node.value) if keyed else NO_KEY
             self.change("grow", found, "+=", target, origin, "", node.value, marks)
 
-    def delete(self, node: ast.Delete, marks: frozenset[str]) -> None:
+    def delete(self, node: ast.Delete, marks: Marks) -> None:
         for target in node.targets:
             if isinstance(target, ast.Subscript):
                 found = self.scope.reference(target.value)
@@ -260,7 +257,7 @@ class Bindings(Calls):
             elif isinstance(target, ast.Attribute) and (found := self.scope.reference(target)):
                 self.change("replace", found, "del", target, CONSTANT, "", None, marks)
 
-    def global_(self, node: ast.Global, _: frozenset[str]) -> None:
+    def global_(self, node: ast.Global, _: Marks) -> None:
         self.scope.globals.update(node.names)
 
 

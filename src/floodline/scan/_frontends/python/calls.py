@@ -16,8 +16,8 @@ from floodline._python.mutations import (
 from floodline._python.names import dotted, last_name, written
 from floodline._python.removals import QUIET
 from floodline.scan._facts.calls import DROPPED, GIVEN, HERE, IN_MAIN, Argument, Callee, Kept
-from floodline.scan._facts.circumstances import standing
-from floodline.scan._facts.model import Call, Function, Mark
+from floodline.scan._facts.circumstances import Circumstance, Marks, Standing, standing
+from floodline.scan._facts.model import Call, Function, Mark, Verb
 from floodline.scan._facts.origins import CONSTANT, NO_KEY, UNKNOWN, Origin, turn_of
 from floodline.scan._facts.references import LOCAL
 from floodline.scan._facts.vocabulary import HARMLESS, OPPOSITES, opposites_of
@@ -61,10 +61,10 @@ class Calls(Arguments):
 
     def __init__(self) -> None:
         super().__init__()
-        self._standing: dict[frozenset[str], tuple[str, str, str]] = {}
+        self._standing: dict[Marks, Standing] = {}
 
     def expression(
-        self, node: ast.expr, marks: frozenset[str], *, kept: Kept = HERE, stored: bool = False
+        self, node: ast.expr, marks: Marks, *, kept: Kept = HERE, stored: bool = False
     ) -> None:
         """Read an expression and all below it."""
         below_it: ast.expr = node
@@ -125,7 +125,7 @@ class Calls(Arguments):
         self.expression(node.body, frozenset())
         self.scope = outer
 
-    def lookup(self, node: ast.Subscript, marks: frozenset[str]) -> None:
+    def lookup(self, node: ast.Subscript, marks: Marks) -> None:
         """Reading an item may insert it; reading a slice is a copy of a part."""
         found = self.scope.reference(node.value)
         if found is None or found[0].kind == LOCAL:
@@ -137,7 +137,7 @@ class Calls(Arguments):
             if origin is not CONSTANT:
                 self.change("lookup", found, "[]", node, origin, "", None, marks)
 
-    def call(self, node: ast.Call, kept: Kept, marks: frozenset[str]) -> None:
+    def call(self, node: ast.Call, kept: Kept, marks: Marks) -> None:
         """Read one call: as growth, as removal, and as an edge of the call graph."""
         function = node.func
         if type(function) is ast.Name:
@@ -157,7 +157,7 @@ class Calls(Arguments):
         if name in RARE:
             self._rare(node, name, callee, marks)
         if callee is not None:
-            repeats, arm, guard = self._stands(marks)
+            repeats, over, arms, guard = self._stands(marks)
             shared = self.shared
             arguments: tuple[Argument, ...] = ()
             if node.args:
@@ -170,19 +170,17 @@ class Calls(Arguments):
             self.calls.append(
                 Call(self.scope.name, callee, node.lineno, repeats,
                      shared(arguments, arguments), shared(keywords, keywords),
-                     IN_MAIN if "main" in marks else kept, arm, guard)
+                     IN_MAIN if "main" in marks else kept, over, arms, guard)
             )  # fmt: skip
 
-    def _stands(self, marks: frozenset[str]) -> tuple[str, str, str]:
+    def _stands(self, marks: Marks) -> Standing:
         """Many calls stand under the same marks."""
         known = self._standing.get(marks)
         if known is None:
             known = self._standing[marks] = standing(marks)
         return known
 
-    def _rare(
-        self, node: ast.Call, name: str, callee: Callee | None, marks: frozenset[str]
-    ) -> None:
+    def _rare(self, node: ast.Call, name: str, callee: Callee | None, marks: Marks) -> None:
         """Note calls of a few names that say something by themselves."""
         if name in HEAPS:
             if name not in HEAP_SHRINKS or type(node.func) is ast.Attribute:
@@ -219,13 +217,13 @@ class Calls(Arguments):
         if type(function.value) is ast.Call:
             self.marks += inline_client(self.scope, function)
 
-    def _grown_by_function(self, node: ast.Call, marks: frozenset[str]) -> None:
+    def _grown_by_function(self, node: ast.Call, marks: Marks) -> None:
         found = self.scope.reference(node.args[0]) if node.args else None
         if found:
-            verb = "shrink" if last_name(node.func) in HEAP_SHRINKS else "grow"
+            verb: Verb = "shrink" if last_name(node.func) in HEAP_SHRINKS else "grow"
             self.change(verb, found, last_name(node.func), node, NO_KEY, "", None, marks)
 
-    def method(self, node: ast.Call, function: ast.Attribute, marks: frozenset[str]) -> None:
+    def method(self, node: ast.Call, function: ast.Attribute, marks: Marks) -> None:
         name = function.attr
         found = self.scope.reference(function.value)
         if found is None:
@@ -236,7 +234,7 @@ class Calls(Arguments):
             self.change("shrink", found, name, node, CONSTANT, text, first, marks)
             return
         value = node.args[-1] if node.args else None
-        if marks and f"none:{written(function.value)}" in marks:
+        if marks and Circumstance("empty", written(function.value)) in marks:
             marks = marks | {"once"}  # only while it is empty
         if name == "append" and "absent" in marks:
             # what is asked for first is there once: the list is a set of such things
@@ -251,7 +249,7 @@ class Calls(Arguments):
         self.change("grow", found, name, node, origin, text, value, marks)
         self.inserts(function.value, marks)
 
-    def inserts(self, node: ast.expr, marks: frozenset[str]) -> None:
+    def inserts(self, node: ast.expr, marks: Marks) -> None:
         """`map[key].add(x)` puts the key in too, if the map inserts on reading."""
         if type(node) is ast.Subscript and type(node.slice) is not ast.Slice:
             found = self.scope.reference(node.value)

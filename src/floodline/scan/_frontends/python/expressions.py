@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from floodline._python.bounds import bound_argument
-from floodline._python.kinds import ONLY_TYPES, kind_of_class, kind_of_display
+from floodline._python.kinds import ONLY_TYPES, Kind, kind_of_class, kind_of_display
 from floodline._python.names import dotted, last_name
-from floodline.scan._facts.model import At
+from floodline.scan._facts.model import At, Stored
 from floodline.scan._facts.vocabulary import LOCKS
 
 FRESH = {
@@ -37,8 +37,8 @@ def at(node: ast.expr | ast.stmt) -> At:
     )
 
 
-def created(node: ast.expr | None) -> tuple[str, str]:
-    """Return the kind of a container expression and what it fills in; `("", "")` if it is none."""
+def created(node: ast.expr | None) -> tuple[Kind | None, str]:
+    """Return the kind of a container expression and what it fills in; `None` if it is none."""
     if type(node) is ast.Call:
         return _created_by_call(node)
     kind = kind_of_display(node)
@@ -48,10 +48,10 @@ def created(node: ast.expr | None) -> tuple[str, str]:
         return created(node.values[-1])
     if type(node) is ast.IfExp:
         return created(node.body) if created(node.body)[0] else created(node.orelse)
-    return "", ""
+    return None, ""
 
 
-def _created_by_call(node: ast.Call) -> tuple[str, str]:
+def _created_by_call(node: ast.Call) -> tuple[Kind | None, str]:
     name = last_name(node.func)
     if name == "field":
         for keyword in node.keywords:
@@ -59,8 +59,8 @@ def _created_by_call(node: ast.Call) -> tuple[str, str]:
                 if isinstance(keyword.value, ast.Lambda):
                     return created(keyword.value.body)[0], "field"
                 return kind_of_class(last_name(keyword.value)), "field"
-        return "", ""
-    found = kind_of_class(name) if name not in ONLY_TYPES else ""
+        return None, ""
+    found = kind_of_class(name) if name not in ONLY_TYPES else None
     if found == "lookup":
         return "lookup", last_name(node.args[0]) if node.args else ""
     if name == "deque" and bound_argument(node) is not None:
@@ -68,7 +68,7 @@ def _created_by_call(node: ast.Call) -> tuple[str, str]:
     return found, name if found == "weak" else ""
 
 
-def stored_value(node: ast.expr | None) -> str:
+def stored_value(node: ast.expr | None) -> Stored:
     """Return what kind of thing is put into a container."""
     if type(node) is ast.Call:
         return _stored_by_call(node)
@@ -76,14 +76,14 @@ def stored_value(node: ast.expr | None) -> str:
         return "self" if node.id == "self" else "other"
     if type(node) is ast.Tuple or type(node) is ast.List:
         kinds = [stored_value(item) for item in node.elts]
-        plain = "made" if type(node) is ast.List else "other"
+        plain: Stored = "made" if type(node) is ast.List else "other"
         return next((kind for kind in kinds if kind != "other"), plain)
     if type(node) is ast.BinOp:
         return "sum"
     return "made" if type(node) in MADE else "other"
 
 
-def _stored_by_call(node: ast.Call) -> str:
+def _stored_by_call(node: ast.Call) -> Stored:
     name = last_name(node.func)
     if name in TASKS or (name == "Task" and dotted(node.func) == "asyncio.Task"):
         return "task"

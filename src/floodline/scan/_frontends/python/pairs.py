@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from floodline.scan._facts.model import Change, Pair
+from floodline.scan._facts.model import Change, Pair, Risk
 from floodline.scan._facts.references import Reference
 
 SAFE = {"finally", "except"}
 WORST = ("return", "raise", "await", "yield", "call")
 
 
-def pairs_of(changes: list[Change], risks: list[tuple[str, int, str]]) -> list[Pair]:
+def pairs_of(changes: list[Change], risks: list[tuple[str, int, Risk]]) -> list[Pair]:
     """Find what is added and removed in one function with something between that may fail."""
     by_place: dict[tuple[str, Reference, int], list[Change]] = defaultdict(list)
     for change in changes:
         if change.function and change.verb in ("grow", "shrink"):
             by_place[change.function, change.ref, change.depth].append(change)
-    risky: dict[str, list[tuple[int, str]]] | None = None
+    risky: dict[str, list[tuple[int, Risk]]] | None = None
     found = []
     for (function, _, _), group in by_place.items():
         verbs = {change.verb for change in group}
@@ -33,7 +33,7 @@ def pairs_of(changes: list[Change], risks: list[tuple[str, int, str]]) -> list[P
     return found
 
 
-def _first_pair(group: list[Change], risks: list[tuple[int, str]]) -> Pair | None:
+def _first_pair(group: list[Change], risks: list[tuple[int, Risk]]) -> Pair | None:
     for added in group:
         if added.verb != "grow" or not added.key_text or added.marks & SAFE:
             continue

@@ -9,6 +9,7 @@ from floodline._python.kinds import kind_of_class
 from floodline._python.names import dotted, last_name
 from floodline._python.removals import only_logs
 from floodline.scan._facts.calls import DECORATING, DROPPED, ENTERED, HERE, RETURNED, UNSEEN
+from floodline.scan._facts.circumstances import Circumstance, Marks, Repeats, Word
 from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Limit, Mark
 from floodline.scan._facts.origins import UNKNOWN, attribute
 from floodline.scan._facts.references import ITSELF, LOCAL
@@ -34,7 +35,12 @@ from floodline.scan._frontends.python.statements import (
 
 MAKING = {ast.Call, ast.Attribute, ast.JoinedStr}  # what a new value may be made by
 TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp}  # tests that may say why a branch is taken
-NONE: frozenset[str] = frozenset()
+NONE: Marks = frozenset()
+BRANCH: Marks = frozenset({"branch"})
+LIMITED: Marks = frozenset({"branch", "limit"})
+SERVED: Marks = frozenset({"while", "serves"})
+LOOP: Marks = frozenset({"for"})
+TURNS: Marks = frozenset({"while"})
 
 
 def read(source: str | bytes, path: str, module: str) -> FileFacts:
@@ -68,7 +74,7 @@ class _Reader(Bindings):
     def finish(self) -> None:
         self.pairs = pairs_of(self.changes, self.risks)
 
-    def block(self, body: list[ast.stmt], marks: frozenset[str]) -> None:
+    def block(self, body: list[ast.stmt], marks: Marks) -> None:
         for number, statement in enumerate(body):
             handler = _STATEMENTS.get(type(statement))
             if handler is not None:
@@ -97,18 +103,18 @@ class _Reader(Bindings):
 
     # definitions
 
-    def import_(self, node: ast.Import, _: frozenset[str]) -> None:
+    def import_(self, node: ast.Import, _: Marks) -> None:
         for name in node.names:
             self.imports[name.asname or name.name.partition(".")[0]] = (
                 name.name if name.asname else name.name.partition(".")[0]
             )
 
-    def import_from(self, node: ast.ImportFrom, _: frozenset[str]) -> None:
+    def import_from(self, node: ast.ImportFrom, _: Marks) -> None:
         prefix = "." * node.level + (node.module or "")
         for name in node.names:
             self.imports[name.asname or name.name] = f"{prefix}:{name.name}"
 
-    def class_(self, node: ast.ClassDef, marks: frozenset[str]) -> None:
+    def class_(self, node: ast.ClassDef, marks: Marks) -> None:
         outer, kept = self.scope, self.attributes
         for decorator in node.decorator_list:
             self.expression(decorator, marks)
@@ -127,7 +133,7 @@ class _Reader(Bindings):
         )  # fmt: skip
         self.scope, self.attributes = outer, kept
 
-    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, marks: frozenset[str]) -> None:
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, marks: Marks) -> None:
         outer = self.scope
         in_class = outer.name.endswith(":")
         owner = outer.owner
@@ -174,13 +180,13 @@ class _Reader(Bindings):
         self,
         name: str,
         decorator: ast.expr,
-        marks: frozenset[str],
+        marks: Marks,
     ) -> None:
         self.expression(decorator, marks, kept=DECORATING)
         if not isinstance(decorator, ast.Call) and (callee := self.callee(decorator)):
             # to decorate is to call: once for a function of the module, each time for an inner one
             outer = self.scope.name
-            repeats = "once" if "once" in marks else ""
+            repeats: Repeats = "once" if "once" in marks else ""
             self.calls.append(Call(outer, callee, decorator.lineno, repeats, (UNSEEN,), (), HERE))
         of_instance = "method" in dotted(called(decorator))  # keeps its entries with the instance
         if size := "" if of_instance else size_of_cache(decorator):
@@ -188,9 +194,9 @@ class _Reader(Bindings):
 
     # control flow
 
-    def if_(self, node: ast.If, marks: frozenset[str]) -> None:
+    def if_(self, node: ast.If, marks: Marks) -> None:
         self.expression(node.test, marks)
-        added = {"branch"}
+        added: set[Word | Circumstance] = {"branch"}
         if not self.scope.name and "__name__" in ast.dump(node.test):
             added.add("main")
         if type(node.test) in TELLING:
@@ -203,10 +209,10 @@ class _Reader(Bindings):
         inside = marks | added
         self.block(node.body, inside)
         if node.orelse:
-            limited = {"branch", "limit"} if "limit" in inside else {"branch"}
+            limited = LIMITED if "limit" in inside else BRANCH
             self.block(node.orelse, marks | limited)
 
-    def _compare_sizes(self, test: ast.expr, body: list[ast.stmt]) -> frozenset[str]:
+    def _compare_sizes(self, test: ast.expr, body: list[ast.stmt]) -> Marks:
         found = self.sized(test)
         if found is None:
             return NONE
@@ -215,28 +221,28 @@ class _Reader(Bindings):
             self.limits.append(Limit(*found, at(test), self.scope.name, acts))
         return frozenset({"limit"}) if acts else NONE
 
-    def while_(self, node: ast.While, marks: frozenset[str]) -> None:
+    def while_(self, node: ast.While, marks: Marks) -> None:
         self.expression(node.test, marks)
-        inside = marks | {"while"} | self._compare_sizes(node.test, node.body)
+        inside = marks | TURNS | self._compare_sizes(node.test, node.body)
         if not self._tried and is_endless(node):
-            inside |= {f"forever:{node.lineno}"}
+            inside |= {Circumstance("endless", "", "", node.lineno)}
         if serves(node):
             inside |= {"serves"}
         self.block(node.body, inside)
         self.block(node.orelse, marks)
 
-    def for_(self, node: ast.For | ast.AsyncFor, marks: frozenset[str]) -> None:
+    def for_(self, node: ast.For | ast.AsyncFor, marks: Marks) -> None:
         self.expression(node.iter, marks)
         if type(node) is ast.AsyncFor:
             self.risks.append((self.scope.name, node.lineno, "await"))
         made = self.loop_target(node.target, node.iter)
-        repeats = {"while", "serves"} if type(node) is ast.AsyncFor else {"for"}
+        repeats = SERVED if type(node) is ast.AsyncFor else LOOP
         if made:
-            repeats.add(f"over:{made}")
+            repeats |= {Circumstance("over", made)}
         self.block(node.body, marks | repeats)
         self.block(node.orelse, marks)
 
-    def try_(self, node: ast.Try, marks: frozenset[str]) -> None:
+    def try_(self, node: ast.Try, marks: Marks) -> None:
         self._tried += bool(node.handlers)  # an error is a way out of a loop
         self.block(node.body, marks)
         self._tried -= bool(node.handlers)
@@ -248,7 +254,7 @@ class _Reader(Bindings):
         if node.finalbody:
             self.block(node.finalbody, marks | {"finally"})
 
-    def with_(self, node: ast.With | ast.AsyncWith, marks: frozenset[str]) -> None:
+    def with_(self, node: ast.With | ast.AsyncWith, marks: Marks) -> None:
         for item in node.items:
             self.expression(item.context_expr, marks, kept=ENTERED)
             self.marks += closes(self.scope, item)
@@ -258,14 +264,14 @@ class _Reader(Bindings):
             self.risks.append((self.scope.name, node.lineno, "await"))
         self.block(node.body, marks)
 
-    def match_(self, node: ast.Match, marks: frozenset[str]) -> None:
+    def match_(self, node: ast.Match, marks: Marks) -> None:
         self.expression(node.subject, marks)
-        subject = ast.unparse(node.subject).replace(":", "")
+        subject = ast.unparse(node.subject)
         for number, case in enumerate(node.cases):
-            pattern = ast.unparse(case.pattern).replace(":", "")
-            self.block(case.body, marks | {"branch", f"arm:{subject}:{number} {pattern}"})
+            arm = Circumstance("arm", subject, f"{number} {ast.unparse(case.pattern)}")
+            self.block(case.body, marks | {"branch", arm})
 
-    def raise_(self, node: ast.Raise, marks: frozenset[str]) -> None:
+    def raise_(self, node: ast.Raise, marks: Marks) -> None:
         if "branch" in marks:
             self.risks.append((self.scope.name, node.lineno, "raise"))
         if node.exc is not None:
@@ -275,7 +281,7 @@ class _Reader(Bindings):
                     Mark("raise", node.exc.id, at(node), self.scope.name, node.exc.id)
                 )
 
-    def return_(self, node: ast.Return, marks: frozenset[str]) -> None:
+    def return_(self, node: ast.Return, marks: Marks) -> None:
         if "branch" in marks:
             self.risks.append((self.scope.name, node.lineno, "return"))
         if node.value is None:
@@ -293,10 +299,10 @@ class _Reader(Bindings):
             if found and not found[1]:
                 self.escapes.append((found[0], self.scope.name))
 
-    def expression_(self, node: ast.Expr, marks: frozenset[str]) -> None:
+    def expression_(self, node: ast.Expr, marks: Marks) -> None:
         self.expression(node.value, marks, kept=DROPPED)
 
-    def nothing(self, node: ast.stmt, marks: frozenset[str]) -> None:
+    def nothing(self, node: ast.stmt, marks: Marks) -> None:
         """These statements have no facts."""
 
 

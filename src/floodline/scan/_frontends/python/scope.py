@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Any
 
 from floodline._python.names import dotted, last_name, written
+from floodline.scan._facts.model import Stored
 from floodline.scan._facts.origins import (
     CONSTANT,
     FRESH_SELF,
@@ -80,7 +81,7 @@ class Scope:
         self.origins: dict[str, Origin] = {}
         self.types: dict[str, str] = {}
         self.answers: dict[str, str] = {}  # a local, and the function whose answer it is
-        self.stored: dict[str, str] = {}
+        self.stored: dict[str, Stored] = {}
         self.clients: dict[str, ast.expr] = {}
         self.selves: set[str] = set()  # other names of the instance, in `__new__`
         self.waiters: dict[str, Reference] = {}  # locals that are waited for, and their containers

@@ -7,6 +7,7 @@ import ast
 from floodline._python.comparisons import measured
 from floodline._python.names import last_name, written
 from floodline._python.numbers import number
+from floodline.scan._facts.circumstances import Circumstance, Marks
 from floodline.scan._facts.origins import UNKNOWN
 from floodline.scan._facts.references import Reference
 from floodline.scan._frontends.python.scope import NAMING, Scope
@@ -46,7 +47,7 @@ def outsiders(test: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     ]
 
 
-def absent(test: ast.expr) -> frozenset[str]:
+def absent(test: ast.expr) -> Marks:
     """Return a mark if the test asks whether something was made already.
 
     `x is None` and `not hasattr(...)` are taken for any `x`, `not x` for that `x` alone.
@@ -58,10 +59,10 @@ def absent(test: ast.expr) -> frozenset[str]:
             if type(part.ops[0]) is ast.Eq and number(part.comparators[0]) == 0:
                 held = measured(part.left)
                 if held is not None:
-                    return frozenset({f"none:{written(held)}"})
+                    return frozenset({Circumstance("empty", written(held))})
         elif type(part) is ast.UnaryOp and type(part.op) is ast.Not:
             if type(part.operand) in NAMING:
-                return frozenset({f"none:{written(part.operand)}"})
+                return frozenset({Circumstance("empty", written(part.operand))})
             return frozenset({"none"})
     return frozenset()
 
@@ -86,15 +87,14 @@ def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
     )
 
 
-def event_arm(test: ast.expr) -> str:
+def event_arm(test: ast.expr) -> Circumstance | None:
     """Return a mark for `x == "constant"`: branches of the same x exclude each other."""
     for part in _parts(test):
         if type(part) is ast.Compare and type(part.ops[0]) is ast.Eq:
             right = part.comparators[0]
             if type(right) is ast.Constant or type(right) is ast.Attribute:
-                sides = (written(part.left), written(right))
-                return "arm:" + ":".join(side.replace(":", "") for side in sides)
-    return ""
+                return Circumstance("arm", written(part.left), written(right))
+    return None
 
 
 def is_endless(node: ast.While) -> bool:
