@@ -10,7 +10,7 @@ import click
 from floodline._units import format_duration, parse_duration
 from floodline.leaks._vocabulary import Outcome
 from floodline.recorder import Recorder
-from floodline.recorder import _answer as answer
+from floodline.recorder._answer_text import text
 from floodline.recorder._attach import wake
 from floodline.recorder._proc import alive, command_of
 from floodline.recorder._recording.file import check_room
@@ -47,7 +47,7 @@ def command(pid: int, span: str, record: Path | None) -> int:
     finally:
         recorder.close()
     state = recorder.state()
-    click.echo(answer.text(state))
+    click.echo(text(state))
     return EXITS[state["verdict"]]
 
 

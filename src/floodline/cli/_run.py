@@ -18,17 +18,12 @@ import click
 from floodline._units import format_size, parse_size
 from floodline.errors import ConfigError
 from floodline.recorder import Recorder
-from floodline.recorder import _answer as answer
+from floodline.recorder._announcement import Announcement
+from floodline.recorder._answer_text import text
+from floodline.recorder._command_line import find_interpreter, program_words, watched_environment
 from floodline.recorder._exit_cause import processes
-from floodline.recorder._launch import (
-    Program,
-    end_as,
-    find_interpreter,
-    hold_signals,
-    program_words,
-    watched_environment,
-)
-from floodline.recorder._runtime import Announcement, recordings_folder, temporary_recordings
+from floodline.recorder._program import Program, end_as, hold_signals
+from floodline.recorder._runtime_folder import recordings_folder, temporary_recordings
 from floodline.recorder._snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -257,7 +252,7 @@ def _finish(recorder: Recorder, report: Path | None) -> None:
     state = recorder.state()
     own = state["recorder"]
     with suppress(OSError):
-        click.echo(answer.text(state), err=True)
+        click.echo(text(state), err=True)
     if report is not None:
         _write_report(state, report)
     file = own["file"]

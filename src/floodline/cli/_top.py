@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 
 from floodline.recorder import read_recording
-from floodline.recorder._runtime import announced
+from floodline.recorder._announcement import announced
 from floodline.recorder._snapshot import Snapshot
 from floodline.web import snapshot_text
 from floodline.web._state_sources import Remote, Tail, paced
@@ -59,11 +59,12 @@ def _is_address(source: str | None) -> bool:
 def _live(source: str | None) -> Remote | Tail:
     if source is not None:
         return Remote(source)
-    running = [one for one in announced() if one["url"] or one.get("record")]
-    if not running:
-        raise click.UsageError(NOTHING)
-    newest = running[0]
-    return Remote(newest["url"], newest["token"]) if newest["url"] else Tail(Path(newest["record"]))
+    for one in announced():
+        if one["url"]:
+            return Remote(one["url"], one["token"])
+        if record := one.get("record"):
+            return Tail(Path(record))
+    raise click.UsageError(NOTHING)
 
 
 def _newest(source: str | None) -> Snapshot:

@@ -14,9 +14,9 @@ from typing import Any
 
 from floodline.errors import ConfigError
 from floodline.recorder._probe.dormant import PATIENCE, socket_of
-from floodline.recorder._probe.site import _floodline_arm as arming
+from floodline.recorder._probe_site import SITE, VARIABLE
 from floodline.recorder._proc import NoProbe, alive, environment_of, look, owner_of
-from floodline.recorder._runtime import runtime_folder
+from floodline.recorder._runtime_folder import runtime_folder
 
 ADVICE = (
     "start it with FLOODLINE_PROBE=dormant in its environment (floodline installed beside it), or "
@@ -53,11 +53,11 @@ def wake(
         file = socket_of(pid, candidate)
         if file.exists() and _ask(pid, file, {"where": where, "seconds": seconds}):
             return
-    if ":" in (environment_of(pid) or {}).get(arming.VARIABLE, ""):
+    if ":" in (environment_of(pid) or {}).get(VARIABLE, ""):
         raise ConfigError(f"process {pid} is watched by floodline run already; see floodline top")
     if remote_exec is None:
         raise ConfigError(_refusal(pid))
-    site = str(Path(arming.__file__).parent)
+    site = SITE
     _inject(pid, SCRIPT.format(site=site, where=where, seconds=seconds), remote_exec)
 
 
@@ -68,12 +68,12 @@ def _refusal(pid: int) -> str:
             f"process {pid} belongs to user {owner}, we are {we}: attach as that user, "
             f"such as sudo -u '#{owner}' floodline attach {pid}"
         )
-    found = look(pid, 0, str(Path(arming.__file__).parent))
+    found = look(pid, 0, SITE)
     if found is not None and found.key == NoProbe.OTHER:
         return f"process {pid} ({found.command}) is no Python program; give the PID of one"
-    if (environment_of(pid) or {}).get(arming.VARIABLE) == "dormant":
+    if (environment_of(pid) or {}).get(VARIABLE) == "dormant":
         return (
-            f"process {pid} was started with {arming.VARIABLE}=dormant, but no probe sleeps in it: "
+            f"process {pid} was started with {VARIABLE}=dormant, but no probe sleeps in it: "
             "install floodline beside it (an editable install does not do), let it start without "
             "-I, -E and -S, or call floodline.watch() in it"
         )

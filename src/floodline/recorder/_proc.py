@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from floodline.recorder._probe_site import VARIABLE
+
 PROC = Path("/proc")
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 VERSION = re.compile(r"python3\.(\d+)")
@@ -28,7 +30,7 @@ class NoProbe(StrEnum):
 
 SENTENCES = {
     NoProbe.FLAGS: "started with {detail}, which shuts the probe out",
-    NoProbe.ENVIRONMENT: "its environment was cleaned: it has no FLOODLINE_PROBE",
+    NoProbe.ENVIRONMENT: f"its environment was cleaned: it has no {VARIABLE}",
     NoProbe.PATH: "its PYTHONPATH was replaced",
     NoProbe.OLD: "Python 3.{detail}; the probe needs 3.11 or later",
     NoProbe.OTHER: "not a Python program",
@@ -132,16 +134,14 @@ def carries(pid: int, address: str, proc: Path = PROC) -> bool:
         environment = (proc / str(pid) / "environ").read_bytes()
     except OSError:  # it is gone, or belongs to somebody else
         return not proc.is_dir() and pid in _psutil_carriers(address)
-    return f"FLOODLINE_PROBE={address}".encode() in environment.split(b"\0")
+    return f"{VARIABLE}={address}".encode() in environment.split(b"\0")
 
 
 def _psutil_carriers(address: str) -> list[int]:
     import psutil
 
     every = psutil.process_iter(["environ"])
-    return [
-        one.pid for one in every if (one.info["environ"] or {}).get("FLOODLINE_PROBE") == address
-    ]
+    return [one.pid for one in every if (one.info["environ"] or {}).get(VARIABLE) == address]
 
 
 def look(pid: int, parent: int, site: str, proc: Path = PROC) -> Seen | None:
@@ -186,7 +186,7 @@ def _why(pid: int, proc: Path, words: list[str], site: str) -> tuple[NoProbe, st
     environment = environment_of(pid, proc)
     if environment is None:
         return NoProbe.QUIET, ""
-    if "FLOODLINE_PROBE" not in environment:
+    if VARIABLE not in environment:
         return NoProbe.ENVIRONMENT, ""
     if site not in environment.get("PYTHONPATH", "").split(os.pathsep):
         return NoProbe.PATH, ""

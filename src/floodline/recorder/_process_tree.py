@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from floodline.recorder import _proc
+from floodline.recorder._probe_site import SITE
 from floodline.recorder._processes import Fleet
 
-SITE = str(Path(__file__).parent / "_probe" / "site")
 LOOK_EVERY = 1.0  # seconds between two looks for child processes
 CHILD_AGE = 3.0  # seconds after which a child without a probe is told
 LOOKS = 3  # a process that forks and ends while we look is missed, but not its child by the next

@@ -22,7 +22,7 @@ from floodline.recorder._exit_cause import (
     processes,
     signal_name,
 )
-from floodline.recorder._merge import Answered, merge_suspects, merge_verdicts
+from floodline.recorder._merged_answer import Answered, merge_suspects, merge_verdicts
 from floodline.recorder._probe.messages import Shed, read_message
 from floodline.recorder._probe_server import Intake
 from floodline.recorder._process_tree import Family

@@ -18,9 +18,9 @@ import pytest
 from floodline.cli import _attach, _run, main
 from floodline.recorder import Recorder, read_recording
 from floodline.recorder import _attach as attaching
+from floodline.recorder._announcement import announced
 from floodline.recorder._probe import dormant as dormant_module
 from floodline.recorder._recording.file import Writer
-from floodline.recorder._runtime import announced
 
 PATIENCE = 60.0
 WAITING = """

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from floodline.recorder._probe.site import _floodline_arm as arming
-from floodline.recorder._runtime import runtime_folder
+from floodline.recorder._runtime_folder import runtime_folder
 
 _floodline_engine = True  # the walk leaves this module out
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from floodline._units import Duration, parse_duration
 from floodline.errors import ConfigError
 from floodline.recorder._exit_cause import end_state, unclosed_record
+from floodline.recorder._probe_site import VARIABLE
 from floodline.recorder._proc import alive, environment_of
 from floodline.recorder._recording.completed import completed, completed_exit
 from floodline.recorder._recording.file import SCHEMA, Trouble, is_recording
@@ -101,7 +102,7 @@ class Recording:
 
 
 def _probed(pid: int) -> bool:
-    return ":" in (environment_of(pid) or {}).get("FLOODLINE_PROBE", "")
+    return ":" in (environment_of(pid) or {}).get(VARIABLE, "")
 
 
 def _end(state: Snapshot, survivors: list[int]) -> None:

@@ -22,7 +22,7 @@ from floodline.recorder._probe import dormant as dormant_module
 from floodline.recorder._probe.dormant import Dormant, peer, socket_of
 from floodline.recorder._probe.site import _floodline_arm as arming
 from floodline.recorder._probe.site._floodline_arm import Arm
-from floodline.recorder._runtime import runtime_folder
+from floodline.recorder._runtime_folder import runtime_folder
 from recorder_fakes import known_thread
 
 PATIENCE = 60.0

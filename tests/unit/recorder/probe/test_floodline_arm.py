@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from floodline.recorder import Recorder
-from floodline.recorder._launch import watched_environment
+from floodline.recorder._command_line import watched_environment
 from floodline.recorder._probe import dormant as dormant_module
 from floodline.recorder._probe.site import _floodline_arm as arming
 from floodline.recorder._probe.site._floodline_arm import Arm

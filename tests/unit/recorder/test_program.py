@@ -10,17 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from floodline.errors import ConfigError
-from floodline.recorder import _launch
-from floodline.recorder._launch import (
-    Program,
-    end_as,
-    find_interpreter,
-    hold_signals,
-    next_signal,
-    program_words,
-    watched_environment,
-)
-from floodline.recorder._process_tree import SITE
+from floodline.recorder import _program
+from floodline.recorder._program import Program, end_as, hold_signals, next_signal
 
 PATIENCE = 100.0
 
@@ -47,56 +38,6 @@ def start(mask):
         program.finish()  # twice is harmless
 
 
-def test_the_site_comes_first_on_the_path_once():
-    env = watched_environment("h:1:t", {"PYTHONPATH": f"/a{os.pathsep}{SITE}", "X": "y"})
-    assert env["PYTHONPATH"].split(os.pathsep) == [SITE, "/a"]
-    assert (env["FLOODLINE_PROBE"], env["X"]) == ("h:1:t", "y")
-    assert watched_environment("h:1:t", {})["PYTHONPATH"] == SITE
-
-
-def test_a_program_is_a_file_or_a_module(tmp_path):
-    file = tmp_path / "app.py"
-    file.write_text("")
-    assert program_words("py", [str(file), "-x"], module=False) == ["py", str(file), "-x"]
-    assert program_words("py", ["uvicorn", "a:b"], module=True) == ["py", "-m", "uvicorn", "a:b"]
-    with pytest.raises(ConfigError, match="give a Python file, or -m"):
-        program_words("py", ["missing.py"], module=False)
-
-
-def test_a_program_may_be_a_command_that_was_installed_beside_the_interpreter(tmp_path):
-    for name, head in {"serve": "#!/venv/bin/python\n", "other": "#!/bin/sh\nls\n"}.items():
-        (tmp_path / name).write_text(head)
-        (tmp_path / name).chmod(0o755)
-    python = str(tmp_path / "python")
-    words = program_words(python, ["serve", "app:app"], module=False)
-    assert words == [python, str(tmp_path / "serve"), "app:app"]
-    with pytest.raises(ConfigError, match="no file"):
-        program_words(python, ["other"], module=False)
-
-
-def test_an_interpreter_may_be_given_as_in_any_shell(tmp_path):
-    words = program_words("/other/python", [sys.executable, "-u", "a.py"], module=False)
-    assert words == [sys.executable, "-u", "a.py"]
-    with pytest.raises(ConfigError, match="'python9' is no file"):
-        program_words("/other/python", ["python9", "a.py"], module=False)
-
-
-def test_a_program_that_is_not_python_runs_by_itself(tmp_path):
-    """Such as the script that starts a container; Python would only find errors in it."""
-    shell, binary, plain, python = (tmp_path / name for name in ("a.sh", "b", "c.py", "d"))
-    shell.write_text("#!/bin/sh\nexec python app.py\n")
-    binary.write_bytes(b"\x7fELF\0")
-    python.write_text("#!/usr/bin/env python3\n")
-    plain.write_text("print()\n")
-    for file in (shell, binary, plain, python):
-        assert program_words("py", [str(file), "x"], module=False) == ["py", str(file), "x"]
-        file.chmod(0o755)
-    for file in (shell, binary):
-        assert program_words("py", [str(file), "x"], module=False) == [str(file), "x"]
-    for file in (plain, python, tmp_path):
-        assert program_words("py", [str(file), "x"], module=False) == ["py", str(file), "x"]
-
-
 def test_a_signal_that_a_program_took_as_a_wish_is_remembered(start, tmp_path):
     ready = tmp_path / "ready"
     program = start(
@@ -113,12 +54,6 @@ def test_a_signal_that_a_program_took_as_a_wish_is_remembered(start, tmp_path):
     assert (program.code, program.asked) == (3, "SIGTERM")
 
 
-def test_an_interpreter_that_is_none_is_told():
-    assert find_interpreter(sys.executable) == sys.executable
-    with pytest.raises(ConfigError, match="no program"):
-        find_interpreter("/no/such/python")
-
-
 def test_the_exit_status_is_that_of_the_program(start):
     program = start("raise SystemExit(7)")
     assert program.wait(PATIENCE)
@@ -130,12 +65,12 @@ def test_the_most_that_a_program_took_is_told_if_it_is_more_than_what_we_lent_it
     start, monkeypatch
 ):
     for ours, told in ((1, True), (1 << 40, False)):
-        monkeypatch.setattr(_launch, "_most_resident", lambda ours=ours: ours)
+        monkeypatch.setattr(_program, "_most_resident", lambda ours=ours: ours)
         program = start("")
         assert program.wait(PATIENCE)
         assert (program.peak > 1 << 20) is told
     monkeypatch.undo()
-    assert _launch._most_resident() > 1000
+    assert _program._most_resident() > 1000
 
 
 def test_the_program_has_the_signals_of_before_and_not_those_that_python_ignores(start):
@@ -158,7 +93,7 @@ def test_a_signal_of_a_process_is_passed_on_and_one_of_the_terminal_is_not(start
     sent = []
     program = start("import time; time.sleep(600)")
     kill = os.kill
-    monkeypatch.setattr(_launch.os, "kill", lambda *call: (sent.append(call), kill(*call)))
+    monkeypatch.setattr(_program.os, "kill", lambda *call: (sent.append(call), kill(*call)))
     assert program.pass_on(signal.SIGINT, True) is False
     assert program.pass_on(signal.SIGTERM, False) is True
     assert program.wait(PATIENCE)
@@ -198,7 +133,7 @@ def test_after_the_end_a_signal_goes_to_those_who_remain(start, monkeypatch):
         sent.append((pid, number))
 
     with monkeypatch.context() as patch:
-        patch.setattr(_launch.os, "kill", kill)
+        patch.setattr(_program.os, "kill", kill)
         program.leave_to(lambda number: [7, 8, number])
         assert program.pass_on(signal.SIGTERM, False) is True
         program.leave_to(lambda number: [7])
@@ -234,14 +169,14 @@ def test_as_process_1_everybody_is_reaped(monkeypatch):
             raise ChildProcessError
         return end
 
-    monkeypatch.setattr(_launch.os, "getpid", lambda: 1)
-    monkeypatch.setattr(_launch.os, "wait4", wait4)
+    monkeypatch.setattr(_program.os, "getpid", lambda: 1)
+    monkeypatch.setattr(_program.os, "wait4", wait4)
     program = Program.__new__(Program)
     program.pid, program.code, program._ours = 5, None, 999
-    program._ended = _launch.threading.Event()
+    program._ended = _program.threading.Event()
     program._wait()
     assert asked == [-1, -1, -1, -1]
-    assert (program.code, program.peak) == (1, 1000 * _launch.KIB)
+    assert (program.code, program.peak) == (1, 1000 * _program.KIB)
     assert program._ended.is_set()
 
 
@@ -254,7 +189,7 @@ def test_a_stream_that_we_were_started_without_is_closed_for_the_program_too(sta
 
 def test_we_end_by_a_signal_also_without_streams(monkeypatch):
     killed = []
-    monkeypatch.setattr(_launch, "_no_core", lambda: None)
+    monkeypatch.setattr(_program, "_no_core", lambda: None)
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", None)
         assert end_as(-signal.SIGKILL, kill=lambda *call: killed.append(call)) == 128 + 9
@@ -263,8 +198,8 @@ def test_we_end_by_a_signal_also_without_streams(monkeypatch):
 
 def test_we_end_as_the_program_did(monkeypatch):
     done = []
-    monkeypatch.setattr(_launch.signal, "signal", lambda *call: done.append(call))
-    monkeypatch.setattr(_launch, "_no_core", lambda: None)
+    monkeypatch.setattr(_program.signal, "signal", lambda *call: done.append(call))
+    monkeypatch.setattr(_program, "_no_core", lambda: None)
     killed = []
     assert end_as(5) == 5
     assert end_as(-signal.SIGSEGV, kill=lambda *call: killed.append(call)) == 128 + 11
@@ -279,6 +214,6 @@ def test_no_second_core_is_dumped():
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_CORE)
-    _launch._no_core()
+    _program._no_core()
     assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
     resource.setrlimit(resource.RLIMIT_CORE, before)

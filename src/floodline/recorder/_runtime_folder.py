@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import tempfile
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from floodline.errors import ConfigError
 
@@ -61,46 +58,3 @@ def temporary_recordings() -> Path:
     folder.parent.mkdir(mode=0o700, exist_ok=True)
     _private(folder.parent, user)
     return folder
-
-
-class Announcement:
-    """The file that lets `floodline top` find a running recorder; it goes when that ends.
-
-    Where nothing can be written, nobody finds it, and the run goes on.
-    """
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
-        self._file: Path | None = None
-
-    def publish(self, **facts: Any) -> None:
-        """Write the facts, for this user's eyes only."""
-        with suppress(OSError, ConfigError):
-            file = (self._folder or runtime_folder()) / f"recorder-{os.getpid()}.json"
-            fresh = file.with_suffix(".new")
-            fresh.touch(mode=0o600)
-            fresh.write_text(json.dumps({**facts, "pid": os.getpid()}), encoding="utf-8")
-            self._file = fresh.replace(file)
-
-    def withdraw(self) -> None:
-        """Remove the file."""
-        if self._file is not None:
-            self._file.unlink(missing_ok=True)
-
-
-def announced(folder: Path | None = None) -> list[dict[str, Any]]:
-    """Return the running recorders, newest first; files of killed ones are removed."""
-    from floodline.recorder._proc import alive
-
-    found = []
-    files = (folder or runtime_folder()).glob("recorder-*.json")
-    for file in sorted(files, key=lambda one: one.stat().st_mtime, reverse=True):
-        try:
-            facts = json.loads(file.read_text(encoding="utf-8"))
-            if alive(facts["pid"]):
-                found.append(facts)
-            else:
-                file.unlink(missing_ok=True)
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-    return found

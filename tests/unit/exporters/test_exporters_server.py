@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from floodline import AsyncSessions
 from floodline.exporters import prometheus_app
 
-SERVER = Path(__file__).parents[2] / "examples" / "agent_server.py"
+SERVER = Path(__file__).parents[3] / "examples" / "agent_server.py"
 LIMITS = {"FLOODLINE_MAX_SESSIONS": "3", "FLOODLINE_SWEEP_EVERY": "50 ms"}
 
 

@@ -25,7 +25,7 @@ from floodline.sessions import ScopeStats, SessionsStats
 from floodline.stores import MemoryStore
 from floodline.telemetry import Reason, Stats
 
-PAGE = Path(__file__).parents[2] / "docs" / "exporters.md"
+PAGE = Path(__file__).parents[3] / "docs" / "exporters.md"
 TOLD_ELSEWHERE = {
     "budget": {
         *("collections", "reclaimed", "pause"),  # by its own collector

@@ -1,4 +1,4 @@
-"""The folder of this user, and how running recorders are found in it."""
+"""The folder of this user."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from floodline.errors import ConfigError
-from floodline.recorder import _runtime
-from floodline.recorder._runtime import (
-    Announcement,
-    announced,
+from floodline.recorder import _runtime_folder
+from floodline.recorder._runtime_folder import (
     recordings_folder,
     runtime_folder,
     temporary_recordings,
@@ -35,16 +33,16 @@ def test_a_folder_that_others_could_open_is_closed_to_them(monkeypatch, tmp_path
 
 def test_without_one_it_is_in_the_temporary_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
-    monkeypatch.setattr(_runtime.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(_runtime_folder.tempfile, "gettempdir", lambda: str(tmp_path))
     assert runtime_folder() == tmp_path / f"floodline-{os.getuid()}"
 
 
 def test_recordings_in_the_temporary_folder_are_for_this_user_alone(monkeypatch, tmp_path):
-    monkeypatch.setattr(_runtime.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(_runtime_folder.tempfile, "gettempdir", lambda: str(tmp_path))
     folder = temporary_recordings()
     assert folder == tmp_path / f"floodline-{os.getuid()}" / "recordings"
     assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
-    monkeypatch.setattr(_runtime, "_temporary", lambda user: tmp_path)
+    monkeypatch.setattr(_runtime_folder, "_temporary", lambda user: tmp_path)
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     with pytest.raises(ConfigError, match="not a folder of this user"):
         temporary_recordings()
@@ -53,7 +51,7 @@ def test_recordings_in_the_temporary_folder_are_for_this_user_alone(monkeypatch,
 def test_one_that_cannot_be_made_is_replaced(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "file"))
-    monkeypatch.setattr(_runtime.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(_runtime_folder.tempfile, "gettempdir", lambda: str(tmp_path))
     assert runtime_folder() == tmp_path / f"floodline-{os.getuid()}"
 
 
@@ -62,29 +60,6 @@ def test_a_folder_of_somebody_else_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     with pytest.raises(ConfigError, match="not a folder of this user"):
         runtime_folder()
-
-
-def test_a_running_recorder_is_found_and_a_killed_one_is_forgotten(tmp_path):
-    announcement = Announcement(tmp_path)
-    announcement.publish(url="http://127.0.0.1:1", token="secret")
-    file = tmp_path / f"recorder-{os.getpid()}.json"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    (tmp_path / "recorder-1.json").write_text('{"pid": 4194311}')
-    (tmp_path / "recorder-2.json").write_text("nonsense")
-    found = announced(tmp_path)
-    assert found == [{"url": "http://127.0.0.1:1", "token": "secret", "pid": os.getpid()}]
-    assert not (tmp_path / "recorder-1.json").exists()
-    announcement.withdraw()
-    announcement.withdraw()
-    Announcement(tmp_path).withdraw()
-    assert announced(tmp_path) == []
-
-
-def test_where_nothing_can_be_written_nothing_is_announced(tmp_path):
-    announcement = Announcement(tmp_path / "missing")
-    announcement.publish(url="http://127.0.0.1:1")
-    announcement.withdraw()
-    assert announced(tmp_path) == []
 
 
 def test_recordings_without_a_name_go_to_the_state_of_the_user(monkeypatch, tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodline.recorder._merge import Answered, merge_suspects, merge_verdicts
+from floodline.recorder._merged_answer import Answered, merge_suspects, merge_verdicts
 from recorder_fakes import answer, suspect
 
 
