@@ -132,24 +132,30 @@ def _numbered(values: Values) -> tuple[Values, list[int]]:
     return list(known.values()), list(map(numbers.__getitem__, map(id, values)))
 
 
-def _pack_shared(kind: Any, values: Values) -> tuple[list[Any], list[int]]:
-    """Write each of the values once, and then their numbers."""
+def _pack_shared(kind: Any, values: Values) -> Any:
+    """Write each of the values once, and then their numbers; only how many, if all are `None`."""
     known, numbers = _numbered(values)
-    return _pack_rows(kind, known), numbers
+    return (_pack_rows(kind, known), numbers) if known else len(values)
 
 
-def _unpack_shared(kind: Any, packed: tuple[list[Any], list[int]]) -> Values:
+def _unpack_shared(kind: Any, packed: Any) -> Values:
+    if isinstance(packed, int):
+        return [None] * packed
     known = [*_unpack_rows(kind, packed[0]), None]
     return [known[number] for number in packed[1]]
 
 
-def _pack_several(inner: Codec, values: Values) -> tuple[Any, ...]:
-    """Write tuples of such values: each of them once, by their lengths."""
+def _pack_several(inner: Codec, values: Values) -> Any:
+    """Write tuples of such values once each, by their lengths; only how many, if all are empty."""
+    if not any(values):
+        return len(values)
     known, numbers = _numbered(values)
     return inner.pack(list(chain.from_iterable(known))), list(map(len, known)), numbers
 
 
-def _unpack_several(inner: Codec, packed: tuple[Any, list[int], list[int]]) -> Values:
+def _unpack_several(inner: Codec, packed: Any) -> Values:
+    if isinstance(packed, int):
+        return [()] * packed
     flat = iter(inner.unpack(packed[0]))
     known = [tuple(islice(flat, length)) for length in packed[1]]
     return [known[number] for number in packed[2]]
