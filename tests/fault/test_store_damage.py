@@ -17,6 +17,7 @@ from floodline.errors import DamagedRecord, StoreCorrupt, StoreUnavailable
 from floodline.stores import SQLiteStore
 from floodline.stores._sqlite import rows as rows_module
 from floodline.stores._sqlite.inspection import inspect
+from floodline.stores._sqlite.operations import Operations
 from floodline.stores._sqlite.rows import FIRST, place_of
 from store_files import NAME, PAGE, put, take, write_store
 
@@ -154,8 +155,10 @@ def test_a_row_that_only_the_insert_meets_is_refused(
 ) -> None:
     with SQLiteStore(path) as store:
         put(store, "a", b"x")
-        monkeypatch.setattr(rows_module.Rows, "_find_listed", lambda *_: None)
-        monkeypatch.setattr(rows_module, "place_of", lambda *_: FIRST + 5)
+        monkeypatch.setattr(rows_module.Rows, "find_listed", lambda *_: None)
+        for module in ("rows", "operations"):
+            target = f"floodline.stores._sqlite.{module}.place_of"
+            monkeypatch.setattr(target, lambda *_: FIRST + 5)
         with pytest.raises(StoreCorrupt, match="that it did not find"):
             put(store, "a", b"y")
 
@@ -357,7 +360,7 @@ def test_an_error_whose_text_is_none_is_a_damage(
         b"\xff".decode()
 
     with SQLiteStore(path) as store:
-        monkeypatch.setattr(rows_module.Rows, "find", fail)
+        monkeypatch.setattr(rows_module.Rows, "find_listed", fail)
         with pytest.raises(StoreCorrupt, match="codec can't decode"):
             store.load(NAME, "a")
     monkeypatch.setattr("floodline.stores._sqlite.database.connect", fail)
@@ -405,14 +408,14 @@ def test_what_went_to_a_lost_file_is_not_acknowledged(
     with SQLiteStore(path) as store:
         put(store, "a", b"one")
         grant: Any = store.acquire(NAME, "a", "me", lease=9.0)
-        make, harmed = rows_module.Rows.find, []
+        row, harmed = Operations._row, []
 
         def find(self: Any, *args: Any) -> Any:
             if not harmed:  # inside the transaction: whoever looked before it saw nothing
                 harmed.append(harm(Path(f"{path}{suffix}")))
-            return make(self, *args)
+            return row(self, *args)
 
-        monkeypatch.setattr(rows_module.Rows, "find", find)
+        monkeypatch.setattr(Operations, "_row", find)
         with pytest.raises(StoreUnavailable, match="while in use, so nothing was acknowledged"):
             store.save(NAME, "a", b"two", fence=grant.fence, version=1, write_id="w", release=True)
         assert harmed

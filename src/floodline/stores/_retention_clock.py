@@ -46,11 +46,13 @@ class RetentionClock:
 
     def look(self, seconds: float, date: float) -> tuple[float, float]:
         """Return the time to stamp a use with, and the time to judge rows by."""
-        if self._date is None or seconds < self._seconds:
-            self._believe(seconds, date if self._date is None else self._date)
-        expected = (self._date or 0.0) + seconds - self._seconds
-        if abs(date - expected) <= TOLERANCE or self._has_lasted(seconds, date - seconds):
-            self._believe(seconds, date)
+        before = self._date
+        if before is None or seconds < self._seconds:
+            before = date if before is None else before
+            self._believe(seconds, before)
+        expected = before + seconds - self._seconds
+        if -TOLERANCE <= date - expected <= TOLERANCE or self._has_lasted(seconds, date - seconds):
+            self._date, self._seconds, self._since = date, seconds, None
             return date, date
         return max(date, expected), min(date, expected)
 

@@ -126,7 +126,8 @@ class Database:
             raise
         if keeps and (lost := self._files.lost()):
             self._give_up(connection, lost)
-        self.note_damage(operations.rows.damage)
+        if "inspect" in kinds:
+            self.note_damage(operations.rows.damage)
         self._fresh = self._fresh and not writes
         if writes and operations.rows.old:
             self._move_old(connection, operations)

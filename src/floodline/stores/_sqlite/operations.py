@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from floodline.errors import SessionConflict
+from floodline.errors import SessionConflict, StoreCorrupt
 from floodline.stores._calls import Kept
 from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
@@ -26,20 +26,25 @@ INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, id) DO UPDATE SE
 WHERE owner IN (excluded.owner, ?) OR NOT (since <= excluded.since AND excluded.since < until)
 """
 _GRANT = """
-SELECT name, id, version, CASE version WHEN ? THEN NULL ELSE CAST(envelope AS BLOB) END
-FROM sessions WHERE row = ?
+SELECT version, CASE version WHEN ? THEN NULL ELSE CAST(envelope AS BLOB) END
+FROM sessions NOT INDEXED WHERE row = ? AND name = ? AND id = ?
 """
 _RENEW = """
 UPDATE leases SET since = ?, until = ? WHERE name = ? AND id = ? AND fence = ? AND owner = ?
 """
 _UNLEASE = "DELETE FROM leases WHERE name = ? AND id = ? AND fence = ?"
 _LEASED = "SELECT 1 FROM leases WHERE name = ? AND id = ? AND fence = ?"
-_ROW = "SELECT name, id, version, write_id, size, slot FROM sessions WHERE row = ?"
+_ROW = """
+SELECT row, version, write_id, size, slot FROM sessions NOT INDEXED
+WHERE row = ? AND name = ? AND id = ?
+"""
 _MAKE = "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _WRITE = """
 UPDATE sessions SET version = ?, write_id = ?, used_at = ?, size = ?, envelope = ? WHERE row = ?
 """
-_USE = "UPDATE sessions SET used_at = ? WHERE row = ? AND name = ? AND id = ? AND slot = ?"
+_USE = """
+UPDATE sessions NOT INDEXED SET used_at = ? WHERE row = ? AND name = ? AND id = ? AND slot = ?
+"""
 _USE_IN_SLOT = "UPDATE sessions SET used_at = ?, slot = ? WHERE row = ?"
 _UNUSED = """
 SELECT s.row, s.id, s.version, s.size
@@ -119,11 +124,18 @@ class Operations:
             if not owner_is_dead(holder):
                 return Held(holder, until - now)
             execute(_LEASE, (*terms, holder))
-        found = self.rows.find(_GRANT, name, id, known)
-        if found is None:
-            return Grant(fence, 0, None)
-        _, _, version, envelope = found[1]
-        self._check(id, version, version == known or type(envelope) is bytes)
+        row = execute(_GRANT, (known, place_of(name, id), name, id)).fetchone()
+        if row is None:
+            row = self.rows.find_listed(_GRANT, name, id, known)
+            if row is None:
+                return Grant(fence, 0, None)
+        version, envelope = row
+        if (
+            type(version) is not int
+            or version < 1
+            or (type(envelope) is not bytes and version != known)
+        ):
+            raise self._never_written(id)
         return Grant(fence, version, envelope)
 
     def renew(self, name: str, owner: str, fences: dict[str, int], lease: float) -> set[str]:
@@ -137,9 +149,9 @@ class Operations:
         if self.execute(_UNLEASE, (name, id, fence)).rowcount:
             now, slot = self._stamp, self._slot
             if not self.execute(_USE, (now, place_of(name, id), name, id, slot)).rowcount:
-                found = self.rows.find(_ROW, name, id)
-                if found is not None:
-                    self.execute(_USE_IN_SLOT, (now, slot, found[0]))
+                row = self._row(name, id)
+                if row is not None:
+                    self.execute(_USE_IN_SLOT, (now, slot, row[0]))
 
     def save(
         self,
@@ -171,11 +183,14 @@ class Operations:
         return row[1] if row is not None and row[2] == write_id else None
 
     def load(self, name: str, id: str) -> Record | None:
-        found = self.rows.find(_GRANT, name, id, None)
-        if found is None:
-            return None
-        _, _, version, envelope = found[1]
-        self._check(id, version, type(envelope) is bytes)
+        row = self.execute(_GRANT, (None, place_of(name, id), name, id)).fetchone()
+        if row is None:
+            row = self.rows.find_listed(_GRANT, name, id, None)
+            if row is None:
+                return None
+        version, envelope = row
+        if type(version) is not int or version < 1 or type(envelope) is not bytes:
+            raise self._never_written(id)
         return Record(version, envelope)
 
     def inspect(self, after: Any, limit: int) -> Any:
@@ -251,17 +266,26 @@ class Operations:
 
     def _row(self, name: str, id: str) -> tuple[int, int, str, int, int] | None:
         """Return row, version, write id, size and slot of a session."""
-        found = self.rows.find(_ROW, name, id)
-        if found is None:
-            return None
-        row, (_, _, version, write_id, size, slot) = found
-        self._check(id, version, type(size) is int and type(slot) is int)
-        return row, version, write_id, size, slot
+        row: tuple[int, int, str, int, int] | None = self.execute(
+            _ROW, (place_of(name, id), name, id)
+        ).fetchone()
+        if row is None:
+            row = self.rows.find_listed(_ROW, name, id)
+            if row is None:
+                return None
+        _, version, _, size, slot = row
+        if (
+            type(version) is not int
+            or version < 1
+            or type(size) is not int
+            or type(slot) is not int
+        ):
+            raise self._never_written(id)
+        return row
 
-    def _check(self, id: str, version: Any, whole: bool) -> None:
+    def _never_written(self, id: str) -> StoreCorrupt:
         """A row without a version would pass for no row at all."""
-        if type(version) is not int or version < 1 or not whole:
-            raise self.rows.corrupt(f"the row of session {id!r} holds what was never written")
+        return self.rows.corrupt(f"the row of session {id!r} holds what was never written")
 
     def _make(self, name: str, id: str, envelope: bytes, write_id: str) -> int:
         (floor,) = self.execute("SELECT floor FROM meta").fetchone()

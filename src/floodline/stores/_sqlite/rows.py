@@ -30,8 +30,6 @@ _OLD = "SELECT row, name, id FROM sessions WHERE row > ? AND row < ? ORDER BY ro
 _SCAN = "SELECT 1 FROM sessions NOT INDEXED WHERE row < ? AND name = ? AND id = ? LIMIT 1"
 _KEY = "SELECT name, id FROM sessions WHERE row = ?"
 
-Found = tuple[int, tuple[Any, ...]]
-
 
 @lru_cache(maxsize=1024)  # a use asks three times for the same
 def place_of(name: str, id: str, turn: int = 0) -> int:
@@ -52,31 +50,24 @@ class Rows:
         self.damage = ""
         self.old = self._execute(_OLD, (-1, FIRST, 1)).fetchone() is not None
 
-    def find(self, sql: str, name: str, id: str, *before: Any) -> Found | None:
-        """Return the number and the columns of a row; `sql` asks for name, id and more by row."""
+    def find_listed(self, sql: str, name: str, id: str, *before: Any) -> Any:
+        """Return what `sql` asks of a row that is not in its place; None is worth believing."""
         place = place_of(name, id)
-        found = self._execute(sql, (*before, place)).fetchone()
-        if found is not None and found[1] == id and found[0] == name:
-            return place, found
-        return self._find_listed(sql, name, id, before, place, found)
-
-    def _find_listed(
-        self, sql: str, name: str, id: str, before: tuple[Any, ...], place: int, there: Any
-    ) -> Found | None:
         listed = self._execute(_LISTED, (name, id)).fetchall()
         if not listed:
-            self._believe(name, id, place, there)
+            self._believe(name, id, place)
             return None
         row = listed[0][0]
         if len(listed) > 1 or row == place:
             raise self.corrupt(f"its table and its index disagree about session {id!r}")
-        found = self._execute(sql, (*before, row)).fetchone()
-        if found is None or found[0] != name or found[1] != id:
+        found = self._execute(sql, (*before, row, name, id)).fetchone()
+        if found is None:
             raise self.corrupt(f"its index knows session {id!r}, and its table does not")
-        return row, found
+        return found
 
-    def _believe(self, name: str, id: str, place: int, there: Any) -> None:
+    def _believe(self, name: str, id: str, place: int) -> None:
         """Raise unless there is every reason to say that a session is not stored."""
+        there = self._execute(_KEY, (place,)).fetchone()
         if there is not None and not _is_at_home(place, there[0], there[1]):
             raise self.corrupt(f"another row stands in the place of session {id!r}")
         if self.damage:
