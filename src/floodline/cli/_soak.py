@@ -11,11 +11,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 
 from floodline.soak import _child
+from floodline.soak._answer import ChildRecord
 
 UNUSABLE = 2
 
@@ -78,7 +78,7 @@ def command(
         from floodline.soak._page import page
 
         html_file.write_text(page(record["answer"], record["text"]), encoding="utf-8")
-    return int(record["exit"])
+    return record["exit"]
 
 
 def _crashed(status: int) -> int:
@@ -88,7 +88,7 @@ def _crashed(status: int) -> int:
 
 def _run_child(
     python: str, scenario: Path, rounds: int, warmup: int | None
-) -> tuple[int, dict[str, Any] | None]:
+) -> tuple[int, ChildRecord | None]:
     """Run the engine in the app's interpreter; nothing is written into its environment."""
     with tempfile.TemporaryDirectory(prefix="floodline-soak-") as folder, _progress(folder) as pipe:
         out = Path(folder) / "answer.json"
@@ -103,7 +103,9 @@ def _run_child(
             done = subprocess.run([python, "-B", _child.__file__, json.dumps(request)], check=False)
         except OSError as error:
             raise click.UsageError(f"--python {python!r} cannot be run: {error}") from error
-        record = json.loads(out.read_text(encoding="utf-8")) if out.exists() else None
+        record: ChildRecord | None = (
+            json.loads(out.read_text(encoding="utf-8")) if out.exists() else None
+        )
         return done.returncode, record
 
 

@@ -10,10 +10,9 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from floodline.errors import ConfigError
-from floodline.recorder._probe.dormant import PATIENCE, socket_of
+from floodline.recorder._probe.dormant import PATIENCE, Request, socket_of
 from floodline.recorder._probe_site import SITE, VARIABLE
 from floodline.recorder._proc import NoProbe, alive, environment_of, look, owner_of
 from floodline.recorder._runtime_folder import runtime_folder
@@ -93,7 +92,7 @@ def _folders(pid: int) -> list[Path]:
     return list(dict.fromkeys(folders))
 
 
-def _ask(pid: int, file: Path, request: dict[str, Any]) -> bool:
+def _ask(pid: int, file: Path, request: Request) -> bool:
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
             line.settimeout(PATIENCE)

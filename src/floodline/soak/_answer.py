@@ -58,6 +58,14 @@ class AnswerRecord(TypedDict):
     errors: list[str]
 
 
+class ChildRecord(TypedDict):
+    """What the process of a scenario writes for the command."""
+
+    answer: AnswerRecord
+    text: str
+    exit: int
+
+
 @dataclass(slots=True, frozen=True, kw_only=True)
 class Answer:
     """The verdict of a run; `errors` are those of the scenario, and make it a failed one.

@@ -14,7 +14,7 @@ import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from floodline.recorder._probe.site import _floodline_arm as arming
 from floodline.recorder._runtime_folder import runtime_folder
@@ -62,6 +62,13 @@ def make_probe(where: str, seconds: float | None) -> Any:
     return Probe(where, seconds=seconds)
 
 
+class Request(TypedDict):
+    """What `floodline attach` asks for: report to `HOST:PORT:TOKEN`, for so long."""
+
+    where: str
+    seconds: float | None
+
+
 class Dormant:
     """Listens for one request at a time: `{"where": "HOST:PORT:TOKEN", "seconds": 60}`."""
 
@@ -95,9 +102,9 @@ class Dormant:
             if self._woken in ready:
                 self._woken.recv(16)
             elif (request := self._accept()) is not None:
-                self._probe = self._make(request["where"], request.get("seconds"))
+                self._probe = self._make(request["where"], request["seconds"])
 
-    def _accept(self) -> dict[str, Any] | None:
+    def _accept(self) -> Request | None:
         caller, _ = self._server.accept()
         with caller:
             caller.settimeout(PATIENCE)
