@@ -159,8 +159,8 @@ class SlicedWalk(OutlineWalk):
         """Count what a cache has, or the memory that an object of a C type has besides its own."""
         if plan.kind == "cache":
             self.length[slot] += LruWrapper.cache_info(obj).currsize
-        elif plan.extra is not None:
-            self.text[slot] += plan.extra(obj)
+        else:
+            self.text[slot] += plan.extra(obj)  # type: ignore[misc]  # what grows otherwise has it
 
     def _is_link(self, kind: type) -> bool:
         """Tell whether it hangs below one of its own type: all of a chain is met in a moment."""
