@@ -11,6 +11,7 @@ from rich.text import Text
 
 from floodline.scan import Finding
 from floodline.scan._fix.fix import Left, Rewrite, diff, rewrites, write
+from floodline.scan._reporters.text import counted
 
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -24,11 +25,10 @@ def fix(findings: Iterable[Finding], files: Iterable[str], *, dry: bool, to_stde
     count = sum(len(change.fixed) for change in written)
     for finding, why in left:
         where = f"{finding.path}:{finding.line}"
-        click.echo(f"{where}: {finding.rule} is left alone: {why}", err=True)
+        click.echo(f"{where}: {finding.rule} left alone: {why}", err=True)
     would = "can be fixed" if dry else "fixed"
     click.echo(
-        f"{count} finding{'s' * (count != 1)} {would} in {len(written)} "
-        f"file{'s' * (len(written) != 1)}",
+        f"{counted(count, 'finding')} {would} in {counted(len(written), 'file')}",
         err=True,
     )
     return len(written)

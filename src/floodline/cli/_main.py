@@ -22,7 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "scan": ("_scan", "Find containers in source code that only grow."),
     "explain": ("_explain", "Explain a rule of scan."),
     "verify": ("_verify", "Prove or refute announced fixes."),
-    "soak": ("_soak", "Run a scenario many rounds and say what grows."),
+    "soak": ("_soak", "Run a scenario for many rounds and report what grows."),
 }
 
 
@@ -77,6 +77,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:  # a full disk behind standard output, no more processes
         if "--debug" in given:
             raise
-        click.echo(f"floodline: {error}; floodline --debug {given[0]} … says where", err=True)
+        click.echo(f"floodline: {error}; floodline --debug {given[0]} … shows where", err=True)
         return USAGE
     return status if isinstance(status, int) else 0

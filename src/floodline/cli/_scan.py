@@ -31,30 +31,30 @@ LEVEL = click.Choice(_scan_settings.LEVELS)
 @click.command("scan")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), required=True)
 @click.option("--format", "form", type=click.Choice(["text", "json", "sarif", "github"]),
-              default="text", show_default=True, help="How to report.")  # fmt: skip
+              default="text", show_default=True, help="Output format.")  # fmt: skip
 @click.option("--confidence", type=LEVEL,
               help="Show findings of at least this confidence.  [default: medium]")  # fmt: skip
 @click.option("--fail-on", type=LEVEL,
-              help="Exit with 1 on a finding of at least this.  [default: high]")  # fmt: skip
+              help="Exit with 1 on findings of at least this level.  [default: high]")  # fmt: skip
 @click.option("--select", help="Only these rules: FLD101,FLD2.")
-@click.option("--ignore", help="Not these rules.")
+@click.option("--ignore", help="Leave out these rules.")
 @click.option("--exclude", metavar="PATTERN", multiple=True,
               help="Do not read these files and folders.")  # fmt: skip
 @click.option("--preview", is_flag=True, help="Run the preview rules too.")
 @click.option("--baseline", type=click.Path(path_type=Path, dir_okay=False),
-              help="Findings in this file are known and do not count.")  # fmt: skip
+              help="Findings listed in this file do not count.")  # fmt: skip
 @click.option("--write-baseline", is_flag=True,
-              help="Write the findings to the file of --baseline; it may only shrink.")  # fmt: skip
-@click.option("--statistics", is_flag=True, help="Count the findings of each rule.")
+              help="Write the findings to the --baseline file; it may only shrink.")  # fmt: skip
+@click.option("--statistics", is_flag=True, help="Count the findings per rule.")
 @click.option("--library", is_flag=True,
-              help="The code is a library: its public classes may live long.")  # fmt: skip
+              help="The code is a library: its public classes may be long-lived.")  # fmt: skip
 @click.option("--fix", is_flag=True, help="Fix what can be fixed safely, and show the diff.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--audit", is_flag=True,
               help="List every container with open keys and how entries leave it.")  # fmt: skip
 @click.option("--cache-dir", type=click.Path(path_type=Path, file_okay=False),
-              help="Where to remember what files say, instead of the user's caches.")  # fmt: skip
-@click.option("--no-cache", is_flag=True, help="Read every file, and remember nothing.")
+              help="Folder for the cache, instead of the user's cache folder.")  # fmt: skip
+@click.option("--no-cache", is_flag=True, help="Read every file and cache nothing.")
 @click.option("--why-not", metavar="NAME", help="Explain what is known about a container.")
 def command(
     paths: tuple[Path, ...],
@@ -78,9 +78,9 @@ def command(
 ) -> int:
     """Find containers in source code that only grow.
 
-    What is not given is taken from the table [tool.floodline.scan] of pyproject.toml.
+    Options that are not given come from the table [tool.floodline.scan] in pyproject.toml.
 
-    Exit status: 0 nothing found, 1 findings, 2 wrong usage, 3 some files had to be skipped.
+    Exit status: 0 no findings, 1 findings, 2 usage error, 3 some files had to be skipped.
     """
     said = _scan_settings.load()
     confidence, fail_on = confidence or said.confidence, fail_on or said.fail_on
@@ -91,9 +91,9 @@ def command(
     if audit and form not in ("text", "json"):
         raise click.UsageError(f"--audit has no format {form!r}; use text or json")
     if (fix or diff) + audit + bool(why_not) > 1:
-        raise click.UsageError("--fix, --audit and --why-not are different questions; ask one")
+        raise click.UsageError("--fix, --audit and --why-not exclude each other; choose one")
     if (fix or diff) and write_baseline:
-        raise click.UsageError("--fix comes first; write the baseline of what is left afterwards")
+        raise click.UsageError("run --fix first, then write a baseline of what is left")
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
         raise click.UsageError(f"there is no file or folder {missing[0]!r}")
@@ -110,7 +110,7 @@ def command(
         kept = [f for f in wanted if at_least(f.confidence, level)]
         if write_baseline and baseline is not None:
             count = write(baseline, kept)
-            click.echo(f"{count} findings written to {baseline}", err=True)
+            click.echo(f"{count} finding{'s' * (count != 1)} written to {baseline}", err=True)
         if baseline is not None:
             kept = against(kept, known(baseline))
         return found._replace(findings=tuple(kept))

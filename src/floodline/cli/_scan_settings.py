@@ -41,7 +41,7 @@ def load(start: Path | None = None) -> ScanSettings:
         if check is None:
             near = get_close_matches(name, CHECKS, 1)
             hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(CHECKS)}"
-            raise ConfigError(f"{where} is no setting; {hint}")
+            raise ConfigError(f"{file}: unknown setting scan.{name}; {hint}")
         values[name.replace("-", "_")] = check(value, where)
     for name in ("baseline", "cache_dir"):
         if name in values and file is not None:

@@ -22,15 +22,21 @@ COLORS = {Verdict.PROVED: "green", Verdict.REFUTED: "red", Verdict.UNKNOWN: "yel
 @click.option("--execute", is_flag=True,
               help="Also import the code in a child process and feed it.")  # fmt: skip
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0,
-              show_default=True, help="Seconds for the child process of one claim.")  # fmt: skip
+              show_default=True, help="Seconds for each claim's child process.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text",
-              show_default=True, help="How to report.")  # fmt: skip
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the record.")
+              show_default=True, help="Output format.")  # fmt: skip
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path),
+    help="Also write the record to this file.",
+)
 def command(claims: Path, execute: bool, timeout: float, form: str, json_file: Path | None) -> int:
     """Prove or refute announced fixes.
 
-    Without --execute no code of the claims is run. Exit status: 0 all proved, 1 some refuted,
-    3 some cannot be told and none refuted, 2 wrong usage.
+    Without --execute, none of the claimed code is run.
+
+    Exit status: 0 all proved, 1 some refuted, 3 some undecided and none refuted, 2 usage error.
     """
     answers = [verify(claim, run=execute, patience=timeout) for claim in load(claims)]
     record = json.dumps(document(answers, __version__), indent=1, ensure_ascii=False)

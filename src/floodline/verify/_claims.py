@@ -49,11 +49,11 @@ def load(path: Path) -> list[Claim]:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
     except ValueError as error:  # bad TOML, and bad UTF-8
-        raise ConfigError(f"{path} is no TOML: {error}") from error
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
     _known(table, ["claim"], f"{path}: ")
     entries = table.get("claim")
     if not isinstance(entries, list) or not entries:
-        raise ConfigError(f"{path} has no claim; write one below [[claim]]")
+        raise ConfigError(f"{path} has no claims; add one under [[claim]]")
     return [_claim(entry, f"{path}: claim {n}: ", path) for n, entry in enumerate(entries, 1)]
 
 
@@ -62,19 +62,19 @@ def _known(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
         if key not in known:
             near = get_close_matches(key, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
-            raise ConfigError(f"{where}{key} is no key of a claim; {hint}")
+            raise ConfigError(f"{where}unknown key {key}; {hint}")
 
 
 def _claim(entry: Any, where: str, path: Path) -> Claim:
     if not isinstance(entry, dict):
-        raise ConfigError(f"{where}{entry!r} is no table; write [[claim]]")
+        raise ConfigError(f"{where}{entry!r} is not a table; write [[claim]]")
     _known(entry, KEYS, where)
     missing = [key for key in REQUIRED if key not in entry]
     if missing:
         raise ConfigError(f"{where}{missing[0]} is missing; a claim needs {', '.join(REQUIRED)}")
     for key in KEYS:
         if key != "limit" and not _is_text(entry.get(key, "-")):
-            raise ConfigError(f"{where}{key}={entry[key]!r} must be a text that is not empty")
+            raise ConfigError(f"{where}{key}={entry[key]!r} must be a non-empty string")
     limit = entry["limit"]
     if type(limit) is not int or limit < 1:
         raise ConfigError(f"{where}limit={limit!r} must be a whole number of at least 1")
@@ -98,7 +98,7 @@ def _policy(given: str, where: str) -> str:
     if policy not in POLICIES:
         near = get_close_matches(plain, [*POLICIES, *SPELLINGS], 1)
         hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(POLICIES)}"
-        raise ConfigError(f"{where}policy={given!r} is not known; {hint}")
+        raise ConfigError(f"{where}unknown policy {given!r}; {hint}")
     return policy
 
 
@@ -108,4 +108,4 @@ def _expression(given: str | None, what: str) -> None:
     try:
         ast.parse(given.replace("{i}", "1").strip(), mode="eval")
     except (SyntaxError, ValueError) as error:
-        raise ConfigError(f"{what}={given!r} is no Python expression: {error}") from error
+        raise ConfigError(f"{what}={given!r} is not a Python expression: {error}") from error

@@ -240,7 +240,7 @@ def _fed(request: dict[str, Any], module: ModuleType, it: Any) -> dict[str, Any]
             call = functools.partial(feed_by_call, function=function, as_text=as_text)
             fresh = make(module, request["symbol"], request["make"])
             return _run(request, module, fresh, lambda it, i, call=call: call(it, i=i))
-    why = f"{type(error).__name__}: {error}" if error else "nothing that adds to it is known"
+    why = f"{type(error).__name__}: {error}" if error else "nothing that adds to it was found"
     return {"stage": GUESS, "error": why[:500]}
 
 

@@ -43,7 +43,7 @@ def test_a_certain_finding_fails_with_frame_carets_and_four_proofs(project, caps
     assert told.startswith("app.py:5:5: FLD101 high app.sessions grows")
     assert "  5 |     sessions[session_id] = state\n    |     ^^^^^^^^^^^^^^^^^^^^" in told
     assert [line.split()[0] for line in told.splitlines() if "app.py:" in line[5:]] == ["yes"] * 4
-    assert told.endswith("1 finding in 1 files\n")
+    assert told.endswith("1 finding in 1 file\n")
     assert "\x1b" not in told
 
 
@@ -64,7 +64,7 @@ def test_an_unsure_finding_is_shown_and_does_not_fail(project, capsys):
     assert main(["scan", "app.py", "--confidence", "high"]) == 0
     capsys.readouterr()
     assert main(["scan", "app.py", "--confidence", "high"]) == 0
-    assert capsys.readouterr().out == "0 findings in 1 files\n"
+    assert capsys.readouterr().out == "0 findings in 1 file\n"
 
 
 def test_the_json_document_has_the_fields_of_the_design(project, capsys):
@@ -149,7 +149,7 @@ def test_files_that_cannot_be_read_are_named_with_the_reason_and_give_status_thr
     document = json.loads(capsys.readouterr().out)
     skipped = {entry["path"]: entry["why"] for entry in document["skipped"]}
     assert {"broken.py", "odd.py", "bytes.py", "nul.py", "deep.py", "dangling.py"} == set(skipped)
-    assert skipped["broken.py"].startswith("syntax error in line 1")
+    assert skipped["broken.py"].startswith("syntax error on line 1")
     assert document["files"] == 2
 
 
@@ -177,7 +177,7 @@ def test_a_folder_that_cannot_be_listed_is_skipped(project, capsys, monkeypatch)
         (["scan", ".", "--write-baseline"], "needs --baseline"),
         (["scan", ".", "--why-not", "nothing"], "no container named 'nothing'"),
         (["explain", "FLD999"], "no rule 'FLD999'"),
-        (["scan", ".", "--baseline", "app.py"], "is no baseline"),
+        (["scan", ".", "--baseline", "app.py"], "is not a baseline"),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_two(project, capsys, arguments, says):
@@ -260,7 +260,7 @@ def test_a_silence_is_explained(project, capsys):
     assert told.startswith("app.sessions (app.py:1)\n  proved: held by the module (app.py:1)")
     assert told.endswith("  reported as FLD101, high\n")
     assert main(["scan", ".", "--why-not", "app.recent"]) == 0
-    assert "bounded or weak where it is made" in capsys.readouterr().out
+    assert "bounded or weak where it is created" in capsys.readouterr().out
     assert main(["scan", ".", "--why-not", "idle"]) == 0
     assert "nothing was found that makes it grow" in capsys.readouterr().out
 

@@ -537,7 +537,7 @@ def test_an_early_way_out_between_adding_and_removing_is_certain(tmp_path, leavi
     """
     [finding] = found(tmp_path, app=code)
     assert (finding.rule, finding.confidence) == ("FLD109", "high")
-    assert finding.message == "app.running keeps an entry when line 8 leaves"
+    assert finding.message == "app.running keeps an entry if line 8 exits early"
 
 
 def test_an_early_way_out_that_removes_first_is_no_finding(tmp_path):

@@ -225,7 +225,7 @@ def test_a_limit_that_is_an_argument_is_read_from_make(tmp_path, make, verdict):
 def test_a_number_that_is_not_known_is_not_guessed(tmp_path, number):
     answer = verify(claim(tmp_path, klass(PUSH, f"deque(maxlen={number})")))
     assert answer.verdict == "cannot tell"
-    assert "not known" in answer.evidence[0].says
+    assert "unknown" in answer.evidence[0].says
 
 
 def test_numbers_that_name_each_other_end(tmp_path):

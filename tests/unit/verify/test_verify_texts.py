@@ -23,7 +23,7 @@ def test_every_cause_has_a_sentence_of_its_own(cause):
 
 def test_a_sentence_has_the_details():
     details = {"name": "Cache.rows", "number": 9, "limit": 10}
-    assert sentence(Cause.OTHER_NUMBER, details) == "Cache.rows is limited to 9, not to 10"
+    assert sentence(Cause.OTHER_NUMBER, details) == "Cache.rows is limited to 9, not 10"
 
 
 def test_everything_that_a_policy_allows_can_be_said():
@@ -32,5 +32,5 @@ def test_everything_that_a_policy_allows_can_be_said():
 
 
 def test_several_things_are_said_in_an_order_that_does_not_change():
-    both = "removes the first that came or removes the last that came"
+    both = "removes the first item or removes the last item"
     assert does([AtLimit.LAST, AtLimit.FIRST]) == does([AtLimit.FIRST, AtLimit.LAST]) == both

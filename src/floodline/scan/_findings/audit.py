@@ -33,8 +33,8 @@ class Told(Ground):
     """Why an entry leaves, where no proof says it."""
 
     COMMENT = "a comment says so"
-    WEAK = "an entry goes with its object"
-    WHERE_MADE = "{} where it is made"
+    WEAK = "an entry disappears with its object"
+    WHERE_MADE = "{} where it is created"
 
 
 class Exit(NamedTuple):

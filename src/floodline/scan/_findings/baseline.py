@@ -18,7 +18,7 @@ def known(path: Path) -> frozenset[str]:
         entries = document["fingerprints"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(
-            f"{path} is no baseline ({error}); write one with `floodline scan --write-baseline`"
+            f"{path} is not a baseline ({error}); write one with `floodline scan --write-baseline`"
         ) from error
     if document.get("schema") != SCHEMA or not isinstance(entries, dict):
         raise ConfigError(f"{path} has the schema {document.get('schema')!r}, not {SCHEMA!r}")
@@ -43,8 +43,8 @@ def write(path: Path, findings: list[Finding]) -> int:
         new = sorted(text for key, text in wanted.items() if key not in old)
         if new:
             raise ConfigError(
-                f"{path} may only shrink, and {len(new)} findings are not in it "
-                f"(the first: {new[0]}); fix them, or delete the file to start anew"
+                f"{path} may only shrink, but does not contain {len(new)} of the findings "
+                f"(the first: {new[0]}); fix them, or delete the file to start over"
             )
     ordered = dict(sorted(wanted.items(), key=lambda item: item[1]))
     document = {"schema": SCHEMA, "fingerprints": ordered}

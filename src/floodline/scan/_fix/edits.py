@@ -53,7 +53,7 @@ class Source:
                 if statement.lineno == line and not hasattr(statement, "body"):
                     self._alone(block, number)
                     return block, number
-        raise Refused("the statement was not found; was the file changed?")
+        raise Refused("the statement was not found; has the file changed?")
 
     def _alone(self, block: list[ast.stmt], number: int) -> None:
         statement = block[number]
@@ -100,10 +100,10 @@ def _discard(source: Source, line: int) -> Edit:
         and len(call.args) == 1
         and not call.keywords
     ):
-        raise Refused("only a set that is filled with add() can discard")
+        raise Refused("only a set that is filled with add() can be fixed")
     held = dotted(call.func.value)
     if not held:
-        raise Refused("the set has no plain name")
+        raise Refused("the set is not a plain name")
     function = source.function(statement)
     made = _made(source, function, call.args[0])
     _only_counted(source, held.rpartition(".")[2], may_cancel=made != "submit")
@@ -115,9 +115,9 @@ def _discard(source: Source, line: int) -> Edit:
     else:
         name = "future" if made == "submit" else "task"
         if any(name in (getattr(n, "id", ""), getattr(n, "arg", "")) for n in ast.walk(function)):
-            raise Refused(f"the name {name!r} is taken")
+            raise Refused(f"the name {name!r} is already taken")
         if len(kept) > 1:
-            raise Refused("the call takes several lines")
+            raise Refused("the call spans several lines")
         after = source.lines[last - 1].encode()[call.end_col_offset or 0 :].decode().rstrip("\r\n")
         kept = [f"{indent}{name} = {source.segment(text)}", f"{indent}{held}.add({name}){after}"]
     done = f"{indent}{name}.add_done_callback({held}.discard)"
@@ -136,7 +136,7 @@ def _made(source: Source, function: ast.AST, value: ast.expr) -> str:
         ]
     names = {_starts(source, node) for node in made}
     if len(names) != 1 or "" in names:
-        raise Refused("it is not certain that this is a task of asyncio or a future of an executor")
+        raise Refused("it is not certain to be an asyncio task or an executor future")
     return names.pop()
 
 
@@ -172,9 +172,9 @@ def _only_counted(source: Source, name: str, *, may_cancel: bool) -> None:
         if isinstance(node.ctx, ast.Store):
             value = above.value if isinstance(above, ast.Assign | ast.AnnAssign) else None
             if not (isinstance(value, ast.Call) and last_name(value.func) == "set"):
-                raise Refused(f"line {node.lineno} does not make {name} a new set")
+                raise Refused(f"line {node.lineno} does not assign a new set to {name}")
         elif not (_counts(above) or (may_cancel and _cancels(above, node))):
-            raise Refused(f"line {node.lineno} reads {name}, and would miss what is done")
+            raise Refused(f"line {node.lineno} reads {name} and would miss what is done")
 
 
 def _counts(above: ast.AST) -> bool:
@@ -216,7 +216,7 @@ def remove_in_finally(source: Source, finding: Finding) -> list[Edit]:
         raise Refused("something else may have removed it: pop(key, None) or discard() would do")
     first = (added.end_lineno or added.lineno) + 1
     if _has_long_strings(between):
-        raise Refused("a text of several lines cannot be indented")
+        raise Refused("a string that spans several lines cannot be indented")
     indent = source.indent(added)
     step = "\t" if "\t" in indent else "    "
     last = removed.end_lineno or removed.lineno
@@ -266,13 +266,15 @@ def _leaves_alone(between: list[ast.stmt], held: str, key: ast.expr) -> None:
     for statement in between:
         for node, in_loop in _inside(statement, in_loop=False):
             if isinstance(node, ast.Return):
-                raise Refused(f"line {node.lineno} returns, and may keep the entry on purpose")
+                raise Refused(f"line {node.lineno} returns and may keep the entry on purpose")
             if isinstance(node, ast.Break | ast.Continue) and not in_loop:
-                raise Refused(f"line {node.lineno} leaves, and may keep the entry on purpose")
+                raise Refused(
+                    f"line {node.lineno} leaves the block and may keep the entry on purpose"
+                )
             if _binds(node, names, held):
                 raise Refused(f"line {getattr(node, 'lineno', 0)} changes {ast.unparse(node)}")
         if _removals(statement, held):
-            raise Refused("something between may remove it too")
+            raise Refused("something in between may remove it too")
 
 
 def _binds(node: ast.AST, names: set[str], held: str) -> bool:

@@ -53,7 +53,7 @@ def rewrites(findings: Iterable[Finding], files: Iterable[str]) -> tuple[list[Re
         rewrite, refused = _rewrite(path, [f for f in wanted if f not in shared])
         done += [rewrite] if rewrite else []
         left += refused
-        left += [Left(f, "another file names it too") for f in wanted if f in shared]
+        left += [Left(f, "another file uses it too") for f in wanted if f in shared]
     return done, left
 
 
@@ -80,7 +80,7 @@ def _rewrite(path: str, findings: list[Finding]) -> tuple[Rewrite | None, list[L
         text = data.decode(encoding)
         source = Source(text, LINES.findall(text))
     except (OSError, ValueError, LookupError, SyntaxError) as error:
-        return None, [Left(f, f"the file cannot be read any more: {error}") for f in findings]
+        return None, [Left(f, f"the file can no longer be read: {error}") for f in findings]
     edits: list[Edit] = []
     fixed: tuple[Finding, ...] = ()
     left = []

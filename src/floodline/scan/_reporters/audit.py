@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from floodline.scan._findings.audit import Audited, Verdict
+from floodline.scan._reporters.text import counted
 from floodline.scan._sources.files import Skipped
 
 SCHEMA = 1
@@ -27,7 +28,7 @@ def pieces(containers: list[Audited], skipped: tuple[Skipped, ...]) -> Iterator[
         for at in entry.grows:
             yield "", f"     grows  {at}\n"
         for out in entry.removals:
-            sign = "" if out.runs else "  (does not run by itself)"
+            sign = "" if out.runs else "  (does not run on its own)"
             yield "" if out.runs else "yellow", f"{out.how:>10}  {out.at}  {out.why}{sign}\n"
         if not entry.removals:
             yield "bold red", "      none  nothing removes from it\n"
@@ -36,7 +37,7 @@ def pieces(containers: list[Audited], skipped: tuple[Skipped, ...]) -> Iterator[
         yield "yellow", f"{item.path}: skipped, {item.why}\n"
     counts = Counter(entry.verdict for entry in containers)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in STYLES)
-    yield "bold", f"{len(containers)} containers with open keys: {told}\n"
+    yield "bold", f"{counted(len(containers), 'container')} with open keys: {told}\n"
 
 
 def document(

@@ -49,7 +49,7 @@ def _rule(code: str) -> dict[str, Any]:
         "id": code,
         "name": "".join(part.capitalize() for part in rule.name.split("-")),
         "shortDescription": {"text": rule.name.replace("-", " ")},
-        "fullDescription": {"text": rule.says.format("The container", line="that follows")},
+        "fullDescription": {"text": rule.says.format("The container", line="N")},
         "help": {"text": f"Use instead: {rule.advice}. More: floodline explain {code}"},
     }
 

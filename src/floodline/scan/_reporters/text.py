@@ -59,6 +59,11 @@ def _frame(finding: Finding) -> Iterator[Piece]:
     yield "red", f"{' ' * (finding.column - 1)}{carets}\n"
 
 
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun, in the plural where that is needed."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def line_of(path: str, number: int) -> str:
     """Return one line of a file, `""` if it is not there any more."""
     try:
@@ -79,11 +84,11 @@ def _statistics(findings: list[Finding]) -> Iterator[Piece]:
 
 def _summary(report: Report, fresh: list[Finding]) -> Iterator[Piece]:
     statuses = Counter(finding.status for finding in report.findings)
-    told = f"{len(fresh)} finding{'s' * (len(fresh) != 1)} in {report.files} files"
+    told = f"{counted(len(fresh), 'finding')} in {counted(report.files, 'file')}"
     if statuses[Status.SUPPRESSED]:
         told += f", {statuses[Status.SUPPRESSED]} suppressed"
     if statuses[Status.BASELINE]:
         told += f", {statuses[Status.BASELINE]} in the baseline"
     if report.skipped:
-        told += f", {len(report.skipped)} files skipped"
+        told += f", {counted(len(report.skipped), 'file')} skipped"
     yield "bold", told + "\n"

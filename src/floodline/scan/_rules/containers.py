@@ -155,7 +155,7 @@ def explain(judge: Judge, held: Held) -> Iterator[str]:
     """Say in lines what is known about a container: why it is reported, or why not."""
     kinds = {made.kind for made in held.made}
     if kinds & CANNOT_GROW:
-        yield "cannot grow: it is bounded or weak where it is made"
+        yield "cannot grow: it is bounded or weak where it is created"
         return
     holder = judge.holders.proof(held)
     yield f"{holder.state}: {holder.reason} ({holder.at})"

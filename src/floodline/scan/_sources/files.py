@@ -32,12 +32,12 @@ class Skip(Ground):
     """Why a file is not read."""
 
     NOT_THERE = "there is no such file or folder"
-    NOT_REGULAR = "it is no regular file"
+    NOT_REGULAR = "it is not a regular file"
     SYSTEM = "{}"  # what the operating system says
     TOO_LARGE = "it has {} bytes, more than {}"
-    TABLE = "it is a table of data: {} commas, more than {}"
+    TABLE = "it is a data table: {} commas, more than {}"
     SYNTAX = "syntax error: {}"
-    SYNTAX_IN_LINE = "syntax error in line {}: {}"
+    SYNTAX_IN_LINE = "syntax error on line {}: {}"
     TOO_DEEP = "it is nested too deeply to be read"
     ENCODING = "it is not written in {}: {} at byte {}"
     NOT_SOURCE = "{}"  # what Python says

@@ -244,7 +244,7 @@ def test_the_audit_is_read_by_people(project, capsys):
     assert main(["scan", ".", "--audit"]) == 0
     told = capsys.readouterr().out
     assert "app.py:2: app.sessions growing  FLD102 medium\n" in told
-    assert "     event  app.py:10  delete() runs only when its event comes" in told
+    assert "     event  app.py:10  delete() runs only when its event arrives" in told
     assert "       cap  safe.py:7" in told
     assert "      none  nothing removes from it\n" in told
     assert told.endswith("3 containers with open keys: 2 growing, 1 bounded, 0 undecided\n")

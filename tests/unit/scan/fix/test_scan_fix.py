@@ -195,7 +195,7 @@ def task(adds: str, rest: str = "", head: str = "import asyncio") -> str:
 LEFT = {
     "a return that may keep the entry on purpose": (
         pair("if work():\n    return\nwork()"),
-        "line 7 returns, and may keep the entry on purpose",
+        "line 7 returns and may keep the entry on purpose",
     ),
     "a key that changes": (pair("work()\nfor key in work():\n    pass"), "changes key"),
     "a container that changes": (
@@ -206,7 +206,7 @@ LEFT = {
     ),
     "a text of several lines": (
         pair('work("""\nno\n""")'),
-        "a text of several lines cannot be indented",
+        "a string that spans several lines cannot be indented",
     ),
     "a removal whose result is used": (
         pair("work()", "found = running.pop(key, None)"),
@@ -222,52 +222,52 @@ LEFT = {
     ),
     "a list of tasks": (
         task("task = asyncio.create_task(work())\ntasks.append(task)").replace("set()", "[]"),
-        "only a set that is filled with add() can discard",
+        "only a set that is filled with add() can be fixed",
     ),
     "tasks that are awaited": (
         task(
             "task = asyncio.create_task(work())\ntasks.add(task)",
             "async def end():\n    return await asyncio.gather(*tasks)\n",
         ),
-        "line 11 reads tasks, and would miss what is done",
+        "line 11 reads tasks and would miss what is done",
     ),
     "tasks that somebody works through": (
         task(
             "task = asyncio.create_task(work())\ntasks.add(task)",
             "def end():\n    for task in tasks:\n        print(task)\n",
         ),
-        "line 11 reads tasks, and would miss what is done",
+        "line 11 reads tasks and would miss what is done",
     ),
     "a task of somebody else": (
         task("task = work.create_task()\ntasks.add(task)"),
-        "it is not certain that this is a task of asyncio",
+        "it is not certain to be an asyncio task",
     ),
     "a future of somebody else": (
         task("tasks.add(pool.submit(work))"),
-        "it is not certain that this is a task of asyncio",
+        "it is not certain to be an asyncio task",
     ),
     "a task that is sometimes none": (
         task("task = None\ntask = asyncio.create_task(work())\ntasks.add(task)"),
-        "it is not certain that this is a task of asyncio",
+        "it is not certain to be an asyncio task",
     ),
     "a name that is taken": (
         task("task = work\ntasks.add(asyncio.create_task(task()))"),
-        "the name 'task' is taken",
+        "the name 'task' is already taken",
     ),
     "a call of several lines": (
         task("tasks.add(asyncio.create_task(\n    work()\n))"),
-        "the call takes several lines",
+        "the call spans several lines",
     ),
     "a set of the same name that is made elsewhere": (
         task(
             "task = asyncio.create_task(work())\ntasks.add(task)",
             "def other(x, y):\n    x.tasks = y\n",
         ),
-        "line 11 does not make tasks a new set",
+        "line 11 does not assign a new set to tasks",
     ),
     "a removal between": (
         pair("work()\nif key in work:\n    running.clear()\nwork()"),
-        "something between may remove it too",
+        "something in between may remove it too",
     ),
 }
 
@@ -293,7 +293,7 @@ def test_a_loop_that_breaks_out_is_left_alone(tmp_path):
     )
     text, left = fixed(tmp_path, code)
     assert text == code
-    assert not left or "leaves, and may keep the entry" in left[0]
+    assert not left or "leaves the block and may keep the entry" in left[0]
 
 
 def test_functions_made_between_may_return(tmp_path):
@@ -304,7 +304,7 @@ def test_functions_made_between_may_return(tmp_path):
 def test_a_set_that_another_file_names_is_left_alone(tmp_path):
     text, left = fixed(tmp_path, TASKS, other="from app import tasks\n\nprint(tasks)\n")
     assert text == TASKS
-    assert left == ["another file names it too"]
+    assert left == ["another file uses it too"]
 
 
 def test_imported_functions_are_known(tmp_path):
@@ -366,7 +366,7 @@ def test_what_cannot_be_fixed_is_told_as_advice(project, capsys):
     )
     assert main(["scan", ".", "--fix", "--fail-on", "medium"]) == 1
     shown = capsys.readouterr()
-    assert "FLD401 is left alone: line 11 reads tasks" in shown.err
+    assert "FLD401 left alone: line 11 reads tasks" in shown.err
     assert "0 findings fixed in 0 files" in shown.err
     assert "use    bound it" in shown.out
 
@@ -397,7 +397,7 @@ def test_a_file_that_changed_or_cannot_be_written_is_left_alone(project, capsys,
 
     monkeypatch.setattr(Path, "replace", refuse)
     assert main(["scan", ".", "--fix", "--fail-on", "medium"]) == 1
-    assert "FLD401 is left alone: cannot write it: no" in capsys.readouterr().err
+    assert "FLD401 left alone: cannot write it: no" in capsys.readouterr().err
     assert sorted(path.name for path in project.iterdir()) == ["app.py", "pair.py"]
 
 
@@ -408,7 +408,7 @@ def test_a_file_that_vanished_or_moved_is_left_alone(project):
     changes, left = rewrites(findings, ["app.py", "pair.py"])
     assert changes == []
     assert {why.partition(":")[0].partition(";")[0] for _, why in left} == {
-        "the file cannot be read any more",
+        "the file can no longer be read",
         "the statement was not found",
     }
 
@@ -425,9 +425,9 @@ def test_a_result_that_is_another_program_is_refused(project, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--fix", "--audit"], "are different questions; ask one"),
-        (["--diff", "--why-not", "x"], "are different questions; ask one"),
-        (["--fix", "--baseline", "b", "--write-baseline"], "--fix comes first"),
+        (["--fix", "--audit"], "exclude each other; choose one"),
+        (["--diff", "--why-not", "x"], "exclude each other; choose one"),
+        (["--fix", "--baseline", "b", "--write-baseline"], "run --fix first"),
     ],
 )
 def test_questions_that_exclude_each_other(project, capsys, arguments, says):
@@ -437,7 +437,7 @@ def test_questions_that_exclude_each_other(project, capsys, arguments, says):
 
 CHANGED = {
     "x = 1\ntasks = set()\ntasks.add(1)\n": "it is not in a function",
-    "def f(x):\n    y = 1\n    x().add(1)\n": "the set has no plain name",
+    "def f(x):\n    y = 1\n    x().add(1)\n": "the set is not a plain name",
     "def f(x):\n    y = 1\n    x.add(x.submit(1))\n": "it is not certain",
     "def f(x):\n    x = x.y\n    x.add(x.submit(1))\n": "it is not certain",
 }

@@ -215,7 +215,7 @@ def test_what_only_its_next_reader_removes_is_less_certain(found):
         """,
     )
     assert (finding.rule, finding.confidence) == ("FLD203", "medium")
-    assert "asks for it again" in finding.proofs[3].claim
+    assert "asked for again" in finding.proofs[3].claim
 
 
 def test_the_line_that_only_looks_like_a_bound_is_named(found):
@@ -267,7 +267,7 @@ HANDED_ON = {
 def test_code_that_is_not_known_may_remove_what_only_looks_bounded(rule, found):
     [finding] = found(app=HANDED_ON[rule])
     assert (finding.rule, finding.proofs[3].state) == (rule, "unknown")
-    assert "handed to code that is not known" in finding.proofs[3].claim
+    assert "passed to unknown code" in finding.proofs[3].claim
 
 
 def test_an_access_order_beside_a_capped_map_is_named_with_the_line_of_the_cap(found):
@@ -289,7 +289,7 @@ def test_an_access_order_beside_a_capped_map_is_named_with_the_line_of_the_cap(f
     )
     assert (finding.rule, finding.confidence) == ("FLD205", "medium")
     assert finding.symbol == "app.Cache._access_order"
-    assert "keeps what line 9 drops beside it" in finding.message
+    assert "keeps what line 9 removes from its sibling" in finding.message
 
 
 def test_a_list_beside_a_map_without_a_bound_is_another_matter(found):

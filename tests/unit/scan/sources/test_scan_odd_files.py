@@ -27,7 +27,7 @@ def skipped(folder) -> dict[str, str]:
 
 def test_a_pipe_is_not_waited_for(project):
     os.mkfifo(project / "pipe.py")
-    assert skipped(project) == {"pipe.py": "it is no regular file"}
+    assert skipped(project) == {"pipe.py": "it is not a regular file"}
 
 
 def test_links_to_themselves_and_to_nothing_are_named(project):
@@ -55,7 +55,7 @@ def test_folders_that_link_to_each_other_are_read_once(project):
 def test_a_table_of_data_is_not_read(project, monkeypatch):
     monkeypatch.setattr("floodline.scan._sources.reading.MANY_ITEMS", 100)
     (project / "data.py").write_text(f"table = [{'0,' * 101}]\n")
-    assert skipped(project) == {"data.py": "it is a table of data: 101 commas, more than 100"}
+    assert skipped(project) == {"data.py": "it is a data table: 101 commas, more than 100"}
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_deep_nesting_is_refused_or_read_and_never_a_crash(project, text):
         (b"# coding: hex\nx = 1\n", "hex"),
         (b"x = '\xff'\n", "encoding"),
         (b"# coding: ascii\nx = '\xe9'\n", "it is not written in ascii"),
-        (b"def (:\n", "syntax error in line 1"),
+        (b"def (:\n", "syntax error on line 1"),
         (b"x = " + b"9" * 5000 + b"\n", "4300 digits"),
-        (b"print 'old'\n", "syntax error in line 1"),
+        (b"print 'old'\n", "syntax error on line 1"),
     ],
 )
 def test_odd_content_is_named_with_its_reason(project, content, says):
@@ -131,7 +131,7 @@ def test_every_format_tells_what_was_skipped(project, capsys):
     (project / "broken.py").write_text("def (:\n")
     for form in ("text", "json", "github"):
         assert main(["scan", ".", "--format", form]) == 3
-        assert "syntax error in line 1" in capsys.readouterr().out
+        assert "syntax error on line 1" in capsys.readouterr().out
     assert main(["scan", ".", "--format", "sarif"]) == 3
     run = json.loads(capsys.readouterr().out)["runs"][0]
     (told,) = run["invocations"][0]["toolExecutionNotifications"]

@@ -15,7 +15,7 @@ class Kept(Ground):
     """What a cache keeps."""
 
     EVERY_ARGUMENT = "one entry for every argument"
-    FOR_EVER = "nothing leaves"
+    FOR_EVER = "nothing is removed"
 
 
 def lasting(judge: Judge) -> Iterator[tuple[FileFacts, Mark, Function]]:

@@ -17,7 +17,7 @@ from floodline.scan._rules.caches.decorated import Kept
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD302 = Rule(
-    "FLD302", "unbounded-function-cache", "{} keeps every result it ever gave",
+    "FLD302", "unbounded-function-cache", "{} keeps every result it has ever returned",
     "give it a size: functools.lru_cache(maxsize=...)", preview=True,
 )  # fmt: skip
 

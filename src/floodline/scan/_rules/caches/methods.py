@@ -27,7 +27,7 @@ class Told(Ground):
     OF_CLASS = "the cache belongs to the class and outlives its instances"
     EVERY_INSTANCE = "one entry for every instance and argument"
     KEYED_BY_SELF = "self is part of the key"
-    LAST_ONES_STAY = "the last ones stay, with their instances"
+    LAST_ONES_STAY = "the most recent entries stay, with their instances"
 
 
 def _methods(judge: Judge) -> Iterator[Finding]:

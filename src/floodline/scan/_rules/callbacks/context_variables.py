@@ -19,7 +19,7 @@ from floodline.scan._rules.callbacks.marked_calls import marked_calls
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD406 = Rule(
-    "FLD406", "contextvar-not-reset", "{} is set for each call and never reset",
+    "FLD406", "contextvar-not-reset", "{} is set on each call and never reset",
     "token = var.set(...), and var.reset(token) in `finally`", preview=True, boundable=False,
 )  # fmt: skip
 # a function whose work is to set something leaves it to its caller when that ends
@@ -32,7 +32,7 @@ class Told(Ground):
     LIVES_WITH_CONTEXT = "{} keeps its value as long as its context lives"
     SET = "{}() sets it each time it runs"
     OF_ONE_CALL = "the value belongs to one call"
-    NEVER_RESET = "nobody resets it"
+    NEVER_RESET = "nothing resets it"
 
 
 def _variables(judge: Judge) -> Iterator[Finding]:

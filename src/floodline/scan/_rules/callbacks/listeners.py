@@ -21,8 +21,8 @@ from floodline.scan._rules.callbacks.marked_calls import marked_calls
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD403 = Rule(
-    "FLD403", "listener-never-removed", "{} adds a listener that nobody removes",
-    "remove it when the owner ends, or hand over a weakref.WeakMethod",
+    "FLD403", "listener-never-removed", "{} adds a listener that nothing removes",
+    "remove it when its owner ends, or pass a weakref.WeakMethod",
     preview=True, boundable=False,
 )  # fmt: skip
 
@@ -32,8 +32,8 @@ class Told(Ground):
 
     ADDED_BY_INSTANCE = "each instance adds one; {}"
     ADDS = "{}() adds one each time it runs"
-    KEEPS_LISTENERS = "what is listened to keeps its listeners"
-    NEVER_REMOVED = "nobody calls {} here"
+    KEEPS_LISTENERS = "the event source keeps its listeners"
+    NEVER_REMOVED = "nothing here calls {}"
 
 
 def _listeners(judge: Judge) -> Iterator[Finding]:

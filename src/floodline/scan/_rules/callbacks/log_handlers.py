@@ -28,7 +28,7 @@ class Told(Ground):
 
     LOGGERS_LIVE = "loggers live as long as the process"
     ADDS = "{}() adds one each time it runs"
-    NOT_ASKED = "nothing asks whether it is there"
+    NOT_ASKED = "nothing checks whether it is already there"
 
 
 def _handlers(judge: Judge) -> Iterator[Finding]:

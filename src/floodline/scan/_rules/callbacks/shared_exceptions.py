@@ -19,7 +19,7 @@ from floodline.scan._proofs.reach import Often
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD407 = Rule(
-    "FLD407", "shared-exception-raised", "{} is one object, raised again and again",
+    "FLD407", "shared-exception-raised", "{} is a single object that is raised again and again",
     "raise a new one each time: its traceback keeps the frames of the last raise", boundable=False,
 )  # fmt: skip
 FAILS = ("Error", "Exception", "Warning", "Interrupt", "Exit")
@@ -32,7 +32,7 @@ class Told(Ground):
     HELD_BY_MODULE = "{} is held by the module"
     ADDS_FRAMES = "each raise adds to its traceback and context"
     STAYS = "the traceback stays until the next raise"
-    STAYS_UNLESS_DROPPED = "the traceback stays, unless it is dropped by who catches it: {}"
+    STAYS_UNLESS_DROPPED = "the traceback stays unless the code that catches it drops it: {}"
 
 
 def _exceptions(judge: Judge) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ FLD401 = Rule(
 )  # fmt: skip
 FLD402 = Rule(
     "FLD402", "futures-not-reaped", "{} keeps futures that are done",
-    "take the results as they come: as_completed, or drop the future when it is done",
+    "take results as they complete (as_completed), or drop each future when it is done",
 )  # fmt: skip
 
 

@@ -15,8 +15,8 @@ from floodline.scan._rules.callbacks.marked_calls import marked_calls
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD404 = Rule(
-    "FLD404", "timer-never-cancelled", "{} sets its own timer again and nobody cancels it",
-    "keep the timer and cancel it where the owner ends", preview=True, boundable=False,
+    "FLD404", "timer-never-cancelled", "{} restarts its own timer and nothing cancels it",
+    "keep the timer and cancel it when its owner ends", preview=True, boundable=False,
 )  # fmt: skip
 
 
@@ -25,9 +25,9 @@ class Told(Ground):
 
     STARTED_BY_CALL = "every call starts one more"
     KEEPS_INSTANCE = "the timer keeps its instance; {}"
-    SETS_ITSELF = "{}() sets its own timer again"
+    SETS_ITSELF = "{}() restarts its own timer"
     EVERY_INSTANCE = "every instance adds one more"
-    NEVER_CANCELLED = "nobody cancels it"
+    NEVER_CANCELLED = "nothing cancels it"
 
 
 def _timers(judge: Judge) -> Iterator[Finding]:

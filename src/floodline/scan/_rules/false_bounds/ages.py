@@ -9,15 +9,15 @@ from floodline.scan._proofs.removal import LAZY
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
 FLD203 = Rule(
-    "FLD203", "ttl-read-but-not-evicted", "{} asks for the age of entries and keeps them",
-    "remove what has expired, also if nobody asks for it: BoundedMap(ttl=...)",
+    "FLD203", "ttl-read-but-not-evicted", "{} checks the age of entries but keeps them",
+    "remove expired entries even if nothing asks for them: BoundedMap(ttl=...)",
 )  # fmt: skip
 
 
 class Told(Ground):
     """How the finding is told."""
 
-    AGE_READ = "{}: an age is asked for and the entry stays"
+    AGE_READ = "{}: an age is checked, but the entry stays"
 
 
 def _is_removed_when_asked(case: Case) -> bool:

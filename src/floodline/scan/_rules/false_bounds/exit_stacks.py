@@ -6,7 +6,8 @@ from floodline.scan._findings.rule import Rule
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
 FLD206 = Rule(
-    "FLD206", "exit-stack-or-task-group-grows", "{} takes more and is never unwound",
+    "FLD206", "exit-stack-or-task-group-grows",
+    "{} enters more and more contexts and is never unwound",
     "open one ExitStack per unit of work",
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ from floodline.scan._findings.rule import Rule
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
 FLD201 = Rule(
-    "FLD201", "limit-only-logs", "{} is compared with a limit, which only logs",
+    "FLD201", "limit-only-logs", "{} is compared with a limit, but the branch only logs",
     "remove, flush or refuse at the limit: Batch(sink, max_items=...)",
 )  # fmt: skip
 

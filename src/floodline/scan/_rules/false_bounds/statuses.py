@@ -9,14 +9,14 @@ from floodline.scan._rules.detectors import Case, Detector, Pattern
 
 FLD204 = Rule(
     "FLD204", "status-flipped-entry-kept", "{} keeps entries that are done",
-    "remove the entry when it is done, or keep the last ones: BoundedMap(max_items=...)",
+    "remove the entry when it is done, or keep only recent ones: BoundedMap(max_items=...)",
 )  # fmt: skip
 
 
 class Told(Ground):
     """How the finding is told."""
 
-    BECOMES = "{}: an entry becomes {} and the entry stays"
+    BECOMES = "{}: an entry becomes {} and stays"
 
 
 def _is_flipped(case: Case) -> bool:

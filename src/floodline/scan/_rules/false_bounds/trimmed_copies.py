@@ -6,7 +6,7 @@ from floodline.scan._findings.rule import Rule
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
 FLD202 = Rule(
-    "FLD202", "trimmed-copy-only", "{} is trimmed where it is read only",
+    "FLD202", "trimmed-copy-only", "{} is trimmed only where it is read",
     "trim the stored list: BoundedLog(max_items=...), Conversation",
 )  # fmt: skip
 

@@ -20,7 +20,7 @@ from floodline.scan._proofs.removal import RUNS, How, Removal, Way
 from floodline.scan._rules.detectors import Case, Check, Detector, Pattern
 
 FLD205 = Rule(
-    "FLD205", "bounded-but-sibling-grows", "{} keeps what line {line} drops beside it",
+    "FLD205", "bounded-but-sibling-grows", "{} keeps what line {line} removes from its sibling",
     "remove the key from both in one function, and call that",
 )  # fmt: skip
 BOUNDS = {How.CAP, How.TTL}
@@ -30,8 +30,8 @@ Drop = tuple[FileFacts, Change]
 class Told(Ground):
     """How the finding is told."""
 
-    TWIN_IS_BOUNDED = "{}, and what stands beside it is bounded"
-    DROPPED_FROM_TWIN = "{}() drops the key from its sibling and leaves it here"
+    TWIN_IS_BOUNDED = "{}, while its sibling is bounded"
+    DROPPED_FROM_TWIN = "{}() removes the key from its sibling and leaves it here"
 
 
 def _bounds_of_twins(case: Case) -> Iterator[Way]:

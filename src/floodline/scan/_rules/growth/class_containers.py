@@ -17,7 +17,7 @@ from floodline.scan._rules.detectors import Check, Detector
 
 FLD104 = Rule(
     "FLD104", "shared-class-container", "{} is one object for all instances of the class",
-    "make it in __init__, or declare it ClassVar if it is meant to be shared", preview=True,
+    "create it in __init__, or declare it ClassVar if sharing is intended", preview=True,
 )  # fmt: skip
 
 
@@ -26,7 +26,7 @@ class Told(Ground):
 
     FILLED_BY_INSTANCES = "every instance adds to it in {}()"
     SEEN_BY_ALL = "what one instance adds, all others see"
-    ONLY_ONE = "__init__ makes no other"
+    ONLY_ONE = "__init__ creates no other"
 
 
 def _shared(judge: Judge) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ FLD102 = Rule(
     "add a bound that needs no event: BoundedMap(idle=...), SessionScope",
 )  # fmt: skip
 FLD103 = Rule(
-    "FLD103", "cleanup-never-called", "{} has a clean-up that nobody calls",
+    "FLD103", "cleanup-never-called", "{} has a clean-up that nothing calls",
     "call it where the work ends, or use a bound that needs no call",
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ from floodline.scan._rules.detectors import Case, Detector, Pattern
 
 FLD108 = Rule(
     "FLD108", "captured-container", "{} is captured by a function that lives on",
-    "bound it, or functools.lru_cache(maxsize=...)",
+    "bound it, or use functools.lru_cache(maxsize=...)",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from floodline.scan._program.program import Held
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
 FLD106 = Rule(
-    "FLD106", "per-key-lock-map", "{} keeps a lock for every key it ever saw",
+    "FLD106", "per-key-lock-map", "{} keeps a lock for every key it has ever seen",
     "drop the lock with its key, or use a fixed number of striped locks",
 )  # fmt: skip
 

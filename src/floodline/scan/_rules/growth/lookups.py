@@ -23,7 +23,7 @@ FLD105 = Rule(
 class Told(Ground):
     """How the finding is told."""
 
-    INSERTS = "the look-up inserts the key, and nothing removes it there"
+    INSERTS = "the lookup inserts the key, and nothing there removes it"
 
 
 def _looked_up(judge: Judge, held: Held, holder: Evidence) -> Finding | None:

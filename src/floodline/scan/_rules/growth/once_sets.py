@@ -6,7 +6,7 @@ from floodline.scan._findings.rule import Rule
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
 FLD107 = Rule(
-    "FLD107", "once-set-by-user-data", "{} remembers every value it ever saw",
+    "FLD107", "once-set-by-user-data", "{} remembers every value it has ever seen",
     "bound it: BoundedMap(max_items=...) as a set of recent values",
 )  # fmt: skip
 

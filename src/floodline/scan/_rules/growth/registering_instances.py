@@ -7,7 +7,7 @@ from floodline.scan._findings.rule import Rule
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
 FLD110 = Rule(
-    "FLD110", "instance-registers-itself", "{} keeps every instance that was ever made",
+    "FLD110", "instance-registers-itself", "{} keeps every instance ever created",
     "use weakref.WeakSet, or remove the instance when it closes",
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ from floodline.scan._proofs.removal import PUBLIC, RUNS, Removal
 from floodline.scan._rules.detectors import Detector, Search
 
 FLD109 = Rule(
-    "FLD109", "removal-skipped-on-error", "{} keeps an entry when line {line} leaves",
+    "FLD109", "removal-skipped-on-error", "{} keeps an entry if line {line} exits early",
     "remove it in `finally`, or use a context manager",
 )  # fmt: skip
 
@@ -24,8 +24,8 @@ FLD109 = Rule(
 class Told(Ground):
     """How the finding is told."""
 
-    LEFT_BY = "the removal in line {} is skipped by the {}"
-    SKIPPED_IF_FAILS = "the removal in line {} is skipped if the {} fails"
+    LEFT_BY = "the removal on line {} is skipped by the {}"
+    SKIPPED_IF_FAILS = "the removal on line {} is skipped if the {} fails"
 
 
 def _paired(judge: Judge, held: Held, holder: Evidence) -> Finding | None:

@@ -29,10 +29,10 @@ FLD111 = Rule(
 class Told(Ground):
     """How the finding is told."""
 
-    OBJECT = "{} is an object of its own"
+    OBJECT = "{} is a distinct object"
     VALUE_KEEPS_KEY = "the value seems to refer to its key, which then never dies"
     ADDS = "{}() adds one each time it runs"
-    GOES_WITH_OBJECT = "a finalizer goes only with its object"
+    GOES_WITH_OBJECT = "a finalizer stays until its object dies"
 
 
 def _is_reference(case: Case) -> bool:

@@ -17,8 +17,8 @@ from floodline.scan._proofs.reach import Often
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD505 = Rule(
-    "FLD505", "client-per-call", "{} makes a client on every call and never closes it",
-    "make it once and share it, or open it in a `with` block", boundable=False,
+    "FLD505", "client-per-call", "{} creates a client on every call and never closes it",
+    "create it once and share it, or open it in a `with` block", boundable=False,
 )  # fmt: skip
 ENDS = ("close", "aclose", "shutdown", "dispose", "disconnect", "__exit__", "__aexit__")
 
@@ -26,9 +26,9 @@ ENDS = ("close", "aclose", "shutdown", "dispose", "disconnect", "__exit__", "__a
 class Told(Ground):
     """How the finding is told."""
 
-    LIVES_ON = "its connections or threads live until they are collected"
-    MADE = "{}() makes one each time it runs"
-    EVERY_CALL = "every call makes one more"
+    LIVES_ON = "its connections or threads stay until it is collected"
+    MADE = "{}() creates one each time it runs"
+    EVERY_CALL = "every call creates one more"
     NOT_CLOSED = "{} is neither closed nor kept"
 
 

@@ -26,10 +26,10 @@ FLD503 = Rule(
 class Told(Ground):
     """How the finding is told."""
 
-    OUTLIVES = "an open handle outlives whoever forgets it"
+    OUTLIVES = "an open handle outlives the object that forgets it"
     OPENED = "each instance opens one; {}"
     EVERY_INSTANCE = "every instance adds one more"
-    NEVER_CLOSED = "nobody closes it"
+    NEVER_CLOSED = "nothing closes it"
 
 
 def _handles(judge: Judge) -> Iterator[Finding]:

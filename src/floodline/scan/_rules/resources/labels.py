@@ -16,18 +16,18 @@ from floodline.scan._proofs.reach import Often
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD504 = Rule(
-    "FLD504", "label-cardinality", "{} makes a series of a metric for every value it sees",
-    "put ids into logs or traces; a label has a few values", preview=True,
+    "FLD504", "label-cardinality", "{} creates a time series for every value it sees",
+    "put ids in logs or traces; a label should have only a few values", preview=True,
 )  # fmt: skip
 
 
 class Told(Ground):
     """How the finding is told."""
 
-    LIVES = "a series of a metric lives as long as the process"
-    COUNTS = "{}() counts each time it runs"
+    LIVES = "a time series lives as long as the process"
+    COUNTS = "{}() updates the metric each time it runs"
     LABEL = "label {}: {}"
-    NEVER_REMOVED = "a series is never removed"
+    NEVER_REMOVED = "a time series is never removed"
 
 
 def _labels(judge: Judge) -> Iterator[Finding]:

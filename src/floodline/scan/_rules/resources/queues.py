@@ -31,9 +31,9 @@ Uses = dict[str, list[tuple[FileFacts, Call]]]
 class Told(Ground):
     """How the finding is told."""
 
-    TAKEN = "line {} takes out, as fast as it can"
-    NOT_TAKEN = "nobody was seen taking out"
-    PUTS = "{}() puts into it each time it runs"
+    TAKEN = "line {} takes items out, as fast as it can"
+    NOT_TAKEN = "nothing was seen that takes items out"
+    PUTS = "{}() adds an item each time it runs"
 
 
 def _queues(judge: Judge) -> Iterator[Finding]:
