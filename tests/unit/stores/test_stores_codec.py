@@ -173,7 +173,8 @@ def test_rich_data_comes_back_the_same(state: Any) -> None:
 def test_what_msgpack_has_no_form_for_comes_back_as_it_was(value: Any, put: Any) -> None:
     state = put(value)
     back = round_trip(Codec(), state)
-    assert repr(back) == repr(state)
+    assert find_difference(state, back) is None
+    assert repr(value) in repr(back) or isinstance(value, set)  # a set has no order to show
     assert unseal(seal(Codec().encode(state), version=1)) == Codec().encode(state)
 
 
