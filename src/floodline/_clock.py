@@ -65,7 +65,7 @@ class Ticker:
 
     def __init__(self, name: str, *, patience: float = 300.0, clock: Clock = monotonic) -> None:
         self._name, self._patience, self._clock = name, patience, clock
-        self._starting = threading.Lock()
+        self._starting: dict[str, object] = {}  # who starts a thread now
         self.errors = 0  # ticks that raised, threads that could not be started
         self._reset()
 
@@ -89,16 +89,23 @@ class Ticker:
         since = self._calling_since
         stuck = since is not None and now - since > self._patience
         missing = self._thread is None or stuck
-        if start and missing and self._starting.acquire(blocking=False):
-            try:
-                if stuck and self._calling_since == since:
-                    telemetry.emit("ticker_stuck", self._name, seconds=round(now - (since or 0)))
-                    self._calling_since = self._thread = None
-                if self._thread is None:
-                    self._start()
-            finally:
-                self._starting.release()
+        if start and missing:
+            self._start_if_alone(now, since if stuck else None)
         return self._thread is not None
+
+    def _start_if_alone(self, now: float, stuck_since: float | None) -> None:
+        starting, mine = self._starting, object()
+        try:
+            if starting.setdefault("it", mine) is not mine:
+                return
+            if stuck_since is not None and self._calling_since == stuck_since:
+                telemetry.emit("ticker_stuck", self._name, seconds=round(now - stuck_since))
+                self._calling_since = self._thread = None
+            if self._thread is None:
+                self._start()
+        finally:  # a lock would stay locked if an exception arrived just after it was taken
+            if "it" in starting and starting["it"] is mine:
+                del starting["it"]
 
     def running(self) -> bool:
         """Tell whether the thread exists; for tests and for `stats`."""
@@ -202,7 +209,7 @@ sampler = Ticker("floodline-sampler")  # measures at short intervals, and must n
 
 def _after_fork() -> None:
     for ticker in (sweeper, renewer, sampler):
-        ticker._starting = threading.Lock()
+        ticker._starting = {}
         ticker._reset()
 
 

@@ -21,7 +21,7 @@ from floodline.errors import (
     SessionNotFound,
     SessionsFull,
 )
-from floodline.sessions._table import queries
+from floodline.sessions._table import queries, wishes
 from floodline.sessions._table.entry import (
     BURIED,
     GONE,
@@ -299,7 +299,7 @@ class TableMachine(RuleBasedStateMachine):
         if not self.policy.stored or entry.leave is Reason.closed:
             return
         pins = entry.pins
-        old = self.table.detach(call, reason)
+        old = wishes.detach(self.table, call, reason)
         assert old is (None if pins else entry)
         self.see_out(old)
         call.opening = True
@@ -312,14 +312,14 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule(id=st.sampled_from(IDS), reason=st.sampled_from([Reason.parked, Reason.completed]))
     def park(self, id: str, reason: Reason) -> None:
-        self.see_out(self.table.park(id, reason, self.now))
+        self.see_out(wishes.park(self.table, id, reason, self.now))
         self.settle()
 
     @rule(id=st.sampled_from(IDS))
     def close(self, id: str) -> None:
         waited = [w for w in self.waiters() if w.id == id]
         claim = Hold(id) if self.policy.stored else None
-        self.see_out(self.table.close(id, self.now, claim))
+        self.see_out(wishes.close(self.table, id, self.now, claim))
         if claim is not None and claim.entry is not None:
             self.claims.append(claim)
         assert all(isinstance(w.error, SessionClosed) for w in waited)  # [S11]

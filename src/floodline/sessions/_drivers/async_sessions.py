@@ -13,11 +13,18 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from floodline import telemetry
 from floodline._units import Duration, parse_duration
 from floodline.errors import WouldBlockLoop
-from floodline.sessions._drivers.hold import UseBase, checkpoint
+from floodline.sessions._drivers.hold import IN_OWN_HANDS, UseBase, checkpoint
 from floodline.sessions._drivers.loop_driver import LoopDriver
 from floodline.sessions._drivers.sessions_base import S, SessionsBase, checked_id
 from floodline.sessions._flows.guarded_table import who
 from floodline.sessions._flows.leaving import exit_hold, see_out
+from floodline.sessions._flows.mending import (
+    is_left_behind,
+    is_worth_mending,
+    mend,
+    mend_all,
+    mend_for,
+)
 from floodline.sessions._flows.opening import (
     abandon,
     bring_in,
@@ -26,8 +33,21 @@ from floodline.sessions._flows.opening import (
     wait_turn,
 )
 from floodline.sessions._flows.upkeep import close, retry_unsaved, shed, sweep, upkeep
-from floodline.sessions._table.entry import CLOSED, HELD, OPEN, Entry
+from floodline.sessions._table.entry import (
+    CLOSED,
+    ENTER_FAILED,
+    ENTERING,
+    EXIT_FAILED,
+    HELD,
+    IN_BODY,
+    LEAVING,
+    OPEN,
+    WAIT,
+    Entry,
+    Hold,
+)
 from floodline.sessions._table.policy import NEVER
+from floodline.sessions._table.wishes import park
 from floodline.telemetry import Reason
 
 if TYPE_CHECKING:
@@ -54,17 +74,24 @@ class AsyncUse(UseBase[S]):
         sessions = self._sessions
         if sessions._driver.loop is not _get_running_loop() or sessions._driver.loop is None:
             sessions._driver.here()
-        step = self._ask(sessions._core)
-        if step != HELD or sessions._core.policy.stored:
-            try:
+        self.step = ENTERING
+        try:
+            step = self._ask(sessions._core)
+            if step != HELD or sessions._core.policy.stored:
                 await sessions._enter(self, step, self._wait)
-            except BaseException:
-                self.frame = None
-                raise
-        entry: Entry = self.entry  # type: ignore[assignment]  # it is held now
-        if entry.leave is CLOSED:
-            await sessions._driver.finish(let_go_closed(sessions._core, self))
-        state: S = entry.state
+            entry: Entry = self.entry  # type: ignore[assignment]  # it is held now
+            if entry.leave is CLOSED:
+                await sessions._driver.finish(let_go_closed(sessions._core, self))
+            state: S = entry.state
+            self.step = IN_BODY
+        except BaseException as error:
+            self.step = ENTER_FAILED
+            if isinstance(error, IN_OWN_HANDS) and sessions._mend_for(self):
+                return await self.__aenter__()
+            if self.entry is not None:
+                sessions._mend(self)
+            self.frame = None
+            raise
         return state
 
     async def __aexit__(
@@ -73,11 +100,18 @@ class AsyncUse(UseBase[S]):
         error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
+        self.step = LEAVING
         sessions = self._sessions
-        if sessions._exits_slowly or self.discarded or (self.entry and self.entry.leave is CLOSED):
-            await sessions._exit(self, error)
-        else:
-            self._let_go(sessions, error)
+        try:
+            if sessions._exits_slowly or self._needs_care():
+                await sessions._exit(self, error)
+            else:
+                self._let_go(sessions, error)
+        except BaseException:
+            self.step = EXIT_FAILED
+            if self.entry is not None:
+                sessions._mend(self)
+            raise
 
     async def save(self) -> None:
         """Save now, in the middle of a long body; without a store there is nothing to do."""
@@ -239,7 +273,7 @@ class AsyncSessions(SessionsBase[S]):
         id = checked_id(id)  # noqa: A001 - a plain string from here on
         core, driver = self._core, self._driver
         driver.here()
-        entry = core.locked(core.table.park, id, reason, core.clock())
+        entry = core.locked(park, core.table, id, reason, core.clock())
         if core.table.lingering:
             driver.want_tick(core.policy.linger)
         if entry is not None:
@@ -247,6 +281,9 @@ class AsyncSessions(SessionsBase[S]):
 
     async def _enter(self, hold: AsyncUse[S], step: int, wait: float | None) -> None:
         core, driver = self._core, self._driver
+        if step == WAIT:
+            await driver.finish(mend_for(core, hold))
+            step = hold.outcome
         if step != OPEN:
             step = await driver.flow(wait_turn(core, hold, step, wait))
         if needs_bringing_in(core, hold, step):
@@ -269,6 +306,22 @@ class AsyncSessions(SessionsBase[S]):
             if error is None:
                 raise problem
             error.add_note(f"floodline: {telemetry.describe(problem)}")
+
+    def _mend(self, hold: Hold) -> None:
+        """Have done what an exception has kept a hold from; nothing is awaited for it."""
+        if not self._core.guard.is_guest() and is_left_behind(hold):
+            try:
+                self._driver.spawn_or_run(mend(self._core, hold))
+            except BaseException:
+                self._driver.spawn_or_run(mend(self._core, hold))
+                raise
+
+    def _mend_for(self, hold: Hold) -> bool:
+        """Mend what `hold` asks for; True if it is worth asking again."""
+        if self._core.guard.is_guest() or not is_worth_mending(self._core, hold):
+            return False
+        self._driver.spawn_or_run(mend_for(self._core, hold))
+        return True
 
     def _exit_late(self, hold: AsyncUse[S], error: BaseException | None) -> None:
         """End a hold on behalf of somebody who cannot be told how that went."""
@@ -300,5 +353,6 @@ class AsyncSessions(SessionsBase[S]):
         if driver.loop is None or not driver.loop.is_running():
             driver.end_orphans()
         core.retry_at = 0.0
+        driver.run(mend_all(core))
         driver.run(retry_unsaved(core))
         driver.run(shed(core, NEVER, Reason.shutdown))

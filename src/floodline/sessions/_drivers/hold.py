@@ -6,13 +6,21 @@ import sys
 from functools import partial
 from typing import Any, Generic
 
-from floodline.errors import SessionClosed, SessionConflict, SessionError
+from floodline.errors import (
+    HoldDeadlock,
+    ReentrantUse,
+    SessionClosed,
+    SessionConflict,
+    SessionError,
+)
 from floodline.sessions._drivers.sessions_base import S, SessionsBase
 from floodline.sessions._flows.guarded_table import Core, interrupted, who
 from floodline.sessions._flows.requests import Flow
 from floodline.sessions._flows.saving import save
-from floodline.sessions._table.entry import HELD, Entry, Hold
+from floodline.sessions._table.entry import CLOSED, HELD, Entry, Hold
 from floodline.telemetry import Reason
+
+IN_OWN_HANDS = (ReentrantUse, HoldDeadlock)  # or in those of a hold that was left behind
 
 
 class UseBase(Hold, Generic[S]):
@@ -35,6 +43,11 @@ class UseBase(Hold, Generic[S]):
         self._held_alone("discard")
         self.discarded = True
 
+    def _needs_care(self) -> bool:
+        """Return True if there is more to do at the exit than to let go."""
+        entry = self.entry
+        return self.discarded or entry is None or entry.leave is CLOSED
+
     def _held(self) -> Entry:
         if self.entry is None or self.outcome != HELD:
             raise SessionError(f"session {self.id!r} is not held by this use; enter it first")
@@ -54,14 +67,23 @@ class UseBase(Hold, Generic[S]):
             raise SessionError(f"this use of session {self.id!r} is under way; call use() again")
         guard, now = core.guard, core.clock()
         self.who = who()
-        self.frame = sys._getframe(2)
+        self.frame = frame = sys._getframe(2)
+        self.site = frame.f_lasti
         try:
             with guard.lock:
                 if guard.busy:
                     raise interrupted()
                 guard.busy = True
+                undo = core.table.undo
                 try:
+                    if undo.pending:
+                        undo.roll_back()
                     step = core.table.enter(self, now)
+                    if undo.pending:
+                        undo.commit()
+                except BaseException:
+                    undo.roll_back()
+                    raise
                 finally:
                     guard.busy = False
         except BaseException:
@@ -81,8 +103,16 @@ class UseBase(Hold, Generic[S]):
                 guard.late.append(partial(sessions._exit_late, self, error))
                 return
             guard.busy = True
+            undo = table.undo
             try:
+                if undo.pending:
+                    undo.roll_back()
                 leaver = table.release(self, now)
+                if undo.pending:
+                    undo.commit()
+            except BaseException:
+                undo.roll_back()
+                raise
             finally:
                 guard.busy = False
         if guard.late:

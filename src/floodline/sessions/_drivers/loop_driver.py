@@ -21,6 +21,7 @@ from floodline.errors import WrongLoop
 from floodline.sessions._flows.guarded_table import Core, who
 from floodline.sessions._flows.leases import renew
 from floodline.sessions._flows.leaving import release
+from floodline.sessions._flows.mending import mend_all
 from floodline.sessions._flows.opening import let_go
 from floodline.sessions._flows.requests import (
     Await,
@@ -38,6 +39,10 @@ from floodline.sessions._table.policy import NEVER
 from floodline.telemetry import Reason
 
 T = TypeVar("T")
+NO_LOOP = (
+    "AsyncSessions needs a running asyncio event loop, and there is none here; run it with "
+    'asyncio.run(), or anyio.run(…, backend="asyncio"); under trio, use Sessions in a thread'
+)
 Perform = Callable[[Request], Awaitable[Any]]
 
 
@@ -93,11 +98,7 @@ class LoopDriver:
         """Return the running loop, to which we belong from now on."""
         loop = _get_running_loop()
         if loop is None:
-            raise WrongLoop(
-                "AsyncSessions needs a running asyncio event loop, and there is none here; run it "
-                'with asyncio.run(), or anyio.run(…, backend="asyncio"); under trio, use Sessions '
-                "in a thread"
-            )
+            raise WrongLoop(NO_LOOP)
         if self.loop is not loop:
             self.move_to(loop)
         return loop
@@ -118,7 +119,7 @@ class LoopDriver:
 
     async def flow(self, flow: Flow[T], perform: Perform | None = None) -> T:
         """Run a flow in the caller's task: a cancel reaches it."""
-        return await run_async(flow, perform or self._perform, self._perform_blocking)
+        return await run_async(self._core, flow, perform or self._perform, self._perform_blocking)
 
     async def finish(self, flow: Flow[T], *, after: asyncio.Task[Any] | None = None) -> T:
         """Run a flow to its end, even if the caller is cancelled meanwhile."""
@@ -193,7 +194,7 @@ class LoopDriver:
 
     def run(self, flow: Flow[T]) -> T:
         """Run a flow by blocking; coroutines that it meets cannot run, and are counted."""
-        return run(flow, self._perform_blocking)
+        return run(self._core, flow, self._perform_blocking)
 
     def _spawn(self, flow: Flow[T]) -> asyncio.Task[T]:
         task = self.here().create_task(self.flow(flow))
@@ -300,6 +301,7 @@ class LoopDriver:
         until, pause = loop.time() + patience, 0.001
         while True:
             core.retry_at = 0.0
+            await self.finish(mend_all(core))
             await self.finish(shed(core, NEVER, Reason.shutdown))
             await self.finish(retry_unsaved(core))
             left = until - loop.time()
@@ -354,11 +356,10 @@ class LoopDriver:
 
     def _tick_again(self) -> None:
         core, table = self._core, self._core.table
-        if self._tick_timer is None and (table.entries or core.departed):
+        every = core.policy.sweep_every
+        if self._tick_timer is None and (table.entries or core.departed) and every != NEVER:
             soon = min(table.next_check, core.retry_at if table.refused() else NEVER) - core.clock()
-            delay = min(core.policy.sweep_every, max(soon, 0.02))
-            if core.policy.sweep_every != NEVER:
-                self._tick_timer = self._later(delay, LoopDriver._tick)
+            self._tick_timer = self._later(min(every, max(soon, 0.02)), LoopDriver._tick)
 
     def _want_renewal(self) -> None:
         if self._renew_timer is None:

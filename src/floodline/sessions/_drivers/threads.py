@@ -14,11 +14,12 @@ from floodline import telemetry
 from floodline._clock import renewer, sweeper
 from floodline._units import Duration, parse_duration
 from floodline.errors import WouldBlockLoop
-from floodline.sessions._drivers.hold import UseBase, checkpoint
+from floodline.sessions._drivers.hold import IN_OWN_HANDS, UseBase, checkpoint
 from floodline.sessions._drivers.sessions_base import S, SessionsBase, checked_id
 from floodline.sessions._flows.guarded_table import who
 from floodline.sessions._flows.leases import renew
 from floodline.sessions._flows.leaving import exit_hold, see_out
+from floodline.sessions._flows.mending import mend, mend_all, mend_for
 from floodline.sessions._flows.opening import enter, let_go_closed
 from floodline.sessions._flows.requests import (
     Await,
@@ -31,8 +32,20 @@ from floodline.sessions._flows.requests import (
 )
 from floodline.sessions._flows.runner import run
 from floodline.sessions._flows.upkeep import close, retry_unsaved, shed, sweep, upkeep
-from floodline.sessions._table.entry import CLOSED, HELD, WAIT, Entry
+from floodline.sessions._table.entry import (
+    CLOSED,
+    ENTER_FAILED,
+    ENTERING,
+    EXIT_FAILED,
+    HELD,
+    IN_BODY,
+    LEAVING,
+    WAIT,
+    Entry,
+    Hold,
+)
 from floodline.sessions._table.policy import NEVER
+from floodline.sessions._table.wishes import park
 from floodline.telemetry import Reason
 
 T = TypeVar("T")
@@ -54,17 +67,24 @@ class Use(UseBase[S]):
 
     def __enter__(self) -> S:
         sessions = self._sessions
-        step = self._ask(sessions._core)
-        if step != HELD or sessions._core.policy.stored:
-            try:
+        self.step = ENTERING
+        try:
+            step = self._ask(sessions._core)
+            if step != HELD or sessions._core.policy.stored:
                 sessions._enter(self, step, self._wait)
-            except BaseException:
-                self.frame = None
-                raise
-        entry: Entry = self.entry  # type: ignore[assignment]  # it is held now
-        if entry.leave is CLOSED:
-            sessions._run(let_go_closed(sessions._core, self))
-        state: S = entry.state
+            entry: Entry = self.entry  # type: ignore[assignment]  # it is held now
+            if entry.leave is CLOSED:
+                sessions._run(let_go_closed(sessions._core, self))
+            state: S = entry.state
+            self.step = IN_BODY
+        except BaseException as error:
+            self.step = ENTER_FAILED
+            if isinstance(error, IN_OWN_HANDS) and sessions._mend_for(self):
+                return self.__enter__()
+            if self.entry is not None:
+                sessions._mend(self)
+            self.frame = None
+            raise
         return state
 
     def __exit__(
@@ -73,11 +93,18 @@ class Use(UseBase[S]):
         error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
+        self.step = LEAVING
         sessions = self._sessions
-        if sessions._exits_slowly or self.discarded or (self.entry and self.entry.leave is CLOSED):
-            sessions._exit(self, error)
-        else:
-            self._let_go(sessions, error)
+        try:
+            if sessions._exits_slowly or self._needs_care():
+                sessions._exit(self, error)
+            else:
+                self._let_go(sessions, error)
+        except BaseException:
+            self.step = EXIT_FAILED
+            if self.entry is not None:
+                sessions._mend(self)
+            raise
 
     def save(self) -> None:
         """Save now, in the middle of a long body; without a store there is nothing to do."""
@@ -156,6 +183,7 @@ class Sessions(SessionsBase[S]):
         pause = 0.001
         while True:
             core.retry_at = 0.0
+            self._run(mend_all(core))
             self._run(shed(core, NEVER, Reason.shutdown))
             self._run(retry_unsaved(core))
             left = until - time.monotonic()
@@ -179,6 +207,9 @@ class Sessions(SessionsBase[S]):
     # ---- driving
 
     def _enter(self, hold: Use[S], step: int, wait: float | None) -> None:
+        if step == WAIT:
+            self._run(mend_for(self._core, hold))
+            step = hold.outcome
         self._run(enter(self._core, hold, step, wait))
         self._want_tick()
 
@@ -238,7 +269,7 @@ class Sessions(SessionsBase[S]):
         if self._put_off(partial(self._park, id, reason)):
             return
         core = self._core
-        self._tidy(core.locked(core.table.park, id, reason, core.clock()))
+        self._tidy(core.locked(park, core.table, id, reason, core.clock()))
         if core.table.lingering:
             self._want_tick(core.policy.linger)
 
@@ -268,7 +299,20 @@ class Sessions(SessionsBase[S]):
             self._store.close()
 
     def _run(self, flow: Flow[T]) -> T:
-        return run(flow, self._perform)
+        return run(self._core, flow, self._perform)
+
+    def _mend(self, hold: Hold) -> None:
+        """Do in place what an exception has kept a hold from; if not even that, others will."""
+        if not self._core.guard.is_guest():
+            try:
+                self._run(mend(self._core, hold))
+            except BaseException:
+                self._run(mend(self._core, hold))
+                raise
+
+    def _mend_for(self, hold: Hold) -> bool:
+        """Mend what `hold` asks for; True if it is worth asking again."""
+        return not self._core.guard.is_guest() and self._run(mend_for(self._core, hold))
 
     def _perform(self, request: Request) -> Any:
         if type(request) is StoreCall:

@@ -21,9 +21,10 @@ from floodline.sessions._flows.requests import UserCall
 from floodline.sessions._flows.state_codec import StateCodec
 from floodline.sessions._flows.store_counts import Stored
 from floodline.sessions._scope import SessionScope
-from floodline.sessions._table.entry import GONE, Entry, Hold
+from floodline.sessions._table.entry import GONE, Entry, Hold, Work
 from floodline.sessions._table.policy import Policy
 from floodline.sessions._table.table import Table
+from floodline.sessions._table.wishes import detach
 from floodline.telemetry import Reason
 
 T = TypeVar("T")
@@ -82,6 +83,7 @@ class Core:
     def start_empty(self) -> None:
         """Begin with nothing live, at construction and in a forked child."""
         self.table = Table(self.policy)
+        self.table.undo.deferring = True
         self.guard = Guard()
         self.departed = Departed(self.policy.name)
         self.stored = Stored()
@@ -90,28 +92,42 @@ class Core:
         self._writes = itertools.count(1)
         self.retry_at = 0.0
         self.retry_delay = 0.0
+        self.acting: dict[object, Work] = {}  # who works on sessions now
+        self.returning: dict[tuple[str, int], Work] = {}  # leases that are being given back
         self.tending: set[str] = set()  # upkeep that calls the store now
         self.tidying: set[int] = set()  # threads that see out what is due
         self.after_store: deque[Callable[[], object]] = deque()  # put off by finalizers
 
     def locked(self, function: Callable[..., T], *args: Any) -> T:
-        """Call a method of the table as one critical section."""
-        guard = self.guard
+        """Call a method of the table as one critical section: it is done, or has not begun."""
+        guard, undo = self.guard, self.table.undo
         try:
             with guard.lock:
                 if guard.busy:
                     raise interrupted()
                 guard.busy = True
                 try:
-                    return function(*args)
+                    if undo.pending:  # somebody was interrupted while putting things back
+                        undo.roll_back()
+                    result = function(*args)
+                    if undo.pending:
+                        undo.commit()
+                except BaseException:
+                    undo.roll_back()
+                    raise
                 finally:
                     guard.busy = False
         finally:
             guard.run_late_if_outside()
+        return result
 
     def look(self, function: Callable[..., T], *args: Any) -> T:
         """As `locked`, for what changes nothing: a finalizer or signal handler may look too."""
         return function(*args) if self.guard.is_guest() else self.locked(function, *args)
+
+    def work(self) -> Work:
+        """Return what the caller is at; it ends with the outermost flow that the caller runs."""
+        return self.acting.get(who()) or Work()
 
     def new_write_id(self) -> str:
         """Return a name for one write that no other owner uses."""
@@ -130,14 +146,15 @@ class Core:
 
     def lease_taken(self, entry: Entry, fence: int) -> None:
         """Note a lease, so that it is renewed."""
-        entry.fence = fence
+        entry.fence, entry.asking = fence, False
         self.table.leased[entry.id] = entry
 
     def lease_ended(self, entry: Entry) -> None:
         """Forget a lease."""
+        leased = self.table.leased
+        if entry.id in leased and leased[entry.id] is entry:  # no call, so nothing comes between
+            del leased[entry.id]
         entry.fence = 0
-        if self.table.leased.get(entry.id) is entry:
-            del self.table.leased[entry.id]
 
     def opened(self, hold: Hold, now: float) -> None:
         """The session is live."""
@@ -157,7 +174,7 @@ class Core:
         """The state of a held session has left memory; see `Table.detach`."""
         if hold.entry is not None:
             self.stored.moved(hold.entry, into_memory=False)
-        return self.table.detach(hold, reason)
+        return detach(self.table, hold, reason)
 
     def disown(self) -> None:
         """Start anew in a forked child: holds from before end without a trace.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
+
 from floodline import telemetry
 from floodline.errors import SessionBusy
 from floodline.sessions._flows.guarded_table import Core
@@ -21,14 +23,20 @@ def acquire(
     """
     pause, policy, now = FIRST_PAUSE, core.policy, core.clock()
     while True:
-        answer = yield StoreCall(
-            "acquire",
-            (policy.name, entry.id, core.owner),
-            {"lease": policy.lease, "known": known},
-        )
+        entry.asking = True
+        try:
+            answer = yield StoreCall(
+                "acquire",
+                (policy.name, entry.id, core.owner),
+                {"lease": policy.lease, "known": known},
+            )
+        except (Exception, CancelledError):  # the store's own, or the loop ends: it runs out
+            entry.asking = False
+            raise
         if isinstance(answer, Grant):
             core.locked(core.lease_taken, entry, answer.fence)
             return answer
+        entry.asking = False
         left = until - max(now, core.clock())
         if left <= 0:
             raise SessionBusy(
@@ -51,13 +59,25 @@ def is_leased(entry: Entry) -> bool:
 
 def give_lease_back(core: Core, entry: Entry) -> Flow[None]:
     """Release a lease without writing; where the store cannot do so now, it runs out by itself."""
+    if entry.asking and not entry.fence:
+        yield from _find_lease(core, entry)
     fence = entry.fence
     if fence:
+        core.returning[entry.id, fence] = core.work()
         core.locked(core.lease_ended, entry)
         try:
             yield StoreCall("release", (core.policy.name, entry.id, fence))
         except Exception as error:
             core.hook_failed("store.release", entry.id, error)
+        core.returning.pop((entry.id, fence), None)
+
+
+def _find_lease(core: Core, entry: Entry) -> Flow[None]:
+    """The answer to our question got lost: ask again, for the lease may be ours."""
+    try:
+        yield from acquire(core, entry, known=entry.version, until=core.clock())
+    except Exception:  # it runs out by itself
+        entry.asking = False
 
 
 def own_write(core: Core, entry: Entry) -> Flow[int | None]:

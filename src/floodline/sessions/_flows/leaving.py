@@ -11,7 +11,7 @@ from floodline.sessions._flows.guarded_table import Core, who
 from floodline.sessions._flows.leases import acquire, give_lease_back
 from floodline.sessions._flows.requests import Flow, SeeOut, StoreCall, UserCall
 from floodline.sessions._flows.saving import save
-from floodline.sessions._table.entry import BURIED, GONE, Entry, Hold
+from floodline.sessions._table.entry import BURIED, EXIT_FAILED, GONE, PARKING, Entry, Hold, Work
 from floodline.sessions._table.unsaved import delete_failed, park_failed
 from floodline.telemetry import Reason
 
@@ -21,6 +21,8 @@ def leave(core: Core, entry: Entry) -> Flow[BaseException | None]:
 
     The answer is the problem that kept it in memory or befell it, which has been reported already.
     """
+    if not core.locked(_tend, entry, core.work()):
+        return None  # somebody else sees it out
     reason = entry.leave
     assert reason is not None
     entry.runner = who()
@@ -48,6 +50,13 @@ def leave(core: Core, entry: Entry) -> Flow[BaseException | None]:
         if not done and (yield from _delete_late(core, entry)):
             core.locked(core.left, entry, reason, True)
     return problem
+
+
+def _tend(entry: Entry, work: Work) -> bool:
+    if entry.phase != PARKING or not entry.is_untended():
+        return False
+    entry.work = work
+    return True
 
 
 def _settle_with_store(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
@@ -98,10 +107,13 @@ def bury(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
         return
     state, on_leave = entry.state, core.hooks.on_leave
     try:
-        if on_leave is not None:
+        if on_leave is not None and not entry.said:
+            entry.said = 1
             call = UserCall(on_leave, (entry.id, state, reason))
             yield from _guarded(core, "on_leave", entry.id, call)
-        yield from close_state(core, entry.id, state)
+        if entry.said < 2:
+            entry.said = 2
+            yield from close_state(core, entry.id, state)
     finally:
         if core.scope is not None and entry.phase != GONE:  # else the id has a new session
             core.scope.leave(entry.id, reason)
@@ -134,12 +146,14 @@ def _guarded(core: Core, hook: str, id: str, call: UserCall) -> Flow[None]:
 
 def exit_hold(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseException | None]:
     """Save what a hold may have changed, then release it; the answer is what went wrong."""
-    problem: BaseException | None = None
+    hold.work, hold.step = core.work(), EXIT_FAILED  # if it does not end well, others go on
     try:
         problem = yield from _finish(core, hold, error)
         _weigh(core, hold)
-    finally:
+    except CancelledError:  # the event loop ends, and nobody will ever go on
         yield from release(core, hold)
+        raise
+    yield from release(core, hold)
     return problem
 
 
@@ -209,15 +223,19 @@ def closed_elsewhere(hold: Hold, entry: Entry) -> SessionClosed | None:
 def discard(core: Core, hold: Hold) -> Flow[None]:
     """Let the held object go unsaved; whoever comes next loads the last saved version."""
     assert hold.entry is not None
-    hold.discarded = False
+    cancelled: CancelledError | None = None
     try:
         yield from give_lease_back(core, hold.entry)
+    except CancelledError as error:  # the loop ends; the lease runs out by itself
+        cancelled = error
+    old = core.locked(core.detach, hold, Reason.discarded)
+    hold.discarded = False
+    try:
+        yield from part_with(core, hold.id, old, Reason.discarded)
     finally:
-        old = core.locked(core.detach, hold, Reason.discarded)
-        try:
-            yield from part_with(core, hold.id, old, Reason.discarded)
-        finally:
-            yield from give_open_up(core, hold)
+        yield from give_open_up(core, hold)
+    if cancelled is not None:
+        raise cancelled
 
 
 def part_with(core: Core, id: str, old: Entry | None, reason: Reason) -> Flow[None]:

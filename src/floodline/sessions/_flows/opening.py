@@ -63,6 +63,7 @@ def wait_turn(core: Core, hold: Hold, step: int, wait: float | None) -> Flow[int
 
 def bring_in(core: Core, hold: Hold, step: int, wait: float | None) -> Flow[None]:
     """Open the session, or make sure that the live one is ours in the store too."""
+    hold.work = core.work()
     now, policy = core.clock(), core.policy
     busy_until = now + (policy.busy_wait if wait is None else wait)
     if step == OPEN:
@@ -102,9 +103,15 @@ def abandon(core: Core, hold: Hold) -> Flow[None]:
 
 def let_go(core: Core, hold: Hold) -> Flow[None]:
     """Give up a session, or the opening of one, before anything was done with it."""
+    entry = hold.entry
+    if entry is None:
+        return
     if hold.outcome == HELD:
+        if not (hold.shared or entry.dirty):
+            yield from give_lease_back(core, entry)
+        entry.runner = None  # whoever has it next is not kept from it by us
         yield from release(core, hold, stamp=False)
-    elif hold.entry is not None:
+    else:
         yield from give_open_up(core, hold)
 
 
@@ -169,14 +176,17 @@ def _open(core: Core, hold: Hold, room_until: float, busy_until: float) -> Flow[
             grant = yield from acquire(core, entry, known=None, until=busy_until, hold=hold)
             yield from _fill(core, hold, grant)
     except BaseException as error:
-        yield from _fail(core, hold, error)
+        yield from fail(core, hold, error)
         raise
 
 
-def _fail(core: Core, hold: Hold, error: BaseException) -> Flow[None]:
+def fail(core: Core, hold: Hold, error: BaseException) -> Flow[None]:
     """Undo an open: what was made is closed, the lease given back, those who wait are told."""
     entry = hold.entry
     if entry is None:
+        return
+    if entry.phase != OPENING:  # the exception came when all was done
+        yield from let_go(core, hold)
         return
     state, entry.state = entry.state, None
     try:
@@ -251,7 +261,7 @@ def _reload(core: Core, hold: Hold, grant: Grant, until: float) -> Flow[None]:
             grant = yield from acquire(core, hold.entry, known=None, until=until, hold=hold)
         yield from _fill(core, hold, grant)
     except BaseException as error:
-        yield from _fail(core, hold, error)
+        yield from fail(core, hold, error)
         raise
 
 

@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from floodline.sessions._flows.guarded_table import Core, who
 from floodline.sessions._flows.requests import Flow, Request
+from floodline.sessions._table.entry import Work
 
 T = TypeVar("T")
 
@@ -42,9 +44,19 @@ class _Pump:
         self.answer = None
 
 
-def run(flow: Flow[T], perform: Callable[[Request], Any]) -> T:
+def run(core: Core, flow: Flow[T], perform: Callable[[Request], Any]) -> T:
     """Run a flow to its end by blocking."""
-    result: T = _run_on(_Pump(flow), perform)
+    acting, me = core.acting, who()
+    outer = acting.get(me)
+    acting[me] = work = Work()
+    try:
+        result: T = _run_on(_Pump(flow), perform)
+    finally:  # no call, so that nothing can keep it from being said
+        work.ended = True
+        if outer is not None:
+            acting[me] = outer
+        elif me in acting:
+            del acting[me]
     return result
 
 
@@ -58,12 +70,31 @@ def _run_on(pump: _Pump, perform: Callable[[Request], Any]) -> Any:
 
 
 async def run_async(
+    core: Core,
     flow: Flow[T],
     perform: Callable[[Request], Awaitable[Any]],
     perform_blocking: Callable[[Request], Any],
 ) -> T:
     """Run a flow to its end by awaiting, or by blocking from where its coroutine is destroyed."""
-    pump = _Pump(flow)
+    acting, me = core.acting, who()
+    outer = acting.get(me)
+    acting[me] = work = Work()
+    try:
+        result: T = await _run_awaiting(_Pump(flow), perform, perform_blocking)
+    finally:  # as above
+        work.ended = True
+        if outer is not None:
+            acting[me] = outer
+        elif me in acting:
+            del acting[me]
+    return result
+
+
+async def _run_awaiting(
+    pump: _Pump,
+    perform: Callable[[Request], Awaitable[Any]],
+    perform_blocking: Callable[[Request], Any],
+) -> Any:
     while (request := pump.step()) is not None:
         try:
             pump.answer = await perform(request)
@@ -74,5 +105,4 @@ async def run_async(
             raise
         except BaseException as error:
             pump.failed(error)
-    result: T = pump.result
-    return result
+    return pump.result

@@ -7,12 +7,13 @@ from floodline.errors import SessionConflict
 from floodline.sessions._flows.guarded_table import Core, who
 from floodline.sessions._flows.leases import acquire
 from floodline.sessions._flows.leaving import discard, leave, release
+from floodline.sessions._flows.mending import mend_all
 from floodline.sessions._flows.opening import name_of, take_lease, where_taken
 from floodline.sessions._flows.requests import Flow, SeeOut, StoreCall
 from floodline.sessions._flows.saving import save
 from floodline.sessions._flows.store_counts import RECOUNT
-from floodline.sessions._table import queries
-from floodline.sessions._table.entry import LIVE, Hold
+from floodline.sessions._table import queries, wishes
+from floodline.sessions._table.entry import ENTER_FAILED, LIVE, Hold
 from floodline.sessions._table.unsaved import take_refused
 from floodline.telemetry import Reason
 
@@ -46,6 +47,7 @@ def shed(core: Core, limit: float, reason: Reason) -> Flow[int]:
 
 def upkeep(core: Core) -> Flow[int]:
     """Do everything that a tick does; the answer is how many sessions were seen out."""
+    yield from mend_all(core)
     done = yield from sweep(core, float("inf"))
     yield from retry_unsaved(core)
     now = core.clock()
@@ -122,7 +124,7 @@ def retry_unsaved(core: Core) -> Flow[None]:
     if not table.refused() or core.clock() < core.retry_at:
         return
     for refused_id in (*table.unsaved, *table.undeleted):
-        hold = Hold(refused_id)
+        hold = _own_hold(core, refused_id)
         hold.since = core.clock()
         entry = core.locked(take_refused, core.table, hold)
         problem: BaseException | None = None
@@ -135,6 +137,13 @@ def retry_unsaved(core: Core) -> Flow[None]:
             core.retry_at = core.clock() + core.retry_delay
             return
     core.retry_delay = 0.0
+
+
+def _own_hold(core: Core, id: str) -> Hold:
+    """Return a hold that nobody enters by a `with` statement."""
+    hold = Hold(id)
+    hold.step, hold.work = ENTER_FAILED, core.work()
+    return hold
 
 
 def _save_again(core: Core, hold: Hold) -> Flow[BaseException | None]:
@@ -158,8 +167,8 @@ def _save_again(core: Core, hold: Hold) -> Flow[BaseException | None]:
 
 def close(core: Core, id: str, by: object) -> Flow[bool]:
     """End a session for good; the answer tells whether there was one."""
-    claim = Hold(id) if core.policy.stored else None
-    entry = core.locked(core.table.close, id, core.clock(), claim, by)
+    claim = _own_hold(core, id) if core.policy.stored else None
+    entry = core.locked(wishes.close, core.table, id, core.clock(), claim, by)
     if entry is not None:
         problem = yield SeeOut(leave(core, entry), wait=True)
         if problem is not None:

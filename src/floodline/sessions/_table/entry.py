@@ -20,14 +20,31 @@ OPEN: Final = 1  # it must find a seat and open the session for all who ask
 LEAVE: Final = 2  # it must first see the expired entry out, and is queued meanwhile
 WAIT: Final = 3  # it is queued, and will be woken
 
+# how far a hold has come
+ENTERING: Final = 0
+IN_BODY: Final = 1
+LEAVING: Final = 2
+ENTER_FAILED: Final = 3  # only its `work` will go on with it
+EXIT_FAILED: Final = 4
+
 CLOSED: Final = Reason.closed
 BURIED: Final = object()  # the state of an entry of which only the row is left to be deleted
+
+
+class Work:
+    """A call that works on sessions; `ended` says that it will not go on, however it ended."""
+
+    __slots__ = ("ended",)
+
+    def __init__(self) -> None:
+        self.ended = False
 
 
 class Entry:
     """One session in memory: who uses it, since when it is idle, and what the store has of it."""
 
     __slots__ = (
+        "asking",
         "checked",
         "closed_by",
         "digest",
@@ -43,6 +60,7 @@ class Entry:
         "pins",
         "reported",
         "runner",
+        "said",
         "seat_for",
         "seated",
         "state",
@@ -50,6 +68,7 @@ class Entry:
         "version",
         "waiters",
         "weight",
+        "work",
         "write_id",
     )
 
@@ -59,6 +78,8 @@ class Entry:
         self.state: Any = None
         self.holder: Hold | None = None
         self.runner: object = None  # the thread or task that runs user code for this entry
+        self.work: Work | None = None  # who sees it out
+        self.said = 0  # how many of the finalizers have been called
         self.pins = 0
         self.waiters: deque[Hold] | None = None
         self.leave: Reason | None = None  # wanted, or being done, or done
@@ -75,8 +96,13 @@ class Entry:
         self.checked = False  # a save of it was decoded and found equal
         self.version = 0
         self.fence = 0  # 0: no lease
+        self.asking = False  # for a lease; the store may have given one that we do not know
         self.digest = b""
         self.write_id: str | None = None  # a write that may or may not have reached the store
+
+    def is_untended(self) -> bool:
+        """Return True if nobody sees out a parking entry."""
+        return self.work is None or self.work.ended
 
 
 class Hold:
@@ -94,8 +120,11 @@ class Hold:
         "reported",
         "shared",
         "since",
+        "site",
+        "step",
         "victim",
         "who",
+        "work",
     )
 
     def __init__(self, id: str, shared: bool = False, create: bool = True) -> None:
@@ -106,13 +135,15 @@ class Hold:
         self.who: object = None  # see `who` in _core
         self.outcome = WAIT
         self.error: BaseException | None = None
+        self.error_from: TracebackType | None = None  # of one that several get: `Waiting.refuse`
         self.victim: Entry | None = None  # whose seat it will get
         self.discarded = False
         self.reported = False
         self.frame: FrameType | None = None
+        self.site = -1  # where `frame` entered the `with` statement
+        self.step = ENTERING
+        self.work: Work | None = None  # who goes on with it, beside its caller
         self.since = 0.0
-
-    error_from: TracebackType | None  # of an error that several get; see `Waiting.refuse`
 
     def wake(self) -> None:
         """Make the waiting driver look at `outcome` and `error`; never blocks."""

@@ -11,13 +11,14 @@ from collections import deque
 from floodline.errors import SessionsFull
 from floodline.sessions._table.entry import OPEN, WAIT, Entry, Hold
 from floodline.sessions._table.policy import NEVER, Policy
+from floodline.sessions._table.undo import Undo
 
 
 class Seats:
     """Counts the seats taken and the entries on their way out; both are bounded."""
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
+    def __init__(self, policy: Policy, undo: Undo) -> None:
+        self.policy, self._undo = policy, undo
         self.limit: float = policy.max_sessions or NEVER
         self.max_parking = max(16, policy.max_sessions or 0)
         self.taken = self.parking = self.grown = 0
@@ -28,6 +29,7 @@ class Seats:
         assert hold.entry is not None
         if hold.entry.seated:
             return False
+        self._undo.keep(hold, hold.entry)
         if hold.victim is not None and hold.victim.seat_for is hold:
             hold.outcome = WAIT  # a seat is on its way
             return False
@@ -58,21 +60,24 @@ class Seats:
 
     def promise(self, hold: Hold, victim: Entry) -> None:
         """Let `hold` have the seat of `victim` as soon as that gives it up."""
+        self._undo.keep(hold, victim)
         hold.victim = victim
         victim.seat_for = hold
         hold.outcome = WAIT
 
     def break_promise(self, entry: Entry) -> None:
         """The entry keeps its seat after all; its heir must ask again."""
+        self._undo.keep(entry, entry.seat_for)
         heir, entry.seat_for = entry.seat_for, None
         if heir is not None and heir.victim is entry:
             heir.victim = None
             heir.outcome = OPEN
-            heir.wake()
+            self._undo.wake(heir)
 
     def _wait(self, hold: Hold) -> None:
         if self.policy.when_full == "reject":
             raise self.full(hold)
+        self._undo.keep(hold)
         if hold not in self.room:
             self.room.append(hold)
         hold.outcome = WAIT
@@ -88,6 +93,7 @@ class Seats:
 
     def leave_room(self, hold: Hold) -> None:
         """Forget an opener that was served or gave up."""
+        self._undo.keep(hold)
         hold.victim = None
         if hold in self.room:
             self.room.remove(hold)
@@ -96,24 +102,27 @@ class Seats:
     def call_next(self) -> None:
         """Make the first in the queue ask again."""
         if self.room:
+            self._undo.keep(self.room[0])
             self.room[0].outcome = OPEN
-            self.room[0].wake()
+            self._undo.wake(self.room[0])
 
     def give_up(self, entry: Entry) -> None:
         """Pass the seat of `entry` on, if it has one."""
         if not entry.seated:
             return
+        self._undo.keep(entry, entry.seat_for)
         entry.seated = False
         heir, entry.seat_for = entry.seat_for, None
         if heir is not None and heir.victim is entry and heir.entry is not None:
             self._take(heir)
             heir.outcome = OPEN
-            heir.wake()
+            self._undo.wake(heir)
         else:
             self.taken -= 1
             self.call_next()
 
     def _take(self, hold: Hold) -> None:
         assert hold.entry is not None
+        self._undo.keep(hold.entry)
         hold.entry.seated = True
         self.leave_room(hold)

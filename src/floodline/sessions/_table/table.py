@@ -8,7 +8,6 @@ The caller tells it the time and owns the lock; it answers what to do next, and 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from typing import Any
 
 from floodline.errors import SessionClosed
 from floodline.sessions._table.due import next_due, soonest
@@ -26,6 +25,7 @@ from floodline.sessions._table.entry import (
 from floodline.sessions._table.policy import NEVER, Policy
 from floodline.sessions._table.seats import Seats
 from floodline.sessions._table.tombstones import Tombs
+from floodline.sessions._table.undo import Undo
 from floodline.sessions._table.waiting import Waiting
 from floodline.telemetry import Reason
 
@@ -46,8 +46,9 @@ class Table:
         self.lingering: OrderedDict[str, float] = OrderedDict()
         self.ownerless: deque[Entry] = deque()
         self.tombs = Tombs()
-        self.seats = Seats(policy)
-        self.waiting = Waiting()
+        self.undo = Undo(self)
+        self.seats = Seats(policy, self.undo)
+        self.waiting = Waiting(self.undo)
         self.shared: dict[Hold, None] = {}  # the pins, in the order in which they were taken
         self.leased: dict[str, Entry] = {}
         self.live = self.bytes = 0
@@ -62,34 +63,49 @@ class Table:
         entry = self.entries.get(hold.id)
         if entry is None:
             return self._enter_absent(hold, now)
-        if entry.phase == LIVE and entry.leave is not Reason.closed:
-            free = entry.holder is None and not entry.pins
-            if self.closing and (free or not hold.shared):
-                self._refuse_closing(hold)
-            if free:
-                reason = self.expired(entry, now)
-                if reason is not None:
-                    self.begin_leave(entry, reason)
-                    self.waiting.add(entry, hold)
-                    return LEAVE
-                if self.idle.pop(hold.id, None) is None:
-                    self.unsaved.pop(hold.id, None)
-                    self._cancel_wish(entry)
-            if entry.leave is Reason.completed:
+        if (
+            entry.phase != LIVE
+            or entry.holder is not None
+            or entry.pins
+            or entry.leave is not None
+            or hold.shared
+            or self.closing
+            or hold.id not in self.idle
+            or now - entry.used_at >= self.max_idle
+            or now - entry.opened_at >= self.max_age
+        ):
+            self.undo.keep(hold, entry)
+            return self._enter_slowly(entry, hold, now)
+        # nearly always; no call from here on, so that nothing can arrive between two of them
+        del self.idle[hold.id]
+        entry.holder = hold
+        hold.entry = entry
+        hold.since = now
+        hold.outcome = HELD
+        return HELD
+
+    def _enter_slowly(self, entry: Entry, hold: Hold, now: float) -> int:
+        if entry.phase != LIVE or entry.leave is Reason.closed:
+            self.tombs.refuse(hold.id, now)
+            return self._wait_for(entry, hold)
+        free = entry.holder is None and not entry.pins
+        if self.closing and (free or not hold.shared):
+            self.refuse_closing(hold)
+        if free:
+            reason = self.expired(entry, now)
+            if reason is not None:
+                self.begin_leave(entry, reason)
+                self.waiting.add(entry, hold)
+                return LEAVE
+            if self.idle.pop(hold.id, None) is None:
+                self.unsaved.pop(hold.id, None)
                 self._cancel_wish(entry)
-            if hold.shared:
-                entry.pins += 1
-                self.shared[hold] = None
-            elif entry.holder is None:
-                entry.holder = hold
-            else:
-                return self._wait_for(entry, hold)
-            hold.entry = entry
-            hold.since = now
-            hold.outcome = HELD
-            return HELD
-        self.tombs.refuse(hold.id, now)
-        return self._wait_for(entry, hold)
+        if entry.leave is Reason.completed:
+            self._cancel_wish(entry)
+        if entry.holder is not None and not hold.shared:
+            return self._wait_for(entry, hold)
+        self._grant(entry, hold, now)
+        return HELD
 
     def expired(self, entry: Entry, now: float) -> Reason | None:
         """Say why a free entry may not be used any more."""
@@ -102,25 +118,31 @@ class Table:
         return None
 
     def _enter_absent(self, hold: Hold, now: float) -> int:
-        self._refuse_closing(hold)
+        self.refuse_closing(hold)
         self.tombs.refuse(hold.id, now)
         hold.error = None  # of an earlier try
-        entry = self.entries[hold.id] = Entry(hold.id)
-        self._promote(entry, hold)
+        self.promote(self.add(hold.id), hold)
         return OPEN
 
-    def _promote(self, entry: Entry, hold: Hold) -> None:
+    def add(self, id: str) -> Entry:
+        entry = Entry(id)
+        self.undo.keep(entry)
+        self.entries[id] = entry
+        return entry
+
+    def promote(self, entry: Entry, hold: Hold) -> None:
+        self.undo.keep(hold, entry)
         entry.holder = hold
         hold.entry = entry
         hold.outcome = OPEN
 
     def _wait_for(self, entry: Entry, hold: Hold) -> int:
-        self._refuse_closing(hold)
+        self.refuse_closing(hold)
         self.waiting.refuse_ring(entry, hold)
         self.waiting.add(entry, hold)
         return WAIT
 
-    def _refuse_closing(self, hold: Hold) -> None:
+    def refuse_closing(self, hold: Hold) -> None:
         if self.closing:
             why = f"{self.policy.name!r} is shut down"
             raise SessionClosed(f"session {hold.id!r} cannot be used: {why}")
@@ -145,6 +167,7 @@ class Table:
         """The opener has put the state into its entry: it holds it, and others may follow."""
         entry = hold.entry
         assert entry is not None
+        self.undo.keep(hold, entry)
         entry.phase = LIVE
         entry.runner = entry.holder = None
         entry.opened_at = entry.used_at = now
@@ -166,6 +189,7 @@ class Table:
         assert entry is not None
         if entry.leave is Reason.closed and not row_gone:
             return False
+        self.undo.keep(hold, entry)
         hold.entry = None
         self.seats.leave_room(hold)
         entry.holder = entry.runner = None
@@ -186,22 +210,23 @@ class Table:
         """Forget an entry; the first who waits for it opens the session anew, on its seat."""
         heir = self.waiting.first(entry)
         if heir is not None:
-            self._succeed(entry, heir)
-            heir.wake()
+            self.succeed(entry, heir)
+            self.undo.wake(heir)
         else:
             self._forget(entry)
             self.seats.give_up(entry)
 
-    def _succeed(self, old: Entry, hold: Hold) -> Entry:
+    def succeed(self, old: Entry, hold: Hold) -> Entry:
         """Put a new entry in the place of `old`, to be opened by `hold`."""
         self._forget(old)
-        new = self.entries[old.id] = Entry(old.id)
+        new = self.add(old.id)
         new.seated, old.seated = old.seated, False
         self.waiting.move(old, new)
-        self._promote(new, hold)
+        self.promote(new, hold)
         return new
 
     def _forget(self, entry: Entry) -> None:
+        self.undo.keep(entry)
         entry.phase = GONE
         if self.entries.get(entry.id) is entry:
             del self.entries[entry.id]
@@ -218,8 +243,33 @@ class Table:
 
     def release(self, hold: Hold, now: float, stamp: bool = True) -> Entry | None:
         """End a hold; the answer is an entry that the caller must see out."""
-        entry, hold.entry = hold.entry, None
-        hold.frame = hold.who = None
+        entry = hold.entry
+        if (
+            entry is None
+            or entry.holder is not hold
+            or entry.leave is not None
+            or entry.waiters
+            or entry.pins
+            or entry.failed
+            or entry.phase != LIVE
+            or self.closing
+            or self.seats.room
+            or not stamp
+        ):
+            self.undo.keep(hold, entry)
+            return self._release_slowly(entry, hold, now, stamp)
+        # nearly always; no call from here on, as in `enter`
+        hold.entry = hold.frame = hold.who = entry.holder = None
+        entry.used_at = now
+        self.idle[hold.id] = entry
+        if self.seats.taken > self.seats.limit or self.bytes > self.max_bytes:
+            self.next_check = now
+        return None
+
+    def _release_slowly(
+        self, entry: Entry | None, hold: Hold, now: float, stamp: bool
+    ) -> Entry | None:
+        hold.entry = hold.frame = hold.who = None
         if entry is None:
             return None
         if hold.shared:
@@ -244,7 +294,7 @@ class Table:
         if entry.holder is not None or entry.pins:
             return None
         if entry.leave is Reason.completed and self.policy.linger:
-            self._linger(entry, now)
+            self.linger(entry, now)
         elif entry.leave is Reason.closed or (entry.leave is not None and not entry.failed):
             return self.begin_leave(entry, entry.leave)
         if self.closing:
@@ -261,6 +311,7 @@ class Table:
             self._grant(entry, hold, now)
 
     def _grant(self, entry: Entry, hold: Hold, now: float) -> None:
+        self.undo.keep(hold, entry)
         if hold.shared:
             entry.pins += 1
             self.shared[hold] = None
@@ -269,7 +320,7 @@ class Table:
         hold.entry = entry
         hold.since = now
         hold.outcome = HELD
-        hold.wake()
+        self.undo.wake(hold)
 
     def weigh(self, entry: Entry, weight: int) -> None:
         """Note what a live entry weighs now."""
@@ -284,40 +335,6 @@ class Table:
             self.next_check = -NEVER
 
     # ---- leaving
-
-    def park(self, id: str, reason: Reason, now: float) -> Entry | None:
-        """Park now, or mark a held entry; the answer is an entry that the caller must see out."""
-        entry = self.entries.get(id)
-        if entry is None or entry.phase == PARKING or entry.leave is Reason.closed:
-            return None
-        entry.leave = reason
-        if self.is_free(entry) and (reason is not Reason.completed or not self.policy.linger):
-            return self.begin_leave(entry, reason)
-        if self.is_free(entry):
-            self._linger(entry, now)
-        return None
-
-    def close(self, id: str, now: float, claim: Hold | None = None, by: Any = None) -> Entry | None:
-        """As `park`, for good: waiters are refused, the tombstone is set.
-
-        If the session is absent, `claim` keeps others from opening it until `open_failed(claim)`.
-        """
-        if self.policy.tombstone is not None:
-            self.tombs.bury(id, now + self.policy.tombstone)
-        entry = self.entries.get(id)
-        if entry is None:
-            if claim is not None:
-                self._refuse_closing(claim)
-                self._promote(self.entries.setdefault(id, Entry(id)), claim)
-            return None
-        self.waiting.refuse_all(entry, SessionClosed(f"session {id!r} was closed while waited for"))
-        if id in self.undeleted:
-            return self.undeleted.pop(id)
-        free = self.is_free(entry)
-        if entry.leave is not Reason.closed:
-            entry.leave, entry.closed_by = Reason.closed, by
-        self.lingering.pop(id, None)
-        return self.begin_leave(entry, Reason.closed) if free else None
 
     def refused(self) -> bool:
         """Tell whether there is something that the store refused."""
@@ -344,15 +361,15 @@ class Table:
         """Tell whether an entry is live and nobody has it."""
         return entry.phase == LIVE and entry.holder is None and not entry.pins
 
-    def _linger(self, entry: Entry, now: float) -> None:
+    def linger(self, entry: Entry, now: float) -> None:
         self.lingering[entry.id] = now + self.policy.linger
         self.lingering.move_to_end(entry.id)
         self.next_check = min(self.next_check, now + self.policy.linger)
 
     def begin_leave(self, entry: Entry, reason: Reason) -> Entry:
         """Start to park a free entry; the answer is to be seen out by the caller."""
-        entry.phase = PARKING
-        entry.leave = reason
+        self.undo.keep(entry)
+        entry.phase, entry.leave, entry.work = PARKING, reason, None
         self.live -= 1
         self.seats.parking += 1
         self.bytes -= entry.weight
@@ -373,28 +390,10 @@ class Table:
         """
         if entry.leave is Reason.closed and not row_gone:
             return False
+        self.undo.keep(entry)
         self.seats.parking -= 1
         self.left_by[reason] += 1
         self.seats.give_up(entry)
         self._reopen(entry)
         self.seats.call_next()
         return True
-
-    def detach(self, hold: Hold, reason: Reason) -> Entry | None:
-        """Part a held entry from its state, which is stale or discarded; the hold goes on.
-
-        The answer is the old entry, to be seen out by the caller, or None if the last pin on it
-        will do that. The hold is the opener of a new one, which inherits everything else.
-        """
-        old = hold.entry
-        assert old is not None
-        wish, owners = old.leave, old.owners
-        self.live -= 1
-        self.bytes -= old.weight
-        self.by_age.pop(old.id, None)
-        old.leave = reason
-        old.holder = old.owners = None
-        self.left_by[reason] += 1
-        new = self._succeed(old, hold)
-        new.leave, new.owners = wish, owners
-        return None if old.pins else old

@@ -10,6 +10,8 @@ from floodline.telemetry import Reason
 
 def take_refused(table: Table, hold: Hold) -> Entry | None:
     """Give `hold` an unsaved session, or answer that it was closed and must be seen out."""
+    entry = table.unsaved.get(hold.id) or table.undeleted.get(hold.id)
+    table.undo.keep(hold, entry)
     entry = table.unsaved.pop(hold.id, None)
     if entry is None:
         return table.undeleted.pop(hold.id, None)
@@ -27,6 +29,7 @@ def park_failed(table: Table, entry: Entry, now: float) -> None:
     If somebody waited for it, that one has it now, and it stays. Of one that is buried only the
     row is left, so it goes on leaving.
     """
+    table.undo.keep(entry)
     entry.runner = None
     if entry.state is BURIED:
         table.undeleted[entry.id] = entry
@@ -50,6 +53,7 @@ def park_failed(table: Table, entry: Entry, now: float) -> None:
 
 def delete_failed(table: Table, entry: Entry) -> None:
     """The row of a session that was closed on its way in or out is still there."""
+    table.undo.keep(entry, entry.holder)
     if entry.phase == OPENING:
         hold, entry.holder = entry.holder, None
         assert hold is not None

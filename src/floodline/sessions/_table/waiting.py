@@ -7,37 +7,41 @@ from collections.abc import Sequence
 
 from floodline.sessions._table.deadlock import refuse_ring
 from floodline.sessions._table.entry import WAIT, Entry, Hold
+from floodline.sessions._table.undo import Undo
 
 
 class Waiting:
     """Who waits for which entry; each caller waits for one at a time."""
 
-    def __init__(self) -> None:
-        self._entries: dict[object, Entry] = {}
+    def __init__(self, undo: Undo) -> None:
+        self._undo = undo
+        self.entries: dict[object, Entry] = {}
         self.helpers: dict[object, Sequence[object]] = {}  # the tasks for which a caller waits
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def refuse_ring(self, entry: Entry, hold: Hold) -> None:
         """Raise if `hold` would wait for itself, directly or through others."""
-        refuse_ring(self._entries, self.helpers, entry, hold)
+        refuse_ring(self.entries, self.helpers, entry, hold)
 
     def add(self, entry: Entry, hold: Hold) -> None:
         """Queue a hold."""
+        self._undo.keep(entry, hold)
         if entry.waiters is None:
             entry.waiters = deque()
         entry.waiters.append(hold)
         hold.entry = entry
         hold.error = None  # of an earlier try
         hold.outcome = WAIT
-        self._entries[hold.who] = entry
+        self.entries[hold.who] = entry
 
     def remove(self, entry: Entry, hold: Hold) -> None:
         """Take a hold out of the queue."""
+        self._undo.keep(entry, hold)
         assert entry.waiters is not None
         entry.waiters.remove(hold)
-        self._entries.pop(hold.who, None)
+        self.entries.pop(hold.who, None)
         hold.entry = None
 
     def first(self, entry: Entry) -> Hold | None:
@@ -52,7 +56,7 @@ class Waiting:
         """Wake a waiter with an error."""
         self.remove(entry, hold)
         hold.error, hold.error_from = error, error.__traceback__
-        hold.wake()
+        self._undo.wake(hold)
 
     def refuse_all(self, entry: Entry, error: BaseException) -> None:
         """Wake all waiters with an error."""
@@ -61,10 +65,11 @@ class Waiting:
 
     def move(self, old: Entry, new: Entry) -> None:
         """Let all who wait for one entry wait for another."""
+        self._undo.keep(old, new, *(old.waiters or ()))
         new.waiters, old.waiters = old.waiters, None
         for hold in new.waiters or ():
             hold.entry = new
-            self._entries[hold.who] = new
+            self.entries[hold.who] = new
 
     def take_next(self, entry: Entry) -> list[Hold]:
         """Take out all who would share a live entry, and the first who wants it alone."""

@@ -247,12 +247,8 @@ class MemoryStore(BlockingCalls):
 
     def is_writer_thread(self) -> bool:
         """Tell whether this thread is inside a call, so that another one would be refused."""
-        if not self._lock.acquire(blocking=False):
-            return False
-        try:
-            return self._busy
-        finally:
-            self._lock.release()
+        # not by acquiring it: an exception may arrive before it can be released
+        return self._busy and self._lock._is_owned()  # type: ignore[attr-defined]  # as Condition
 
     def close(self) -> None:
         """Refuse all further calls and let go of the rows; idempotent."""

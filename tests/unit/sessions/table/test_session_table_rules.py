@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from floodline.errors import SessionClosed
-from floodline.sessions._table import queries
+from floodline.sessions._table import queries, wishes
 from floodline.sessions._table.due import next_due
 from floodline.sessions._table.entry import HELD, OPEN, WAIT, Entry, Hold
 from floodline.sessions._table.policy import Policy
@@ -41,7 +41,7 @@ def failed(table: Table, hold: Hold) -> Entry:
 def test_one_that_lingers_unsaved_is_not_seen_out_while_it_is_saved_again() -> None:
     table = Table(Policy(stored=True, linger=5.0))
     entry = failed(table, opened(table, "a"))
-    table.park("a", Reason.completed, 0.0)
+    wishes.park(table, "a", Reason.completed, 0.0)
     retry = Hold("a")
     assert take_refused(table, retry) is None
     assert next_due(table, 100.0) is None
@@ -61,7 +61,7 @@ def test_leavers_that_come_back_make_room_for_those_who_wait_behind_the_crowd() 
     table.seats.max_parking = 1
     hold = opened(table, "a")
     entry_of(hold).dirty = True
-    table.park("a", Reason.parked, 0.0)
+    wishes.park(table, "a", Reason.parked, 0.0)
     leaver = table.release(hold, 0.0)
     assert leaver is not None
     waiter = Hold("b")
@@ -89,7 +89,7 @@ def test_one_that_aged_unsaved_leaves_when_it_is_saved() -> None:
 def test_an_owner_that_dies_while_the_session_is_reloaded_is_not_forgotten() -> None:
     table = Table(Policy(stored=True))
     hold = opened(table, "a")
-    old = table.detach(hold, Reason.stale)
+    old = wishes.detach(table, hold, Reason.stale)
     assert old is not None
     table.abandon(entry_of(hold))
     assert table.next_leaver(0.0) is None
@@ -102,8 +102,8 @@ def test_an_owner_that_dies_while_the_session_is_reloaded_is_not_forgotten() -> 
 def test_a_wish_outlives_a_reload() -> None:
     table = Table(Policy(stored=True))
     hold = opened(table, "a")
-    table.close("a", 0.0)
-    table.detach(hold, Reason.stale)
+    wishes.close(table, "a", 0.0)
+    wishes.detach(table, hold, Reason.stale)
     assert entry_of(hold).leave is Reason.closed
     assert not table.open_failed(hold, None, False)
     assert table.open_failed(hold, None, True)
@@ -125,7 +125,7 @@ def test_once_it_closes_nobody_new_is_let_in() -> None:
 def test_what_lingers_cannot_be_seen_before_a_sweeper_comes() -> None:
     table = Table(Policy(linger=5.0))
     table.release(opened(table, "a"), 0.0)
-    table.park("a", Reason.completed, 0.0)
+    wishes.park(table, "a", Reason.completed, 0.0)
     assert queries.live_ids(table, 4.0) == ["a"]
     assert queries.count_live(table, 4.0) == 1
     assert queries.live_ids(table, 5.0) == []

@@ -1,0 +1,71 @@
+"""What callers wish for a session that somebody may hold: to be parked, closed, or parted with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from floodline.errors import SessionClosed
+from floodline.sessions._table.entry import PARKING, Entry, Hold
+from floodline.sessions._table.table import Table
+from floodline.telemetry import Reason
+
+
+def park(table: Table, id: str, reason: Reason, now: float) -> Entry | None:
+    """Park now, or mark a held entry; the answer is an entry that the caller must see out."""
+    entry = table.entries.get(id)
+    if entry is None or entry.phase == PARKING or entry.leave is Reason.closed:
+        return None
+    table.undo.keep(entry)
+    entry.leave = reason
+    if table.is_free(entry) and (reason is not Reason.completed or not table.policy.linger):
+        return table.begin_leave(entry, reason)
+    if table.is_free(entry):
+        table.linger(entry, now)
+    return None
+
+
+def close(
+    table: Table, id: str, now: float, claim: Hold | None = None, by: Any = None
+) -> Entry | None:
+    """As `park`, for good: waiters are refused, the tombstone is set.
+
+    If the session is absent, `claim` keeps others from opening it until `open_failed(claim)`.
+    """
+    if table.policy.tombstone is not None:
+        table.tombs.bury(id, now + table.policy.tombstone)
+    entry = table.entries.get(id)
+    if entry is None:
+        if claim is not None:
+            table.refuse_closing(claim)
+            table.promote(table.add(id), claim)
+        return None
+    table.undo.keep(entry)
+    table.waiting.refuse_all(entry, SessionClosed(f"session {id!r} was closed while waited for"))
+    if id in table.undeleted:
+        return table.undeleted.pop(id)
+    free = table.is_free(entry)
+    if entry.leave is not Reason.closed:
+        entry.leave, entry.closed_by = Reason.closed, by
+    table.lingering.pop(id, None)
+    return table.begin_leave(entry, Reason.closed) if free else None
+
+
+def detach(table: Table, hold: Hold, reason: Reason) -> Entry | None:
+    """Part a held entry from its state, which is stale or discarded; the hold goes on.
+
+    The answer is the old entry, to be seen out by the caller, or None if the last pin on it
+    will do that. The hold is the opener of a new one, which inherits everything else.
+    """
+    old = hold.entry
+    assert old is not None
+    table.undo.keep(hold, old)
+    wish, owners = old.leave, old.owners
+    table.live -= 1
+    table.bytes -= old.weight
+    table.by_age.pop(old.id, None)
+    old.leave = reason
+    old.holder = old.owners = None
+    table.left_by[reason] += 1
+    new = table.succeed(old, hold)
+    new.leave, new.owners = wish, owners
+    return None if old.pins else old
