@@ -1,5 +1,5 @@
-"""What every reader of Python source shares: names, mutations, limits and the numbers in them.
+"""What all readers of Python source share: names, mutations, limits and their numbers.
 
 The scan, verify and the leak engine ask the same question: does the source bound this container?
-Standard library only: the leak engine imports it inside the programs that it watches.
+Standard library only: the leak engine imports it in the programs it watches.
 """

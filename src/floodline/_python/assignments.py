@@ -1,4 +1,4 @@
-"""Where a file gives values to names: in its body, in a class, on `self`, by default."""
+"""Where a file assigns values to names: in its body, in a class, on `self`, by default."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def targets(node: ast.AST) -> list[ast.expr]:
 
 
 def value_of(node: Assignment) -> ast.expr:
-    """Return what is assigned by a statement that was found here."""
-    assert node.value is not None  # only annotations have none, and those are left out
+    """Return the value that a statement found here assigns."""
+    assert node.value is not None  # only bare annotations have no value, and they are left out
     return node.value
 
 
 def assigned(body: list[ast.stmt], name: str) -> list[Assignment]:
-    """Return the statements of a body that give a name its value; blocks are not entered."""
+    """Return the statements of a body that assign to a name; blocks are not entered."""
     return [
         node
         for node in body
@@ -50,7 +50,7 @@ def _is_of_self(target: ast.expr, attribute: str) -> bool:
 
 
 def class_of(tree: ast.Module, name: str) -> ast.ClassDef | None:
-    """Return the class of that name, wherever in the file."""
+    """Return the class of that name, anywhere in the file."""
     classes = (n for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
     return next((n for n in classes if n.name == name), None)
 

@@ -1,4 +1,4 @@
-"""What happens at a limit: which items a removal takes, or that nothing more is let in."""
+"""What happens at a limit: which items are removed, or that new ones are refused."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from floodline._python.numbers import number
 
 
 class AtLimit(Enum):
-    """What becomes of the items when a container is full."""
+    """What happens to the items when a container is full."""
 
     FIRST = "first"  # the one that came first leaves
     LAST = "last"
     LEAST = "least"  # the smallest by a key leaves
     ALL = "all"
-    SOME = "some"  # which ones is not seen
-    REJECT = "reject"  # a new item is turned away
-    BLOCK = "block"  # whoever adds has to wait
-    RENEWED = "recent"  # beside FIRST: to read an item makes it the last
+    SOME = "some"  # which ones is unknown
+    REJECT = "reject"  # a new item is refused
+    BLOCK = "block"  # the caller that adds has to wait
+    RENEWED = "recent"  # with FIRST: reading an item makes it the last
 
 
 _LAST_FIRST = {"max", "reversed"}
@@ -29,7 +29,7 @@ _FOREMOST = {"next", "islice", "popleft"}
 
 
 def taken(node: ast.AST, function: ast.AST) -> AtLimit:
-    """Return which items a call, a `del` or an assignment takes from its container.
+    """Return which items a call, a `del` or an assignment removes from its container.
 
     `function` is where local names get their values.
     """
@@ -59,7 +59,7 @@ def _by_method(node: ast.Call, method: str, function: ast.AST) -> AtLimit:
 
 
 def taken_by_index(index: ast.expr, function: ast.AST) -> AtLimit:
-    """Return which items `del x[index]` and `x.pop(index)` take."""
+    """Return which items `del x[index]` and `x.pop(index)` remove."""
     if isinstance(index, ast.Slice):
         if index.lower is None:
             return AtLimit.ALL if index.upper is None else AtLimit.FIRST
@@ -74,7 +74,7 @@ def taken_by_index(index: ast.expr, function: ast.AST) -> AtLimit:
 
 
 def _values(name: str, function: ast.AST) -> list[ast.expr]:
-    """Where a local name gets its values from: assignments, and the head of a loop."""
+    """Return where a local name gets its values: from assignments and the head of a loop."""
     found = []
     for node in ast.walk(function):
         if isinstance(node, ast.Assign):
@@ -89,7 +89,7 @@ def _values(name: str, function: ast.AST) -> list[ast.expr]:
 
 
 def _by_key(node: ast.expr) -> AtLimit:
-    """`next(iter(x))`, `list(x)[0]` and `islice` are the first; `min` and `sorted` the smallest."""
+    """Return FIRST for `next(iter(x))`, `list(x)[0]` and `islice`, LEAST for `min` and `sorted`."""
     calls = {last_name(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
     reverse = any(isinstance(n, ast.keyword) and n.arg == "reverse" for n in ast.walk(node))
     if calls & _LAST_FIRST or reverse:
@@ -117,7 +117,7 @@ def _by_replacement(value: ast.expr | None) -> AtLimit:
 
 
 def is_empty(value: ast.expr | None) -> bool:
-    """Return True if an expression makes something without items: `[]`, `{}`, `set()`."""
+    """Return True if an expression creates something empty: `[]`, `{}`, `set()`."""
     if isinstance(value, ast.Call):
         return not value.args and not value.keywords
     if isinstance(value, ast.List | ast.Set | ast.Tuple):

@@ -1,4 +1,4 @@
-"""The bound that a container or a cache is made with: `deque(maxlen=9)`, `lru_cache(128)`."""
+"""The bound that a container or a cache is created with: `deque(maxlen=9)`, `lru_cache(128)`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floodline._python.numbers import is_none
 
 LIBRARY_WORDS = ("maxlen", "maxsize")  # as the standard library calls a limit
 COUNT_WORDS = (*LIBRARY_WORDS, "max_items")
-# the usual words for a limit that is given to a container where it is made
+# the usual names of a limit that a container is created with
 LIMIT_WORDS = frozenset(
     (
         *COUNT_WORDS,
@@ -26,14 +26,14 @@ _GIVEN_FIRST = QUEUES | {"LRUCache", "BoundedMap", "BoundedLog"}
 
 
 class CacheSize(NamedTuple):
-    """What a decorator says of the size of its cache; `given` is None where the default holds."""
+    """What a decorator says about the size of its cache; `given` is None for the default."""
 
     is_bounded: bool
     given: ast.expr | None
 
 
 def bound_argument(node: ast.Call) -> ast.expr | None:
-    """Return the expression of the bound that a container is made with, None if it has none."""
+    """Return the expression of the bound that a container is created with, None if none."""
     name = last_name(node.func)
     given = next((k.value for k in node.keywords if k.arg in COUNT_WORDS), None)
     if given is None and name == "deque" and len(node.args) > 1:
@@ -44,7 +44,7 @@ def bound_argument(node: ast.Call) -> ast.expr | None:
 
 
 def is_endless_queue(node: ast.Call) -> bool:
-    """Return True if a call makes a queue that takes everything; a size of 0 is none."""
+    """Return True if a call creates an unbounded queue; a size of 0 is no bound."""
     if last_name(node.func) not in QUEUES or any(k.arg is None for k in node.keywords):
         return False  # `**options` may have a size
     given = bound_argument(node)
@@ -52,7 +52,7 @@ def is_endless_queue(node: ast.Call) -> bool:
 
 
 def at_bound(node: ast.Call) -> frozenset[AtLimit]:
-    """Return what a container does at the bound it was made with, as far as its class is known."""
+    """Return what a container does at its bound, as far as its class is known."""
     name = last_name(node.func)
     order = next((k.value for k in node.keywords if k.arg == "order"), None)
     if name in ("deque", "BoundedLog"):
@@ -68,7 +68,7 @@ def at_bound(node: ast.Call) -> frozenset[AtLimit]:
 
 
 def cache_size(decorator: ast.expr) -> CacheSize | None:
-    """Return the size that a decorator gives the cache of a function, None if it is none."""
+    """Return the size that a decorator gives a function's cache, None if it is not a cache."""
     call = decorator if isinstance(decorator, ast.Call) else None
     name = last_name(call.func if call else decorator)
     if name not in CACHES:

@@ -1,4 +1,4 @@
-"""Tests that compare a size with a limit, whichever way round they are written."""
+"""Tests that compare a size with a limit, whichever way round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floodline._python.names import last_name
 
 
 class Relation(Enum):
-    """How the size stands to the limit where the test holds."""
+    """How the size relates to the limit where the test holds."""
 
     ABOVE = ">"
     AT_LEAST = ">="
@@ -48,7 +48,7 @@ ROOM = frozenset((Relation.AT_MOST, Relation.BELOW))
 
 
 class SizeComparison(NamedTuple):
-    """`len(container)` compared with `limit`; the relation is that of the size to the limit."""
+    """`len(container)` compared with `limit`; the relation is of the size to the limit."""
 
     container: ast.expr
     relation: Relation
@@ -58,12 +58,12 @@ class SizeComparison(NamedTuple):
 
     @property
     def is_range(self) -> bool:
-        """Whether the size is compared with two numbers: `5 < len(x) < 9`."""
+        """Return True if the size is compared with two numbers: `5 < len(x) < 9`."""
         return len(self.test.ops) > 1
 
 
 def measured(node: ast.expr) -> ast.expr | None:
-    """Return the container whose size an expression is: of `len(x)` and `x.qsize()` it is `x`."""
+    """Return the container whose size an expression is: `x` for `len(x)` and `x.qsize()`."""
     if type(node) is ast.NamedExpr:
         node = node.value
     if type(node) is not ast.Call:
@@ -79,7 +79,7 @@ def measured(node: ast.expr) -> ast.expr | None:
 def size_comparisons(
     test: ast.expr, *, denied: bool = False, depends: bool = False
 ) -> Iterator[SizeComparison]:
-    """Yield the comparisons of sizes that a test is made of, through `and`, `or` and `not`."""
+    """Yield the size comparisons in a test, through `and`, `or` and `not`."""
     if isinstance(test, ast.Compare):
         yield from _compared(test, denied, depends)
     elif isinstance(test, ast.BoolOp):
@@ -94,9 +94,9 @@ def size_comparisons(
 
 
 def outer_size_comparison(test: ast.expr) -> SizeComparison | None:
-    """Return the first comparison of a size that is the test, or a part of its `and` or `or`.
+    """Return the first size comparison that is the test, or part of its `and` or `or`.
 
-    The scan asks for this one: what stands deeper is no limit for it yet.
+    The scan uses this one: anything deeper does not count as a limit for it yet.
     """
     for part in test.values if type(test) is ast.BoolOp else (test,):
         if type(part) is ast.Compare:
@@ -122,13 +122,13 @@ def _compared(
 
 
 def asks_whether_any(test: ast.Compare) -> bool:
-    """Return True for a comparison with 0 or 1: it asks for something, not for how much."""
+    """Return True for a comparison with 0 or 1: it asks whether there is any, not how much."""
     sides = (test.left, *test.comparators)
     return any(isinstance(side, ast.Constant) and side.value in (0, 1) for side in sides)
 
 
 def is_threshold(test: ast.expr) -> bool:
-    """Return True if a test is one of more or less, or of every so many; none is no limit."""
+    """Return True if a test is an inequality or a modulo; any other is not a limit."""
     for node in ast.walk(test):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
             return not isinstance(node.left, (ast.Constant, ast.JoinedStr))

@@ -1,4 +1,4 @@
-"""The numbers that a file gives to names: constants, attributes, defaults of parameters."""
+"""The numbers that a file assigns to names: constants, attributes, parameter defaults."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from floodline._python.assignments import (
 )
 from floodline._python.numbers import number
 
-LONGEST_CHAIN = 5  # names that stand for names; more are a circle
+LONGEST_CHAIN = 5  # names that refer to names; more are a cycle
 
 
 class Constants:
-    """The numbers of one file, as they are for an instance that `made` would make."""
+    """The numbers of one file, as seen by an instance that `made` would create."""
 
     def __init__(self, tree: ast.Module, made: ast.Call | None = None) -> None:
         self._tree = tree
         self._made = made
 
     def of(self, node: ast.expr | None, owner: ast.ClassDef | None, depth: int = 0) -> int | None:
-        """Return the number that an expression is in a method of `owner`, None if not known."""
+        """Return the value of an expression in a method of `owner`, None if unknown."""
         if depth > LONGEST_CHAIN:
             return None
         return number(node, lambda name: self._meaning(name, owner, depth + 1))
@@ -38,7 +38,7 @@ class Constants:
         return None
 
     def _named(self, name: str, owner: ast.ClassDef | None, depth: int) -> int | None:
-        """A parameter of the constructor hides a constant of the module."""
+        """Look up a name: a constructor parameter hides a constant of the module."""
         if owner is not None and name in parameters(owner):
             return self.of(self._argument(name, owner), None, depth)
         return self._only(assigned(self._tree.body, name), owner, depth)
@@ -53,11 +53,11 @@ class Constants:
         return self._only(assigned_on_self(owner, name) or assigned(owner.body, name), owner, depth)
 
     def _only(self, found: list[Assignment], owner: ast.ClassDef | None, depth: int) -> int | None:
-        """What gets several values has none that holds."""
+        """Return the only value that is assigned; with several, none is certain."""
         return self.of(value_of(found[0]), owner, depth) if len(found) == 1 else None
 
     def _argument(self, name: str, owner: ast.ClassDef) -> ast.expr | None:
-        """Return what `made` gives for a parameter of the constructor, else the default."""
+        """Return what `made` passes for a constructor parameter, else its default."""
         made, known = self._made, parameters(owner)
         if made is not None and isinstance(made.func, ast.Name) and made.func.id == owner.name:
             place = list(known).index(name)

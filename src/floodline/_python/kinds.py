@@ -1,11 +1,11 @@
-"""Which classes are containers, and of which kind, told by their names."""
+"""Which classes are containers, and of which kind, by their names."""
 
 from __future__ import annotations
 
 import ast
 from typing import Literal
 
-# lookup: a map that inserts on reading; stack: an ExitStack; bounded: made with a limit
+# lookup: a map that inserts on reading; stack: an ExitStack; bounded: created with a limit
 Kind = Literal["map", "list", "set", "lookup", "stack", "bounded", "weak"]
 
 MAPS = {"dict", "OrderedDict", "Counter", "Dict", "UserDict", "MutableMapping", "ChainMap"}
@@ -14,9 +14,9 @@ SETS = {"set", "Set", "MutableSet"}
 LOOKUPS = {"defaultdict", "DefaultDict"}  # maps that insert on reading
 WEAK = {"WeakKeyDictionary", "WeakValueDictionary", "WeakSet"}
 STACKS = {"ExitStack", "AsyncExitStack"}
-# nobody makes one of these; what a framework makes under the same name is something else
+# nothing instantiates these; a framework's class of the same name is something else
 ONLY_TYPES = {"Dict", "List", "Set", "Deque", "MutableMapping", "MutableSequence", "MutableSet"}
-# verify takes an instance of a class derived from one of these for a container itself
+# verify treats an instance of a class derived from one of these as a container
 BASES = (MAPS | LISTS | SETS) - ONLY_TYPES - {"Counter", "ChainMap"}
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(MAPS, "map"),
@@ -42,5 +42,5 @@ def kind_of_class(name: str) -> Kind | None:
 
 
 def kind_of_display(node: ast.expr | None) -> Kind | None:
-    """Return the kind of container that `[...]` or `{...}` makes."""
+    """Return the kind of container that `[...]` or `{...}` creates."""
     return _DISPLAYS.get(type(node))

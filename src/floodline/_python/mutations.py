@@ -1,6 +1,6 @@
-"""Which methods make which kinds of containers grow or shrink: one table, and sets made of it.
+"""Which methods make which kinds of containers grow or shrink: one table, and sets built from it.
 
-A set of this module answers `name in SET`, because the scan asks for every call of a program.
+The sets answer `name in SET` quickly, because the scan asks for every call of a program.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Kind(Flag):
 
 
 class Takes(Enum):
-    """How many items a removal takes, and who chooses them."""
+    """How many items a removal takes, and what chooses them."""
 
     NAMED = auto()  # the one that the caller names: others stay, however many there are
     ANY = auto()  # one that the container chooses
@@ -37,7 +37,7 @@ class Takes(Enum):
 
 
 class Method(NamedTuple):
-    """What is known of a method by its name alone."""
+    """What is known about a method from its name alone."""
 
     name: str
     effect: Effect
@@ -87,8 +87,8 @@ def methods(
 ) -> frozenset[str]:
     """Return the names of the methods with that effect on one of the kinds.
 
-    Queues are left out unless they are asked for: they have a limit of their own, and what is put
-    into one is meant to be taken out by somebody else.
+    Queues are left out unless they are asked for: they have a limit of their own, and other code
+    is meant to take out what is put in.
     """
     return frozenset(
         method.name

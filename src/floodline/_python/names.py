@@ -20,7 +20,7 @@ def last_name(node: ast.AST | None) -> str:
 
 
 def dotted(node: ast.expr) -> str:
-    """Return `a.b.c`, or `""` if something else than names is in it."""
+    """Return `a.b.c`, or `""` if it contains anything but names."""
     parts = []
     while type(node) is ast.Attribute:
         parts.append(node.attr)
@@ -32,9 +32,9 @@ def dotted(node: ast.expr) -> str:
 
 
 def written(node: ast.expr) -> str:
-    """Return an expression as text; for the plain ones, which are most, in a fraction of the time.
+    """Return an expression as text, as `ast.unparse` does.
 
-    The text is that of `ast.unparse`.
+    Plain expressions, which are most of them, take a fraction of the time.
     """
     if type(node) is ast.Name:
         return node.id

@@ -1,4 +1,4 @@
-"""The whole number that an expression is: `10_000`, `1 << 20`, `50 * 2`, and names if known."""
+"""The whole number that an expression stands for: `10_000`, `1 << 20`, `50 * 2`, known names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 
 Known = Callable[[ast.expr], int | None]
-LARGEST_POWER = 64  # of two: what is larger is no limit, and may take forever to calculate
+LARGEST_POWER = 64  # of two: anything larger is not a limit, and may take forever to calculate
 _OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -20,7 +20,7 @@ _STEEP = (ast.LShift, ast.Pow)
 
 
 def number(node: ast.expr | None, known: Known | None = None) -> int | None:
-    """Return the whole number that an expression is, None if that is not known.
+    """Return the whole number that an expression stands for, None if unknown.
 
     `known` is asked for everything that is not written as a number: names, attributes, calls.
     """

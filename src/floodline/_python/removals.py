@@ -1,4 +1,4 @@
-"""Whether a piece of source takes something out of a container, told by the name of that."""
+"""Whether a piece of source removes something from a container of a given name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from floodline._python.numbers import number
 Rule = Callable[[ast.AST, str, frozenset[str]], bool]
 NOBODY: frozenset[str] = frozenset()
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-# what a branch may do that keeps no container small
+# what a branch may do without keeping a container small
 QUIET = {
     "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "write",
     "inc", "len", "str", "repr", "format", "warn_explicit", "getLogger",
@@ -26,7 +26,7 @@ def holds(body: Iterable[ast.AST], rule: Rule, name: str, callees: frozenset[str
 
 
 def removes(node: ast.AST, name: str, callees: frozenset[str] = NOBODY) -> bool:
-    """Return True if a piece of source takes from `name` or replaces it, or calls who does."""
+    """Return True if a piece of source removes from `name` or replaces it, or calls what does."""
     if isinstance(node, ast.Call):
         called = node.func
         if isinstance(called, ast.Attribute) and called.attr in SHRINKS_ANYTHING:
@@ -38,7 +38,7 @@ def removes(node: ast.AST, name: str, callees: frozenset[str] = NOBODY) -> bool:
 
 
 def evicts(node: ast.AST, name: str, callees: frozenset[str] = NOBODY) -> bool:
-    """Return True if a piece of source removes whatever is there, and not one key."""
+    """Return True if a piece of source removes whatever is there, not one given key."""
     if isinstance(node, ast.Call):
         return last_name(node.func) in callees or _takes_any(node, name)
     if isinstance(node, ast.Delete):
@@ -49,7 +49,7 @@ def evicts(node: ast.AST, name: str, callees: frozenset[str] = NOBODY) -> bool:
 
 
 def removes_each(node: ast.AST, name: str, _: frozenset[str] = NOBODY) -> bool:
-    """Return True if a loop removes one after the other, or less of it takes its place."""
+    """Return True if a loop removes one item after another, or a smaller part replaces it."""
     if isinstance(node, ast.For):
         return holds(node.body, removes, name)
     if not isinstance(node, ast.Assign) or not _replaces(node, name):
@@ -80,7 +80,7 @@ def _pops_heap(call: ast.Call, name: str) -> bool:
 
 
 def _is_any(index: ast.expr) -> bool:
-    """Return True if an index is a place, or the key of whatever comes first."""
+    """Return True if an index is a position, or the key of whatever comes first."""
     if isinstance(index, ast.Slice) or number(index) is not None:
         return True
     return taken_by_index(index, index) is not AtLimit.SOME

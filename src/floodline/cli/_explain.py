@@ -13,7 +13,7 @@ import floodline
 from floodline.scan import RULES
 
 PACKAGE = Path(floodline.__file__).parent
-# in an installation the pages lie in the package; in a checkout they are documentation
+# once installed, the pages are in the package; in a checkout, they are in the documentation
 FOLDERS = (PACKAGE / "scan" / "pages", PACKAGE.parents[1] / "docs" / "rules")
 
 

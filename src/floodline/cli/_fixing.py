@@ -17,7 +17,7 @@ STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def fix(findings: Iterable[Finding], files: Iterable[str], *, dry: bool, to_stderr: bool) -> int:
-    """Show the changes, write them unless it is a trial, and return how many files change."""
+    """Show the changes, write them unless it is a dry run, and return how many files change."""
     changes, left = rewrites(findings, files)
     for change in changes:
         _show(diff(change), err=to_stderr)

@@ -1,4 +1,4 @@
-"""The group of all commands, and what is common to them: help, version, errors."""
+"""The command group, and what all commands share: help, version, errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 class _Commands(click.Group):
-    """Imports a command only when it is asked for, so that each starts quickly."""
+    """Imports a command only when it is needed, so that each starts quickly."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
         return list(COMMANDS)
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         click.echo(f"floodline: {error}", err=True)
         return USAGE
-    except OSError as error:  # a full disk behind standard output, no more processes
+    except OSError as error:  # standard output on a full disk, no more processes
         if "--debug" in given:
             raise
         click.echo(f"floodline: {error}; floodline --debug {given[0]} … shows where", err=True)

@@ -1,4 +1,4 @@
-"""`floodline scan`: which container in this source code will grow without limit, and why."""
+"""`floodline scan`: which containers in this source code grow without limit, and why."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _audited(scan: Scan, form: str) -> int:
 
 
 def _print(pieces: Iterable[tuple[str, str]]) -> None:
-    """A terminal gets colours, a pipe the text alone."""
+    """Print with colours on a terminal, and plain text otherwise."""
     if sys.stdout.isatty():
         console = Console(highlight=False, soft_wrap=True)
         console.print(Text.assemble(*((text, style) for style, text in pieces)), end="")

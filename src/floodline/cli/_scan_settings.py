@@ -1,4 +1,4 @@
-"""The table `[tool.floodline.scan]`: what the options of `floodline scan` are if nobody says."""
+"""Reads the table `[tool.floodline.scan]`: the defaults of the options of `floodline scan`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEVELS = [level.value for level in reversed(Confidence)]
 
 @dataclass(slots=True, frozen=True)
 class ScanSettings:
-    """What the file says; the names are those of the table with `_` for `-`."""
+    """What the file says; the names are those of the table, with `_` for `-`."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()

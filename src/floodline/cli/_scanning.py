@@ -1,4 +1,4 @@
-"""Runs a scan for the command line: with the cache, and a bar over the files of a large tree."""
+"""Runs a scan for the command line, with the cache and a progress bar for large trees."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DAY = 24 * 60 * 60
 
 
 class Bar:
-    """Shows how many files were read; goes away by itself after the last one."""
+    """Shows how many files were read, and disappears after the last one."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -40,7 +40,7 @@ class Bar:
             self.stop()
 
     def stop(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
@@ -50,7 +50,7 @@ class Bar:
 def scanning(
     paths: Sequence[Path], *, library: bool, exclude: Sequence[str], cache_dir: Path | None
 ) -> Iterator[Scan]:
-    """Give a scan whose cache is written at the end; without a `cache_dir` there is no cache."""
+    """Yield a scan whose cache is written at the end; without a `cache_dir` there is no cache."""
     with ExitStack() as stack:
         cache = None
         if cache_dir is not None:
@@ -63,14 +63,14 @@ def scanning(
 
 
 def folder_for_cache(*, wanted: bool, given: Path | None, set_to: Path | None) -> Path | None:
-    """Choose where the cache is: the option, then the setting, then the user's folder of caches."""
+    """Choose the cache folder: the option, then the setting, then the user's cache folder."""
     return (given or set_to or default_folder()) if wanted else None
 
 
 def without_ignored(
     findings: Sequence[Finding], by_pattern: Mapping[str, Sequence[str]]
 ) -> list[Finding]:
-    """Drop what `per-file-ignores` leaves out; a code that no rule has raises `ConfigError`."""
+    """Drop what `per-file-ignores` leaves out; an unknown rule raises `ConfigError`."""
     for pattern, codes in by_pattern.items():
         for code in codes:
             if not any(known.startswith(code) for known in RULES):

@@ -1,4 +1,4 @@
-"""Finds containers that only grow, in source code; imports nothing of the runtime."""
+"""Finds containers that only grow, in source code; imports nothing from the runtime."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ PREVIEW = [code for code, rule in RULES.items() if rule.preview]
 
 
 def check_codes(codes: Iterable[str]) -> None:
-    """Refuse what is neither a code of a rule nor the beginning of one."""
+    """Refuse what is neither a rule code nor the prefix of one."""
     for code in codes:
         if not any(known.startswith(code) for known in RULES):
             raise ConfigError(f"there is no rule {code!r}; `floodline explain` lists the rules")
 
 
 class Judging:
-    """A program that was read, and whoever answers for its containers."""
+    """A program that was read, and the judge of its containers."""
 
     def __init__(self, reading: Reading, *, library: bool) -> None:
         self._reading = reading
@@ -38,7 +38,7 @@ class Judging:
     def report(
         self, chosen: tuple[str, ...], left_out: tuple[str, ...], *, preview: bool
     ) -> Report:
-        """Report what the rules find that were chosen and not left out."""
+        """Report what the selected rules find."""
         asked = preview or any(code in chosen for code in PREVIEW)
         found = {
             (f.fingerprint, f.path, f.line): f
@@ -62,7 +62,7 @@ class Judging:
         )  # fmt: skip
 
     def _places(self, findings: list[Finding]) -> dict[str, list[tuple[str, int]]]:
-        """Where a comment may stand: the lines that grow it, and the line that makes it."""
+        """Return where a comment may be: the lines that grow it, and the line that creates it."""
         made = {
             f"{key.replace(':', '.')}": (held.file.path, held.made[0].at.line)
             for key, held in self.program.held.items()
@@ -77,7 +77,7 @@ class Judging:
         return places
 
     def audit(self, findings: Sequence[Finding]) -> list[Audited]:
-        """List every container whose keys have no end, with its ways out; the safe ones too."""
+        """List every container with open keys and its ways out, including safe ones."""
         return audit(self.program, self.judge, findings)
 
     def silence(self, name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Scans paths: lists the files, and reports what the cache knows or what judging them says."""
+"""Scans paths: lists the files, and returns the cached report or judges them."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Scan:
 
     @property
     def _judging(self) -> Judging:
-        """All files, read and linked when this is first asked for, and their judge."""
+        """All files, read and linked on first use, and their judge."""
         if self._known is None:
-            # a report that the cache knows needs no rules: to import them takes longer than it
+            # a cached report needs no rules, and importing them takes longer than reading it
             from floodline.scan._judging import Judging
 
             with _uncollected():
@@ -56,9 +56,9 @@ class Scan:
         ignore: Iterable[str] = (),
         preview: bool = False,
     ) -> Report:
-        """Judge everything; `select` and `ignore` take rule codes or their beginnings.
+        """Judge everything; `select` and `ignore` accept rule codes or prefixes.
 
-        Preview rules run with `preview`, or one by one if `select` has their whole code.
+        Preview rules run with `preview`, or one by one if `select` has their full code.
         """
         chosen, left_out = tuple(select), tuple(ignore)
         if chosen or left_out:
@@ -90,7 +90,7 @@ class Scan:
         return [file.path for file in self._judging.program.files]
 
     def audit(self) -> list[Audited]:
-        """List every container whose keys have no end, with its ways out; the safe ones too."""
+        """List every container with open keys and its ways out, including safe ones."""
         findings = self.report().findings
         return self._judging.audit(findings)
 
@@ -101,7 +101,7 @@ class Scan:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Trees and facts have no cycles that matter, and the collector would double the time."""
+    """Pause the collector: trees and facts have no cycles that matter, and it doubles the time."""
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Proves or refutes announced fixes: in the source, and by feeding the code more than the limit."""
+"""Proves or refutes announced fixes, from the source and by feeding the code beyond the limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verify answers, as values, as a text and as a JSON document."""
+"""What verify answers: as values, as text and as a JSON document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Evidence(NamedTuple):
 
     @property
     def says(self) -> str:
-        """What was seen, as a sentence."""
+        """Return what was seen, as a sentence."""
         return sentence(self.cause, self.details)
 
 
@@ -33,9 +33,9 @@ def evidence(cause: Cause, at: str, **details: object) -> Evidence:
 
 
 class Judgement(NamedTuple):
-    """The verdict of one of the two ways, with its evidence.
+    """The verdict from the source or from a run, with its evidence.
 
-    `absent` marks a refutation that rests on nothing having been found.
+    `absent` marks a refutation because nothing was found.
     """
 
     verdict: Verdict
@@ -53,14 +53,14 @@ class Answer(NamedTuple):
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """All that was seen, the source first."""
+        """Return all that was seen, the source first."""
         return (*self.static.evidence, *(self.executed.evidence if self.executed else ()))
 
 
 def text(answers: Sequence[Answer], show: Callable[[Verdict], str] = str) -> str:
-    """Write the answers for people: a line for each claim, its evidence below, and the counts.
+    """Write the answers for people: a line per claim, its evidence below, and the counts.
 
-    `show` writes the verdict of a claim, which a terminal may have in colour.
+    `show` writes the verdict of a claim; a terminal may want it in colour.
     """
     lines = []
     for answer in answers:
@@ -76,7 +76,7 @@ def text(answers: Sequence[Answer], show: Callable[[Verdict], str] = str) -> str
 
 
 def document(answers: Sequence[Answer], version: str) -> dict[str, Any]:
-    """Return the JSON document; `errors` has what kept a claim from being executed."""
+    """Return the JSON document; `errors` has what prevented a claim from being executed."""
     return {
         "schema": SCHEMA,
         "tool": f"floodline {version}",

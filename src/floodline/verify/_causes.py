@@ -1,4 +1,4 @@
-"""What verify can see, as values; `_texts` says them."""
+"""What verify can see, as values; `_texts` has the sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum, StrEnum, auto
 
 
 class Verdict(StrEnum):
-    """What is known of a claim."""
+    """What is known about a claim."""
 
     PROVED = "proved"
     REFUTED = "refuted"
@@ -16,7 +16,7 @@ class Verdict(StrEnum):
 class Cause(Enum):
     """Why a verdict is what it is."""
 
-    # in the source: what the claim speaks of
+    # in the source: what the claim is about
     NO_FILE = auto()
     SYNTAX_ERROR = auto()
     UNREADABLE = auto()

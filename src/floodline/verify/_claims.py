@@ -1,4 +1,4 @@
-"""Reads the file of claims: announced fixes, each with the code that is said to have it."""
+"""Reads the file of claims: announced fixes, each with the code that is said to contain it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Claim(NamedTuple):
 
 
 def load(path: Path) -> list[Claim]:
-    """Read the claims of a TOML file; their files are relative to it. What is wrong raises."""
+    """Read the claims of a TOML file; their files are relative to it. Mistakes raise."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

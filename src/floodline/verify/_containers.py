@@ -1,4 +1,4 @@
-"""Which containers of a file the symbol of a claim means, and all that the file does with them."""
+"""Finds the containers that a claim's symbol means, and all that the file does with them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Container(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What people call it: `Class.attribute`."""
+        """Return what people call it: `Class.attribute`."""
         return ".".join(filter(None, (*self.classes[:1], self.ref.name)))
 
 
@@ -40,7 +40,7 @@ class Containers:
         self._source = source
 
     def of(self, symbol: str) -> list[Container] | None:
-        """Return the containers of a class, a function, an attribute; None if there is none."""
+        """Return the containers of a class, function or attribute; None if there is none."""
         facts, source = self._source.facts, self._source
         if any(c.name == symbol for c in facts.classes):
             return self._of_class(symbol)
@@ -84,7 +84,7 @@ class Containers:
         return [c for c in found if self._is_container(c)]
 
     def _is_container(self, container: Container) -> bool:
-        """Something that is added to, or that was made with a bound."""
+        """Return True if something is added to it, or it was created with a bound."""
         if container.ref.kind not in (INSTANCE, MODULE):
             return False
         known = {c.ref for c in self._source.facts.containers}
@@ -108,11 +108,11 @@ class Containers:
         return fact.ref.kind == MODULE or self._owner(fact.function) in container.classes
 
     def feeders(self, changes: list[Change]) -> list[str]:
-        """Return the functions by which a container is added to, from outside."""
+        """Return the functions that outside code calls to add to a container."""
         return [name for change in growth(changes) for name in self._entries(change.function)]
 
     def _entries(self, function: str) -> list[str]:
-        """The public functions by which a private one is called, else itself."""
+        """Return the public functions that call a private one, or the function itself."""
         if not is_private(function):
             return [function]
         calling = [f for f in self._source.owners if function in self._source.reached(f)]
@@ -120,7 +120,7 @@ class Containers:
 
 
 def is_private(function: str) -> bool:
-    """Return True if a function is named as one that others should not call."""
+    """Return True if a function's name says that others should not call it."""
     return function.rpartition(".")[2].startswith("_")
 
 

@@ -27,7 +27,7 @@ FAILED_IN = {
 
 
 class _NoAnswerError(Exception):
-    """The child gave no answer; the judgement says why."""
+    """Raised if the child gave no answer; the judgement says why."""
 
     def __init__(self, judgement: Judgement) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ def execute(claim: Claim, feeders: list[str], patience: float) -> Judgement:
     if "error" not in record:
         return _judged(claim, record)
     cause = FAILED_IN[record["stage"]]
-    # what nobody told us how to make or feed was not tried
+    # without knowing how to create or feed it, nothing was tried
     untried = cause is Cause.FEED_NOT_KNOWN or (cause is Cause.NOT_MADE and claim.make is None)
     return _judgement(Verdict.UNKNOWN, cause, absent=untried, error=record["error"])
 
@@ -72,7 +72,7 @@ def _request(claim: Claim, feeders: list[str]) -> dict[str, Any]:
 
 
 def _child(request: dict[str, Any], patience: float) -> dict[str, Any]:
-    """Run the probe in an empty folder; a child that hangs is killed with all it started."""
+    """Run the probe in an empty folder; a hanging child is killed with everything it started."""
     with tempfile.TemporaryDirectory(
         prefix="floodline-verify-", ignore_cleanup_errors=True
     ) as folder:
@@ -99,7 +99,7 @@ def _child(request: dict[str, Any], patience: float) -> dict[str, Any]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the child and what it started, which may have outlived it."""
+    """Kill the child and what it started, which may have outlived it."""
     with contextlib.suppress(OSError):
         if hasattr(os, "killpg"):
             os.killpg(child.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Judges whether a bound that was found in the source is the one that is claimed."""
+"""Judges whether a bound that was found in the source is the claimed one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def judge_bound(
 
 
 def _by_order(renewal: _Renewal, seen: Evidence, at: str, *, lru: bool) -> Judgement:
-    """Tell lru from fifo: does reading an entry renew it?"""
+    """Distinguish lru from fifo: does reading an entry renew it?"""
     if renewal is _Renewal.NOT_SEEN or (renewal is _Renewal.WRITE and lru):
         unseen = evidence(Cause.RENEWAL_NOT_SEEN, at)
         return Judgement(Verdict.UNKNOWN, (seen, unseen))
@@ -86,12 +86,12 @@ def _renewal(
         return _Renewal.READ, bound.line
     renewal, line = _moved(source, changes)
     if renewal is _Renewal.NONE and lru and AtLimit.LEAST in bound.takes:
-        renewal = _Renewal.NOT_SEEN  # the key by which the smallest leaves may be its last use
+        renewal = _Renewal.NOT_SEEN  # the key that decides which entry leaves may be its last use
     return renewal, line or bound.line
 
 
 def _moved(source: Source, changes: list[Change]) -> tuple[_Renewal, int]:
-    """Whether a function that adds nothing moves an entry to the end, or one that adds does."""
+    """Return what moves an entry to the end: a function that adds nothing, or one that adds."""
     names = {c.ref.name for c in changes if c.ref.kind in (INSTANCE, MODULE)}
     adding = {c.function for c in changes if c.op == "[]="}
     found = (_Renewal.NONE, 0)

@@ -1,7 +1,7 @@
 """Feeds one class more than its limit, in a child process: `python _probe.py REQUEST`.
 
-Standard library only, and nothing of floodline: the code that is looked at comes first here.
-Counting runs no user code: sizes are read by the builtin types that the containers are made of.
+Standard library only, and nothing from floodline: the code under test comes first on the path.
+Counting runs no user code: sizes are read through the builtin types the containers derive from.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from typing import Any
 BUILTIN = (dict, list, set, deque)
 CACHED = type(functools.lru_cache(len))
 DEPTH = 3
-IMPORT, MAKE, FEED, GUESS = "import", "make", "feed", "guess"  # stages in which it may fail
+IMPORT, MAKE, FEED, GUESS = "import", "make", "feed", "guess"  # stages that may fail
 Kept = dict[str, list[Any]]
 
 
 class _Names(dict[str, Any]):
-    """The names of an expression: the module's, the object's; any other is the object itself."""
+    """The names of an expression: the module's, the object's; any other name is the object."""
 
     def __init__(self, module: ModuleType, it: Any) -> None:
         super().__init__(vars(module))
@@ -35,12 +35,12 @@ class _Names(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         if hasattr(builtins, name) and not hasattr(self._it, name):
-            raise KeyError(name)  # so that Python looks among its own
+            raise KeyError(name)  # so that Python looks in its builtins
         return getattr(self._it, name, self._it)
 
 
 def load(file: Path, name: str, root: str) -> ModuleType:
-    """Import the file as its program would."""
+    """Import the file as its own program would."""
     sys.path.insert(0, root)
     if "." in name or file.name == "__init__.py":
         return importlib.import_module(name)
@@ -71,7 +71,7 @@ def make(module: ModuleType, symbol: list[str], expression: str | None) -> Any:
 
 
 def _class(module: ModuleType, symbol: list[str]) -> type | None:
-    """Return the innermost class on the way of a symbol."""
+    """Return the innermost class on the path of a symbol."""
     found = None
     here = vars(module)
     for part in symbol:
@@ -89,7 +89,7 @@ def feed(module: ModuleType, it: Any, expression: str, i: int) -> None:
 
 
 def feed_by_call(it: Any, function: str, i: int, *, as_text: bool) -> None:
-    """Call the function that adds, with the number or a text of it for each needed argument."""
+    """Call the function that adds, with the number or its text for each required argument."""
     target = getattr(it, function.rpartition(".")[2])
     needed = [
         p
@@ -102,12 +102,12 @@ def feed_by_call(it: Any, function: str, i: int, *, as_text: bool) -> None:
 
 
 def _is(value: Any, *kinds: type) -> bool:
-    """Like `isinstance`, which would ask the value for its `__class__`."""
+    """Return True for an instance, without asking the value for its `__class__`."""
     return issubclass(type(value), kinds)
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    """The attributes of an instance, without running a property or a `__getattr__`."""
+    """Return the attributes of an instance, without running a property or a `__getattr__`."""
     found: dict[str, Any] = {}
     kind = type(value)
     for base in reversed(kind.__mro__):
@@ -127,7 +127,7 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 
 def contents(value: Any, path: str, depth: int = DEPTH) -> dict[str, Any]:
-    """Return the containers in a value by their paths; what is in a container is not entered."""
+    """Return the containers in a value by path; their own contents are not searched."""
     if _is(value, *BUILTIN, CACHED):
         return {path: value}
     if depth == 0 or _is(value, type, ModuleType, FunctionType):
@@ -139,7 +139,7 @@ def contents(value: Any, path: str, depth: int = DEPTH) -> dict[str, Any]:
 
 
 def size(value: Any) -> int:
-    """Count a container by the builtin type that it is made of."""
+    """Count a container through the builtin type it derives from."""
     if _is(value, CACHED):
         return int(CACHED.cache_info(value).currsize)
     kind = next(each for each in BUILTIN if _is(value, each))
@@ -155,7 +155,7 @@ def items(value: Any) -> list[Any]:
 
 
 def look(module: ModuleType, it: Any, symbol: list[str]) -> dict[str, Any]:
-    """Return the containers that a symbol means, at this moment."""
+    """Return the containers that a symbol means now."""
     name = ".".join(symbol)
     kind = _class(module, symbol)
     first = vars(module).get(symbol[0])
@@ -171,7 +171,7 @@ def look(module: ModuleType, it: Any, symbol: list[str]) -> dict[str, Any]:
 
 
 class Watch:
-    """Follows the sizes of the containers from feeding to feeding."""
+    """Follows the sizes of the containers from one feeding to the next."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -182,7 +182,7 @@ class Watch:
         self._full: Kept = {}
 
     def see(self, found: dict[str, Any], fed: int) -> None:
-        """Count, and remember the items at the moment when the limit should be reached."""
+        """Count, and remember the items when the limit should be reached."""
         for path, value in found.items():
             count = size(value)
             if fed == 0:
@@ -196,7 +196,7 @@ class Watch:
                 self._full[path] = items(value)
 
     def record(self, found: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Return for each container that grew how far, and what is left of the first items."""
+        """Return how far each container grew, and what is left of the first items."""
         told = {}
         for path, value in found.items():
             if self.top[path] <= self.start.get(path, 0):
@@ -221,7 +221,7 @@ def probe(request: dict[str, Any]) -> dict[str, Any]:
         it = make(module, request["symbol"], request["make"])
         stage = FEED
         return _fed(request, module, it)
-    except BaseException as error:  # also SystemExit: it is the claimed code's
+    except BaseException as error:  # also SystemExit: the claimed code raised it
         return {"stage": stage, "error": f"{type(error).__name__}: {error}"[:500]}
 
 

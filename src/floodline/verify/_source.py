@@ -1,4 +1,4 @@
-"""Finds in one file what a claim speaks of: its containers, and everything that bounds them."""
+"""Finds what a claim is about in one file: its containers, and everything that bounds them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Source:
                 self._functions.append(node)
 
     def chain(self, name: str) -> tuple[list[str], bool]:
-        """Return a class with its bases in this file, and whether others are unknown."""
+        """Return a class with its bases in this file, and True if it has others."""
         classes = {c.name: c for c in self.facts.classes}
         found, unknown, queue = [name], False, list(classes[name].bases)
         while queue:
@@ -79,7 +79,7 @@ class Source:
         return found, unknown
 
     def makings(self, ref: Reference, classes: list[str]) -> list[Assignment]:
-        """Return the statements by which a container is made."""
+        """Return the statements that create a container."""
         if ref.kind == MODULE:
             return assigned(self.tree.body, ref.name)
         found: list[Assignment] = []
@@ -99,7 +99,7 @@ class Source:
         return max(inside, key=lambda f: f.lineno, default=self.tree)
 
     def made_bounds(self, ref: Reference, classes: list[str]) -> list[Bound]:
-        """Return the bounds that a container was made with: `deque(maxlen=100)`."""
+        """Return the bounds that a container was created with: `deque(maxlen=100)`."""
         owner = class_of(self.tree, classes[0]) if classes else None
         found = []
         for making in self.makings(ref, classes):
@@ -110,10 +110,12 @@ class Source:
         return found
 
     def checked_bound(self, limit: Limit, changes: list[Change]) -> Bound:
-        """Return the bound of a comparison: its number, and what its branch takes away."""
+        """Return the bound of a comparison: its number, and what its branch removes."""
         node = self._tests[limit.at]
         compared = next((c for c in size_comparisons(node.test) if not c.is_range), None)
-        if compared is None or compared.depends:  # a range, or bound only on a condition
+        if (
+            compared is None or compared.depends
+        ):  # a range, or a bound that depends on another condition
             takes = frozenset({AtLimit.SOME} if limit.acts else ())
             return Bound(None, takes, limit.at.line, limit.function)
         number = self.constants.of(compared.limit, self.owner_node(limit.function))
@@ -149,12 +151,12 @@ class Source:
         }
 
     def takes(self, change: Change) -> AtLimit:
-        """Return what kind of items a change takes away."""
+        """Return which kind of items a change removes."""
         node = self._nodes.get(change.at)
         return taken(node, self.around(change.at.line)) if node is not None else AtLimit.SOME
 
     def slice_bound(self, change: Change) -> Bound | None:
-        """Return the bound of `x = x[-100:]` and `del x[:-100]` that stand under no comparison."""
+        """Return the bound of an unconditional `x = x[-100:]` or `del x[:-100]`."""
         node = self._nodes.get(change.at)
         value = node.value if isinstance(node, Assignment) else node
         if not isinstance(value, ast.Subscript) or not isinstance(value.slice, ast.Slice):
@@ -167,7 +169,7 @@ class Source:
         return Bound(number, frozenset({kind}), change.at.line, change.function)
 
     def callee(self, function: str, callee: Callee) -> str:
-        """Return the function of this file that a call means, `""` if it is another's."""
+        """Return the function of this file that a call means, `""` if it is elsewhere."""
         name = callee.name
         if callee.kind == OWN_METHOD and (owner := self.owners.get(function, "")):
             for each in self.chain(owner)[0]:
@@ -176,7 +178,7 @@ class Source:
         return name if callee.kind == NAME and name in self.owners else ""
 
     def reached(self, start: str) -> set[str]:
-        """Return a function and all of this file that it calls."""
+        """Return a function and everything in this file that it calls."""
         seen: set[str] = set()
         queue = [start] if start else []
         while queue:

@@ -70,12 +70,12 @@ class _Static:
             feeders += self._containers.feeders(changes)
         feeders.sort(key=is_private)
         order = list(Verdict)
-        # of several containers the one that is bounded, or meant to be, is the claimed one
+        # of several containers, the claim means the one that is bounded, or intended to be
         best = min(judged, key=lambda j: (j.absent, order.index(j.verdict)))
         return best, list(dict.fromkeys(feeders))
 
     def _cached(self, symbol: str) -> Judgement | None:
-        """Judge a function under `lru_cache`, the bound of which is its decorator's."""
+        """Judge a function under `lru_cache`, whose bound is its decorator's."""
         name = symbol.rpartition(".")[2]
         for node in ast.walk(self._source.tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
@@ -136,7 +136,7 @@ class _Static:
         return _refuted(Cause.UNLIMITED, self._at(line), absent=True, name=name)
 
     def _covered(self, judged: Judgement, bounds: list[Bound], changes: list[Change]) -> Judgement:
-        """A limit holds if every function that adds also checks, itself or by who it calls."""
+        """Judge a limit: it holds if every function that adds also checks, itself or by a call."""
         checking = {bound.function for bound in bounds}
         grows = growth(changes)
         left = [c for c in grows if not self._checks(c.function, checking, set())]

@@ -1,4 +1,4 @@
-"""All sentences of verify, made from what it saw."""
+"""All the sentences of verify."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from floodline._python.at_limit import AtLimit
 from floodline.verify._causes import Cause
 
-CACHE = "the function's cache"  # in the place of a container's name
+CACHE = "the function's cache"  # in place of a container's name
 _HELD = "{path} held at most {top} of {fed} items"
 _SENTENCES = {
     Cause.NO_FILE: "there is no file {file}",

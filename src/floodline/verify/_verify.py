@@ -1,4 +1,4 @@
-"""Judges claims in the two ways and puts the two judgements together."""
+"""Judges claims from the source and by running them, and combines the two judgements."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def verify(claim: Claim, *, run: bool = False, patience: float = PATIENCE) -> An
 
 
 def _together(static: Judgement, executed: Judgement) -> Verdict:
-    """What was run decides, unless the source shows another limit or policy than the claimed."""
+    """Let the run decide, unless the source shows a different limit or policy."""
     unseen = static.absent and executed.verdict is Verdict.PROVED
     if static.verdict is Verdict.REFUTED and not unseen:
         return Verdict.REFUTED
-    # `absent` of an execution: there was no way to run it, so nothing was learned
+    # `absent` of a run: there was no way to run it, so nothing was learned
     return static.verdict if executed.absent else executed.verdict

@@ -1,4 +1,4 @@
-"""Findings that a comment answers, and comments that answer nothing or are wrong."""
+"""Matches findings with the comments that answer them, and reports comments that are wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from floodline.scan._sources.comments import Comment
 
 
 class Wrong(Ground):
-    """What may be wrong with a comment."""
+    """What can be wrong with a comment."""
 
     NO_BOUND = "say what bounds it: # floodline: bounded[by what]"
     NO_RULES = "name the rules: # floodline: ignore[FLD101] reason"
@@ -30,7 +30,7 @@ class Problem(NamedTuple):
 
     @property
     def says(self) -> str:
-        """What is wrong, and what to do about it."""
+        """Return what is wrong, and what to do about it."""
         return str(self.reason)
 
 
@@ -43,8 +43,8 @@ def answered(
 ) -> tuple[list[Finding], list[Problem]]:
     """Mark the findings that a comment answers, and report comments that are wrong or unused.
 
-    `decided` maps a fingerprint to the lines at which a comment for it may stand: where it grows
-    and where it is made. A comment for rules that did not run (`unasked`) is no problem.
+    `decided` maps a fingerprint to the lines where a comment for it may be: where it grows and
+    where it is created. A comment for rules that did not run (`unasked`) is not a problem.
     """
     by_place = {(comment.path, comment.line): comment for comment in written}
     used: set[Comment] = set()

@@ -1,4 +1,4 @@
-"""Lists every container with open keys and all its ways out, the safe ones too."""
+"""Lists every container with open keys and all its ways out, including safe ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 
 
 class Told(Ground):
-    """Why an entry leaves, where no proof says it."""
+    """Why an entry leaves, where no proof says so."""
 
     COMMENT = "a comment says so"
     WEAK = "an entry disappears with its object"
@@ -38,7 +38,7 @@ class Told(Ground):
 
 
 class Exit(NamedTuple):
-    """One way out: by what means, whether it runs without being asked, why, and where."""
+    """One way out: by what means, whether it runs on its own, why, and where."""
 
     how: How
     runs: bool
@@ -47,7 +47,7 @@ class Exit(NamedTuple):
 
 
 class Audited(NamedTuple):
-    """One container whose keys have no end; the order of the fields is that of the document."""
+    """One container with open keys; the fields are in the order of the document."""
 
     symbol: str
     path: str
@@ -62,7 +62,7 @@ class Audited(NamedTuple):
 
 
 def audit(program: Program, judge: Judge, findings: Iterable[Finding]) -> list[Audited]:
-    """Return all containers with open keys, in the order of their places."""
+    """Return all containers with open keys, in source order."""
     told = {finding.symbol: finding for finding in findings if finding.confidence != LOW}
     found = [
         entry for held in program.held.values() if (entry := _container(program, judge, held, told))
@@ -114,13 +114,13 @@ def _exits(
 
 
 def _key(proof: Evidence) -> str:
-    """Tell the key and where it comes from; a container with open keys has no other reason."""
+    """Return the key and where it comes from; a container with open keys has no other reason."""
     [named] = proof.reason.values
     return str(named)
 
 
 def _capped(program: Program, judge: Judge) -> Iterator[Audited]:
-    """Containers of other packages that are given their limit where they are made."""
+    """Yield containers of other packages that get their limit where they are created."""
     capped = {
         program.key(file, mark.function, mark.ref): (file, mark)
         for file in program.files
@@ -142,7 +142,7 @@ def _capped(program: Program, judge: Judge) -> Iterator[Audited]:
 def _uses(
     program: Program, judge: Judge, capped: dict[str, tuple[FileFacts, Mark]]
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return where a key without an end is given to one of the containers, and why it has none."""
+    """Return where each container is given an open key, and why the key is open."""
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for file in program.files if capped else ():
         for change in file.changes:

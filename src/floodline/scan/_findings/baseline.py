@@ -1,4 +1,4 @@
-"""A baseline: findings that were there before. It may only shrink."""
+"""Reads and writes a baseline: the findings that are already known. It may only shrink."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCHEMA = "floodline.scan.baseline/1"
 
 
 def known(path: Path) -> frozenset[str]:
-    """Read the fingerprints of a baseline; a file that is none raises `ConfigError`."""
+    """Read the fingerprints of a baseline; any other file raises `ConfigError`."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         entries = document["fingerprints"]
@@ -26,7 +26,7 @@ def known(path: Path) -> frozenset[str]:
 
 
 def against(findings: list[Finding], old: frozenset[str]) -> list[Finding]:
-    """Mark the findings that the baseline has."""
+    """Mark the findings that are in the baseline."""
     return [
         f._replace(status=Status.BASELINE) if f.fingerprint in old and f.status is Status.NEW else f
         for f in findings
@@ -34,7 +34,7 @@ def against(findings: list[Finding], old: frozenset[str]) -> list[Finding]:
 
 
 def write(path: Path, findings: list[Finding]) -> int:
-    """Write a baseline; if there is one, entries may leave it but none may come: that raises."""
+    """Write a baseline; an existing one may lose entries, but a new entry raises."""
     wanted = {
         f.fingerprint: f"{f.rule} {f.symbol}" for f in findings if f.status is not Status.SUPPRESSED
     }

@@ -1,4 +1,4 @@
-"""Makes findings out of evidence: here reasons become text."""
+"""Builds findings from evidence: here reasons become text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from floodline.scan._proofs.removal import Way
 
 
 class Claim(Ground):
-    """The four claims, each with what speaks for it."""
+    """The four claims, each with the evidence for it."""
 
     HOLDER = "long-lived holder: {}"
     PATH = "growth on a repeating path: {}"
@@ -44,7 +44,7 @@ def symbol_of(program: Program, held: Held) -> str:
 
 
 def fingerprint(rule: str, symbol: str) -> str:
-    """The rule and the qualified container: it survives moved lines."""
+    """Return a hash of the rule and the qualified name: it survives moved lines."""
     return hashlib.sha256(f"{rule}\0{symbol}".encode()).hexdigest()[:16]
 
 
@@ -83,7 +83,7 @@ def build(
     shrinks: Sequence[str] = (),
     risk_line: int = 0,
 ) -> Finding:
-    """Build any finding; here the proofs become text, with their standing names in front."""
+    """Build any finding; the proofs become text, each with its claim in front."""
     named = tuple(
         Proof(str(claim(proof.reason)), proof.state, proof.at)
         for claim, proof in zip(Claim, proofs, strict=False)

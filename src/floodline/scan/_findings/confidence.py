@@ -1,7 +1,7 @@
 """How sure a finding is: what four proofs are worth, and which doubts add up.
 
-One thing may be unknown. That nobody is seen to run a function and that its callers give the key
-is one thing: the callers are not in the source. What comes on top of it is a second one.
+One thing may be unknown. A function without a visible caller whose callers supply the key is one
+doubt, since those callers are not in the source. Anything on top of that is a second one.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def is_vague(
     *,
     needs_event: bool = False,
 ) -> bool:
-    """Whether too much is open for medium, in a program that shows where its events come in.
+    """Return True if there is too much doubt for medium, in a program that shows its events.
 
-    With `needs_event` an event has to be seen: nothing else says that the function runs at all.
+    With `needs_event` an event has to be seen: nothing else shows that the function runs at all.
     """
     if judge.trusts():
         return False
@@ -55,9 +55,9 @@ def is_vague(
 
 
 def _is_open(change: Change, holder: Evidence, path: Evidence, key: Evidence) -> bool:
-    """Whether more is open than who calls: who holds it, how often it grows, or the keys.
+    """Return True if there is doubt beyond the caller: the holder, how often it grows, the keys.
 
-    A list that takes what it is given is a register, as long as no event is seen to fill it.
+    A list that stores its argument is a registry, as long as no event is seen to fill it.
     """
     seen = path.state == PROVED
     passing = not seen and holder.reason.rests_on(Holder.HANDED_ON)
@@ -71,9 +71,9 @@ def _is_open(change: Change, holder: Evidence, path: Evidence, key: Evidence) ->
 
 
 def certain(key: Evidence, removal: Removal) -> Removal:
-    """Return a removal without its doubt, if its event has to come for each of ever new keys.
+    """Return a removal without its doubt, if its event has to arrive for each of ever new keys.
 
-    An event may come for every user that there is. Whoever got a new id may never come again.
+    An event may arrive for every user there is. A client that got a new id may never come back.
     """
     new = key.state == PROVED and key.reason.rests_on(Origin.NEW_EACH_TIME)
     if removal.when != EVENT or not new:

@@ -1,4 +1,4 @@
-"""What is told about one container, and how it is named."""
+"""The record of a finding, its confidence and its status."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Confidence(StrEnum):
 
 
 class Status(StrEnum):
-    """Whether a finding counts: a baseline or a comment may have answered it."""
+    """Whether a finding counts, or a baseline or a comment has answered it."""
 
     NEW = "new"
     BASELINE = "baseline"
@@ -31,7 +31,7 @@ LEVELS = list(Confidence)
 
 
 class Proof(NamedTuple):
-    """One of the four claims as it is told, how sure it is, and where that is seen."""
+    """One of the four claims as text, how sure it is, and where it is seen."""
 
     claim: str
     state: State
@@ -39,7 +39,7 @@ class Proof(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One finding; the order of the fields is that of the JSON document."""
+    """One finding; the fields are in the order of the JSON document."""
 
     rule: str
     name: str
@@ -59,12 +59,12 @@ class Finding(NamedTuple):
 
 
 def at_least(confidence: str, level: str) -> bool:
-    """Whether a confidence is as high as a level."""
+    """Return True if a confidence is at least as high as a level."""
     return LEVELS.index(Confidence(confidence)) >= LEVELS.index(Confidence(level))
 
 
 def in_characters(finding: Finding) -> Finding:
-    """Syntax trees count columns in bytes; people, editors and SARIF count characters."""
+    """Count columns in characters, as editors and SARIF do; syntax trees count bytes."""
     first, last = (_line(finding.path, number) for number in (finding.line, finding.end_line))
     if first.isascii() and last.isascii():
         return finding

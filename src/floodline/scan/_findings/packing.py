@@ -1,4 +1,4 @@
-"""Reports as plain values that `marshal` writes, and back."""
+"""Turns reports into plain values that `marshal` can write, and back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pack_report(report: Report) -> bytes:
 
 
 def unpack_report(data: bytes) -> Report:
-    """Read a report; data of another shape raises an error of Python's."""
+    """Read a report; data of another shape raises one of Python's own errors."""
     findings, files, lines, skipped, problems = marshal.loads(data)
     return Report(
         tuple(map(_finding, findings)), files, lines,

@@ -1,4 +1,4 @@
-"""What a scan tells in the end."""
+"""The result of a scan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from floodline.scan._sources.files import Skipped
 
 
 class Report(NamedTuple):
-    """What a scan found: findings in the order of places, and what had to be skipped."""
+    """What a scan found: findings in source order, and what had to be skipped."""
 
     findings: tuple[Finding, ...]
     files: int

@@ -1,4 +1,4 @@
-"""The record of a rule: what it is called, what it tells and what it advises."""
+"""The record of a rule: its name, its message and its advice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ class Rule(NamedTuple):
 
     code: str
     name: str
-    says: str  # the message, with the symbol put in
+    says: str  # the message, with a place for the symbol
     advice: str
-    preview: bool = False  # only on request, until it is measured
-    boundable: bool = True  # a comment that names a bound answers it: it is a container that grows
+    preview: bool = False  # runs only on request, until it is measured
+    boundable: bool = (
+        True  # a comment that names a bound answers it: it reports a container that grows
+    )

@@ -1,6 +1,6 @@
-"""The edits that are safe: each only makes sure that a removal which is meant does run.
+"""The safe edits: each only makes sure that an intended removal does run.
 
-An edit is made from the syntax tree and refused with a reason where it could do anything else.
+An edit is made from the syntax tree, and refused with a reason where it could do anything else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 class Edit(NamedTuple):
-    """Lines `first` to `last` (from 1) are replaced by new ones."""
+    """Replaces lines `first` to `last` (from 1) by new ones."""
 
     first: int
     last: int
@@ -82,7 +82,7 @@ class Source:
 
 
 def discard_when_done(source: Source, finding: Finding) -> list[Edit]:
-    """Each `TASKS.add(task)` is followed by `task.add_done_callback(TASKS.discard)`."""
+    """Follow each `TASKS.add(task)` with `task.add_done_callback(TASKS.discard)`."""
     places = [text.rpartition(":")[::2] for text in finding.grows]
     if any(path != finding.path for path, _ in places):
         raise Refused("another file adds to it too")
@@ -125,7 +125,7 @@ def _discard(source: Source, line: int) -> Edit:
 
 
 def _made(source: Source, function: ast.AST, value: ast.expr) -> str:
-    """Return what starts the work; only what surely returns a task or a future will do."""
+    """Return what starts the work; it must be certain to return a task or a future."""
     made = [value]
     if isinstance(value, ast.Name):
         made = [
@@ -167,7 +167,7 @@ def _imported(source: Source, name: str) -> bool:
 
 
 def _only_counted(source: Source, name: str, *, may_cancel: bool) -> None:
-    """Refuse if somebody reads the set: without what is done he would read something else."""
+    """Refuse if anything reads the set: it would no longer see what is done."""
     for node, above in _uses(source.tree, name):
         if isinstance(node.ctx, ast.Store):
             value = above.value if isinstance(above, ast.Assign | ast.AnnAssign) else None
@@ -190,7 +190,7 @@ def _uses(tree: ast.AST, name: str) -> Iterator[tuple[ast.Name | ast.Attribute, 
 
 
 def _cancels(above: ast.AST, node: ast.expr) -> bool:
-    """Whether this is `for task in tasks: task.cancel()`, which leaves done tasks as they are."""
+    """Return True for `for task in tasks: task.cancel()`, which leaves done tasks as they are."""
     if not (isinstance(above, ast.For) and above.iter is node and len(above.body) == 1):
         return False
     only = above.body[0]
@@ -201,7 +201,7 @@ def _cancels(above: ast.AST, node: ast.expr) -> bool:
 
 
 def remove_in_finally(source: Source, finding: Finding) -> list[Edit]:
-    """What stands between adding and removing goes into `try`, the removal into `finally`."""
+    """Put what is between adding and removing into `try`, and the removal into `finally`."""
     path, _, line = finding.shrinks[0].rpartition(":")
     block, start = source.statement(finding.line)
     other, end = source.statement(int(line)) if path == finding.path else ([], 0)
@@ -231,7 +231,7 @@ def _deeper(line: str, step: str) -> str:
 
 
 def _removed(statement: ast.stmt) -> tuple[str, ast.expr]:
-    """Return the container and the key of a removal whose result nobody uses."""
+    """Return the container and the key of a removal whose result is not used."""
     if isinstance(statement, ast.Delete) and len(statement.targets) == 1:
         target = statement.targets[0]
         if isinstance(target, ast.Subscript):
@@ -285,7 +285,7 @@ def _binds(node: ast.AST, names: set[str], held: str) -> bool:
 
 
 def _inside(node: ast.AST, *, in_loop: bool) -> Iterator[tuple[ast.AST, bool]]:
-    """Yield what runs where a statement runs: functions that it defines run elsewhere."""
+    """Yield what runs when a statement runs: functions that it defines run elsewhere."""
     yield node, in_loop
     if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
         for below in ast.iter_child_nodes(node):

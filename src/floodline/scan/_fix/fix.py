@@ -39,9 +39,9 @@ class Left(NamedTuple):
 
 
 def rewrites(findings: Iterable[Finding], files: Iterable[str]) -> tuple[list[Rewrite], list[Left]]:
-    """Return what can be rewritten safely, and what was left of the rules that can be fixed.
+    """Return what can be rewritten safely, and which fixable findings are left alone.
 
-    `files` are all files of the scan: a set that another file names is left alone.
+    `files` are all files of the scan: a set that another file uses is left alone.
     """
     by_path: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
@@ -58,7 +58,7 @@ def rewrites(findings: Iterable[Finding], files: Iterable[str]) -> tuple[list[Re
 
 
 def _named_elsewhere(by_path: dict[str, list[Finding]], files: Iterable[str]) -> set[Finding]:
-    """Return the findings whose set is named in another file: who reads it there, is not asked."""
+    """Return the findings whose set is named in another file, where it may be read."""
     wanted = [f for found in by_path.values() for f in found if f.rule != "FLD109"]
     found: set[Finding] = set()
     for path in files if wanted else ():
@@ -117,7 +117,7 @@ def _applied(lines: list[str], edits: list[Edit]) -> str:
 
 
 def _is_same_but(before: str, after: str) -> bool:
-    """Whether nothing but the wanted statements changed: every call that was there, is there."""
+    """Return True if only the intended statements changed: every call is still there."""
     try:
         old, new = ast.parse(before), ast.parse(after)
     except (SyntaxError, ValueError):
@@ -145,7 +145,7 @@ def diff(rewrite: Rewrite) -> Iterator[str]:
 
 
 def write(rewrite: Rewrite) -> None:
-    """Replace the file in one step, with its mode; a file that changed meanwhile is left alone."""
+    """Replace the file atomically, with its mode; a file that has changed is left alone."""
     path = Path(rewrite.path).resolve()
     if path.read_bytes() != rewrite.before:
         raise OSError("the file changed while it was scanned; run again")

@@ -1,3 +1,3 @@
-"""One module a format; each turns a report into text."""
+"""One module per format; each turns a report into text."""
 
 from __future__ import annotations

@@ -63,6 +63,6 @@ def document(
 def render(
     containers: list[Audited], files: int, skipped: tuple[Skipped, ...], version: str
 ) -> str:
-    """Write the document with one blank of indentation."""
+    """Write the document, indented by one space."""
     listed = document(containers, files, skipped, version)
     return json.dumps(listed, indent=1, ensure_ascii=False)

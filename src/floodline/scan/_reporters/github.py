@@ -1,4 +1,4 @@
-"""Workflow commands that GitHub shows beside the changed lines."""
+"""Workflow commands that GitHub shows next to the changed lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from floodline.scan._findings.report import Report
 
 
 def render(report: Report, fail_on: str) -> str:
-    """One line a finding: an error if it fails the run, a warning if not."""
+    """Return one line per finding: an error if it fails the run, a warning if not."""
     lines = [_line(f, fail_on) for f in report.findings if f.status is Status.NEW]
     lines += [
         f"::warning file={_property(s.path)},title=skipped::{_data(s.why)}" for s in report.skipped

@@ -31,5 +31,5 @@ def document(report: Report, version: str) -> dict[str, Any]:
 
 
 def render(report: Report, version: str) -> str:
-    """Write the document with one blank of indentation."""
+    """Write the document, indented by one space."""
     return json.dumps(document(report, version), indent=1, ensure_ascii=False)

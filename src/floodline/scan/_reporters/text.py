@@ -65,7 +65,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def line_of(path: str, number: int) -> str:
-    """Return one line of a file, `""` if it is not there any more."""
+    """Return one line of a file, `""` if it is gone."""
     try:
         with Path(path).open(encoding="utf-8", errors="replace") as file:
             for count, line in enumerate(file, 1):

@@ -1,1 +1,1 @@
-"""The rules, found by their codes: one folder a family, one module for what a rule is about."""
+"""The rules, found by their codes: one folder per family, one module per subject."""

@@ -1,4 +1,4 @@
-"""Runs all rules over a program: containers first, then what a rule checks by itself."""
+"""Runs all rules over a program: containers first, then the checks of single rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHECKS = [detector for detector in DETECTORS if isinstance(detector, Check)]
 
 
 def found_by_rules(judge: Judge, *, preview: bool) -> Iterator[Finding]:
-    """Yield what the rules find, the preview rules only if they are asked for."""
+    """Yield what the rules find; preview rules run only on request."""
     found = [*containers(judge)]
     for check in CHECKS:
         if not check.rule.preview:

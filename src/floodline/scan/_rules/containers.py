@@ -1,4 +1,4 @@
-"""Judges every container: does it grow without an end, and which rule says most about it?"""
+"""Judges every container: does it grow without end, and which rule says most about it?"""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from floodline.scan._rules.registry import DETECTORS
 
 CANNOT_GROW = {"bounded", "weak"}
 
-# The first that fits names the finding; what none of them knows is an unbounded container.
+# The first that fits names the finding; if none does, it is an unbounded container.
 ORDER = (
     # something removes, but not as often as it grows
     cleanup.ON_ONE_PATH,
     cleanup.NEVER_CALLED,
     ages.REMOVED_WHEN_ASKED,
-    # nothing removes: what is put in
+    # nothing removes: what is added
     registering_instances.ITSELF,
     tasks.TASK,
     tasks.FUTURE,
@@ -69,9 +69,9 @@ OTHERWISE = (lookups.READ, skipped_removal.PAIR)
 def in_order(
     detectors: Sequence[Detector],
 ) -> tuple[tuple[Pattern, ...], tuple[Search, ...]]:
-    """Return the patterns and searches as they are tried: the listed ones, then the others.
+    """Return the patterns and searches in the order they are tried: the listed ones first.
 
-    So a new rule needs no place in the lists, unless it has to come before one of them.
+    So a new rule need not be listed, unless it has to come before one that is.
     """
     known = (*ORDER, *OTHERWISE, unbounded.ANY)
     new = [detector for detector in detectors if detector not in known]
@@ -84,7 +84,7 @@ PATTERNS, SEARCHES = in_order(DETECTORS)
 
 
 def containers(judge: Judge) -> Iterator[Finding]:
-    """Yield what was found, in no order; one finding a container."""
+    """Yield what was found, in no particular order; one finding per container."""
     for held in judge.program.held.values():
         if held.changes:
             yield from _container(judge, held)
@@ -135,7 +135,7 @@ def _doubted(
     file: FileFacts,
     proofs: tuple[Evidence, Evidence, Evidence],
 ) -> Confidence:
-    """Return a confidence with what is known besides the four proofs."""
+    """Return the confidence after what is known besides the four proofs."""
     unseen = pattern.lives_unseen
     if confidence == HIGH and (unseen or _is_at_start(case.removal)):
         confidence = MEDIUM
@@ -147,12 +147,12 @@ def _doubted(
 
 
 def _is_at_start(removal: Removal) -> bool:
-    """Whether the best way out is run at start-up; what else may run it is not seen."""
+    """Return True if the best way out runs at start-up, and nothing else is seen to run it."""
     return removal.proof.reason.ground is Out.AT_START
 
 
 def explain(judge: Judge, held: Held) -> Iterator[str]:
-    """Say in lines what is known about a container: why it is reported, or why not."""
+    """Yield lines on what is known about a container: why it is reported, or why not."""
     kinds = {made.kind for made in held.made}
     if kinds & CANNOT_GROW:
         yield "cannot grow: it is bounded or weak where it is created"

@@ -1,4 +1,4 @@
-"""What a rule may bring: a pattern of growth, a search in one container, or a check of its own."""
+"""What a rule may consist of: a growth pattern, a search in one container, or its own check."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from floodline.scan._proofs.removal import Removal
 
 
 class Case(NamedTuple):
-    """A container that grows, and nothing that runs removes from it: which rule says most?"""
+    """A container that grows while nothing that runs removes from it: which rule says most?"""
 
     judge: Judge
     held: Held
     kinds: set[Kind]
     change: Change
-    growing: list[tuple[FileFacts, Change]]  # all places where it grows as deep as there
+    growing: list[tuple[FileFacts, Change]]  # all places where it grows at that depth
     removal: Removal
 
 
 def told_as_proved(case: Case) -> tuple[Evidence, int]:
-    """Return the proof of the removal as it is; the message names no other line."""
+    """Return the removal's own proof; the message names no other line."""
     return case.removal.proof, 0
 
 
@@ -37,11 +37,11 @@ class Pattern(NamedTuple):
     rule: Rule
     fits: Callable[[Case], bool]
     tells: Callable[[Case], tuple[Evidence, int]] = told_as_proved  # and the line of the message
-    lives_unseen: bool = False  # how long the holder lives is seldom seen: never more than medium
+    lives_unseen: bool = False  # how long the holder lives is rarely seen: at most medium
 
 
 class Search(NamedTuple):
-    """Looks at one container that no pattern was reported for, with the proof of its holder."""
+    """Looks at a container that no pattern was reported for, given the proof of its holder."""
 
     rule: Rule
     find: Callable[[Judge, Held, Evidence], Finding | None]
@@ -52,7 +52,7 @@ class Check(NamedTuple):
 
     rule: Rule
     run: Callable[[Judge], Iterable[Finding]]
-    gives_way: bool = False  # to whatever another rule says of the same symbol
+    gives_way: bool = False  # to any other rule that reports the same symbol
 
 
 Detector = Pattern | Search | Check

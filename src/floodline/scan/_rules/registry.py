@@ -1,4 +1,4 @@
-"""Collects the rules and their detectors from the families; a new module needs no entry here."""
+"""Collects the rules and their detectors from the families; new modules need no entry here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ PACKAGE = __name__.rpartition(".")[0]
 
 
 def _modules() -> Iterator[ModuleType]:
-    for path in sorted(HOME.glob("*/[!_]*.py")):  # pkgutil would import half of the library
+    for path in sorted(
+        HOME.glob("*/[!_]*.py")
+    ):  # pkgutil would import half of the standard library
         yield import_module(f"{PACKAGE}.{path.parent.name}.{path.stem}")
 
 

@@ -1,1 +1,1 @@
-"""Files in, facts out: finding files, reading them, remembering what they say."""
+"""Files in, facts out: finding files, reading them, caching what they say."""

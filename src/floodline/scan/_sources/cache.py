@@ -1,7 +1,7 @@
-"""Remembers what files say, by their content: an unchanged file is not read again.
+"""Caches what files say, by their content: an unchanged file is not read again.
 
-One SQLite file for all projects: several scans may use it at once, a killed one leaves it whole. A
-cache never decides anything: whatever is wrong with it, it answers as if it were empty.
+One SQLite file serves all projects: several scans may use it at once, and a killed one leaves it
+intact. A cache never decides anything: whatever is wrong with it, it acts as if it were empty.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import sqlite3
 
 MANY_BYTES = 512 * 1024 * 1024
-BATCH = 4 * 1024 * 1024  # bytes that wait to be written: more would be memory for nothing
+BATCH = 4 * 1024 * 1024  # bytes that wait to be written: more would waste memory
 NAME = "scan.db"
-PATIENCE = 5  # seconds to wait for another scan that writes
+PATIENCE = 5  # seconds to wait for another scan that is writing
 CHECK = 8  # bytes of checksum in front of each entry
 TABLE = """
     create table if not exists entries (
@@ -31,10 +31,10 @@ TABLE = """
 
 
 def tool_key(version: str) -> bytes:
-    """Name this tool: its version and its own files, and the Python whose grammar it reads."""
+    """Identify this tool: its version and its own files, and the Python whose grammar it reads."""
     parts = [version, sys.version, sys.implementation.cache_tag or ""]
     home = Path(__file__).parents[2]
-    folders = (home / "scan", home / "_python")  # all that reads a file, subfolders included
+    folders = (home / "scan", home / "_python")  # everything that reads a file, subfolders included
     for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
         status = path.stat()
         parts.append(f"{path.relative_to(home)} {status.st_mtime_ns} {status.st_size}")
@@ -44,7 +44,7 @@ def tool_key(version: str) -> bytes:
 class Cache:
     """Entries by key, at most `max_bytes` of them; use as a context manager.
 
-    What was not used for longest leaves first. `day` numbers the days (injected).
+    The least recently used leave first. `day` is the number of the current day (injected).
     """
 
     def __init__(self, folder: Path, version: str, *, day: int, max_bytes: int = MANY_BYTES):
@@ -76,7 +76,7 @@ class Cache:
             self._base = None
 
     def key(self, *parts: bytes) -> bytes:
-        """Name content: the same content under the same tool has the same key."""
+        """Return the key of some content: the same content and tool have the same key."""
         hashed = hashlib.blake2b(key=self._salt, digest_size=16)
         for part in parts:
             hashed.update(b"%d:" % len(part))
@@ -100,7 +100,7 @@ class Cache:
         return row[0][CHECK:]
 
     def put(self, key: bytes, data: bytes) -> None:
-        """Remember an entry; entries are written some MB at a time, and the rest at the end."""
+        """Store an entry; entries are written a few MB at a time, and the rest at the end."""
         if self._base is None or len(data) >= self._max_bytes:
             return
         self._new.append((key, _sum(data) + data, len(data), self._day))
@@ -185,7 +185,7 @@ def _keep_out_of_git(folder: Path) -> None:
 
 
 def default_folder(environ: dict[str, str] | None = None, platform: str = sys.platform) -> Path:
-    """Return the folder for caches of this user."""
+    """Return the user's cache folder."""
     known = os.environ if environ is None else environ
     home = Path(known.get("HOME") or Path.home())
     if platform == "win32":

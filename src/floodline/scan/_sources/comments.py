@@ -23,7 +23,7 @@ class Comment(NamedTuple):
 
 
 def comments(path: str, text: str) -> list[Comment]:
-    """Read the comments of a file; most files have none, which costs one search."""
+    """Read the comments of a file; most files have none, which takes a single search."""
     if "floodline:" not in text and "B019" not in text:
         return []
     found = []
@@ -40,7 +40,7 @@ def comments(path: str, text: str) -> list[Comment]:
 
 
 def _written(text: str) -> Iterable[tuple[int, str]]:
-    """Only real comments count, not strings that look like one."""
+    """Yield real comments, not strings that look like one."""
     for token in tokenize.generate_tokens(StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string

@@ -1,7 +1,7 @@
-"""Facts as plain values that `marshal` writes, and back.
+"""Turns facts into plain values that `marshal` can write, and back.
 
 The shapes come from the annotations of the model, so a new field needs nothing here. Facts are
-written by columns: what repeats in one, like references and origins, is written once.
+written in columns: what repeats in one, like references and origins, is written once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from floodline.scan._facts.model import At, FileFacts
 from floodline.scan._sources.comments import Comment
 
 Values = Sequence[Any]
-OWN = 2  # path and module belong to the place of a file, and not to its content
+OWN = 2  # path and module belong to the location of a file, not to its content
 
 
 class Codec(NamedTuple):
@@ -34,7 +34,7 @@ def pack_facts(facts: FileFacts, comments: Iterable[Comment]) -> bytes:
 
 
 def unpack_facts(data: bytes, path: str, module: str) -> tuple[FileFacts, list[Comment]]:
-    """Read it for a file of that content; data of another shape raises an error of Python's."""
+    """Read it for a file with that content; data of another shape raises Python's own errors."""
     packed, notes = marshal.loads(data)
     values = [codec.unpack(value) for value, codec in zip(packed, _fields(), strict=True)]
     return FileFacts(path, module, *values), [Comment(path, *note) for note in notes]
@@ -50,7 +50,7 @@ _NONE = id(None)
 
 @cache
 def _fields() -> list[Codec]:
-    """Return for each field of the facts how it is written and how it is read."""
+    """Return how each field of the facts is written and read."""
     hints = get_type_hints(FileFacts)
     return [_field(hints[name]) for name in FileFacts._fields[OWN:]]
 
@@ -88,7 +88,7 @@ def _column(hint: Any) -> Codec:
 
 @cache
 def _parts(kind: Any) -> tuple[Any, ...]:
-    """Return the types of the parts of a record; `()` if it is none, or marshal writes it."""
+    """Return the types of a record's parts; `()` if it is not one, or marshal can write it."""
     if hasattr(kind, "_fields"):
         return tuple(get_type_hints(kind).values())
     fixed = get_args(kind) if get_origin(kind) is tuple and get_args(kind)[-1] is not ... else ()
@@ -123,7 +123,7 @@ def _unpack_rows(kind: Any, columns: list[Any]) -> Values:
 def _numbered(values: Values) -> tuple[Values, list[int]]:
     """Return each of the values once, and the numbers of all; that of `None` is -1.
 
-    What is equal is mostly one object, and to hash it all through would take the time of ten.
+    Equal values are mostly the same object, and hashing them would take ten times as long.
     """
     known = dict(zip(map(id, values), values, strict=True))
     known.pop(_NONE, None)
@@ -162,7 +162,7 @@ def _unpack_several(inner: Codec, packed: Any) -> Values:
 
 
 def _pack_sets(told: tuple[Any, ...], values: Values) -> tuple[Any, ...]:
-    """Write sets of words and records; a record is written with the number of its type."""
+    """Write sets of words and records, each record with the number of its type."""
     known, numbers = _numbered(values)
     rows = [
         [item if type(item) is str else (told.index(type(item)), *item) for item in value]

@@ -51,7 +51,7 @@ class Skipped(NamedTuple):
 
     @property
     def why(self) -> str:
-        """The reason as it is told."""
+        """Return the reason as text."""
         return str(self.reason)
 
 
@@ -59,7 +59,7 @@ def sources(paths: Sequence[Path], exclude: Sequence[str] = ()) -> Iterator[Sour
     """Yield every Python file below the paths once, in a stable order.
 
     Folders of tools and environments are not entered, nor are tests and what `exclude` names. A
-    file that is given itself is read whatever its name.
+    file that is given explicitly is read whatever its name.
     """
     seen: set[tuple[int, int]] = set()
     for root in paths:
@@ -113,7 +113,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _no_file(path: Path) -> Reason | None:
-    """Say why there is nothing to read: reading a pipe would wait for ever."""
+    """Return why there is nothing to read: reading a pipe would wait forever."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -133,7 +133,7 @@ def _joined(package: str, stem: str) -> str:
 
 
 def matches(place: str, patterns: Sequence[str]) -> bool:
-    """Whether a path, or a folder above it, or its end, fits one of the patterns."""
+    """Return True if a path, a folder above it, or its end matches one of the patterns."""
     return any(
         fnmatchcase(place, pattern)
         or fnmatchcase(place, f"{pattern.rstrip('/')}/*")
@@ -144,7 +144,7 @@ def matches(place: str, patterns: Sequence[str]) -> bool:
 
 
 def shown(path: Path) -> str:
-    """Return a path as it is shown: relative to the working folder where that is possible."""
+    """Return a path as it is shown: relative to the working folder if possible."""
     try:
         return _printable(Path(os.path.abspath(path)).relative_to(Path.cwd()))  # noqa: PTH100 -- resolve() would follow links
     except ValueError:
@@ -152,7 +152,7 @@ def shown(path: Path) -> str:
 
 
 def _printable(path: Path) -> str:
-    """Bytes of a name that are no text are shown as such: a report must be writable."""
+    """Return a path with undecodable bytes escaped: a report must be writable."""
     return _text(path.as_posix())
 
 
@@ -176,6 +176,6 @@ def module_name(path: Path, root: Path | None = None) -> str:
 
 
 def decoded(data: bytes) -> str:
-    """Decode source as Python does: by its mark or its coding line; what does not fit raises."""
+    """Decode source as Python does, by its mark or its coding line; bad bytes raise."""
     encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
     return data.decode(encoding)

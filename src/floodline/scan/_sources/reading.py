@@ -1,4 +1,4 @@
-"""Reads files into facts, from the cache where it knows their content; trees live one file long."""
+"""Reads files into facts, or takes them from the cache; a tree lives for one file only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from floodline.scan._sources.encoding import pack_facts, unpack_facts
 from floodline.scan._sources.files import Skip, Skipped, Source, decoded, sources
 
 MANY_BYTES = 8 * 1024 * 1024
-MANY_ITEMS = 400_000  # a table of data: its tree would take 100 MB and say nothing
+MANY_ITEMS = 400_000  # a data table: its tree would take 100 MB and say nothing
 Progress = Callable[[int, int], None]
 
 
@@ -34,7 +34,7 @@ class Reading:
         self.facts: list[FileFacts] = []
         self.comments: list[Comment] = []
         self.skipped: list[Skipped] = []
-        self.exhausted = False  # whether the machine and not a file was to blame
+        self.exhausted = False  # True if memory ran out: the machine is to blame, not a file
         self._keys: dict[str, bytes] = {}
         self._cache = cache
         self._progress = progress
@@ -46,7 +46,7 @@ class Reading:
                 self._files.append(source)
 
     def digest(self) -> bytes:
-        """Name the content of all files, as it was read if it was; `b""` without a cache."""
+        """Return a key of all files' content, as read if it was; `b""` without a cache."""
         if self._cache is None:
             return b""
         parts = [f"{s.path}\0{s.why}".encode(errors="replace") for s in self.skipped]
@@ -62,7 +62,7 @@ class Reading:
     def read(self) -> None:
         """Read every file; one that cannot be read is skipped, with the reason."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those of the code that is read are not ours
+            warnings.simplefilter("ignore")  # warnings about the code that is read are not ours
             for number, source in enumerate(self._files, 1):
                 for reason in self._read_one(source):
                     self.skipped.append(Skipped(source.shown, reason))
@@ -70,7 +70,7 @@ class Reading:
                     self._progress(number, len(self._files))
 
     def _read_one(self, source: Source) -> Iterator[Reason]:
-        """Read one file, or yield why that was not possible."""
+        """Read one file, or yield why that is not possible."""
         try:
             size = source.path.stat().st_size
             if size > MANY_BYTES:

@@ -1,4 +1,4 @@
-"""The functions with a cache that lasts: those of which nobody empties it, and not of few calls."""
+"""The functions with a lasting cache: nothing clears it, and it may hold many results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Kept(Ground):
 
 
 def lasting(judge: Judge) -> Iterator[tuple[FileFacts, Mark, Function]]:
-    """Yield the cached functions whose cache nobody clears and which has more than few results."""
+    """Yield the cached functions whose cache nothing clears, and which may hold many results."""
     program = judge.program
     cleared = _cleared(program)
     for file, mark in judge.marks("cache"):
@@ -30,7 +30,7 @@ def lasting(judge: Judge) -> Iterator[tuple[FileFacts, Mark, Function]]:
 
 
 def is_bound(function: Function) -> bool:
-    """Whether a function gets its instance, which is then a part of the key."""
+    """Return True if a function receives its instance, which is then part of the key."""
     plain = not function.owner or "staticmethod" in function.decorators
     return not plain and function.parameters[:1] == ("self",)
 

@@ -1,4 +1,4 @@
-"""FLD302: a cache of a function without a size, and arguments that have no end."""
+"""FLD302: an unbounded function cache whose arguments form an open set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FLD302 = Rule(
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     ARGUMENT = "argument {}: {}"
 

@@ -22,7 +22,7 @@ FLD301 = Rule(
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     OF_CLASS = "the cache belongs to the class and outlives its instances"
     EVERY_INSTANCE = "one entry for every instance and argument"
@@ -58,7 +58,7 @@ def _cached(judge: Judge, file: FileFacts, mark: Mark, function: Function) -> It
 
 
 def _comes_and_goes(judge: Judge, owner: str) -> bool:
-    """Whether instances are seen to be made for each event."""
+    """Return True if instances are seen to be created for each event."""
     return judge.holders.instance(owner).state == REFUTED and any(
         judge.paths.events.why(making.function) for making in judge.program.makings.get(owner, ())
     )

@@ -28,7 +28,7 @@ PLAIN = {
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     OBJECT = "{} is an object, equal only to itself"
 

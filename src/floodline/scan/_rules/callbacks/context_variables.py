@@ -1,4 +1,4 @@
-"""FLD406: a context variable that is set for each call, and never reset."""
+"""FLD406: a context variable that is set on each call and never reset."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ FLD406 = Rule(
     "FLD406", "contextvar-not-reset", "{} is set on each call and never reset",
     "token = var.set(...), and var.reset(token) in `finally`", preview=True, boundable=False,
 )  # fmt: skip
-# a function whose work is to set something leaves it to its caller when that ends
+# a function whose job is to set something leaves the reset to its caller
 SETTERS = ("set", "push", "enter", "aenter", "activate", "attach", "start", "use", "bind")
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     LIVES_WITH_CONTEXT = "{} keeps its value as long as its context lives"
     SET = "{}() sets it each time it runs"
@@ -42,7 +42,7 @@ def _variables(judge: Judge) -> Iterator[Finding]:
 
 
 def _resets(program: Program) -> set[str]:
-    """Return the variables that are reset, by a call or by whoever gets `var.reset`."""
+    """Return the variables that are reset, by a call or by handing out `var.reset`."""
     found = set()
     for file in program.files:
         for call in file.calls:

@@ -1,4 +1,4 @@
-"""FLD403: a listener is added to something that lives on, and nobody removes it."""
+"""FLD403: a listener is added to something that lives on, and nothing removes it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FLD403 = Rule(
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     ADDED_BY_INSTANCE = "each instance adds one; {}"
     ADDS = "{}() adds one each time it runs"
@@ -72,7 +72,7 @@ def _listener(judge: Judge, file: FileFacts, mark: Mark, call: Call) -> Iterator
 
 
 def _outlives(program: Program, file: FileFacts, function: Function, call: Call) -> bool:
-    """Whether what is listened to was there before: handed in or global, and not made here."""
+    """Return True if the event source was there before: passed in or global, not created here."""
     kind, _, base = call.callee
     if base.kind == OWN:
         own = program.names.classes.get(f"{file.module}:{function.owner}")
@@ -84,7 +84,7 @@ def _outlives(program: Program, file: FileFacts, function: Function, call: Call)
 
 
 def _is_bound(program: Program, file: FileFacts, call: Call, given: Argument) -> bool:
-    """Whether an argument is a function that keeps something alive: a method or an inner one."""
+    """Return True if an argument is a function that keeps something alive: a method, a closure."""
     if given.origin.kind == "function":
         return True
     found = program.functions_in(file, call, given)

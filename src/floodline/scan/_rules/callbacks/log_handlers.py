@@ -24,7 +24,7 @@ PREPARING = ("setup", "configure", "init", "_setup", "_configure", "_init", "ena
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     LOGGERS_LIVE = "loggers live as long as the process"
     ADDS = "{}() adds one each time it runs"
@@ -50,9 +50,9 @@ def _handlers(judge: Judge) -> Iterator[Finding]:
 
 
 def _is_undone(file: FileFacts, mark: Mark) -> bool:
-    """Whether handlers are taken out or emptied here, or the one that is added is always the same.
+    """Return True if handlers are removed here, or the one that is added is always the same.
 
-    A logger takes the same handler only once.
+    A logger adds the same handler only once.
     """
     home = mark.function.rpartition(".")[0]
     here = [call for call in file.calls if call.function == mark.function]

@@ -1,4 +1,4 @@
-"""The calls that a front end marked, with what else their file calls."""
+"""The calls that a front end marked, with everything else their file calls."""
 
 from __future__ import annotations
 

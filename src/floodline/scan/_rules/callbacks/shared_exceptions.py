@@ -26,7 +26,7 @@ FAILS = ("Error", "Exception", "Warning", "Interrupt", "Exit")
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     RAISED = "raised each time the function runs"
     HELD_BY_MODULE = "{} is held by the module"
@@ -36,7 +36,7 @@ class Told(Ground):
 
 
 def _exceptions(judge: Judge) -> Iterator[Finding]:
-    """One finding for each exception, at the best place, with all places that raise it."""
+    """Yield one finding per exception, at the best place, with all places that raise it."""
     by_symbol: dict[str, list[Finding]] = defaultdict(list)
     for file, mark in judge.marks("raise"):
         for finding in _raised(judge, file, mark):

@@ -1,4 +1,4 @@
-"""FLD404: a function that sets a timer for itself runs for ever, with all that it refers to."""
+"""FLD404: a function that restarts its own timer runs forever, and keeps all it refers to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FLD404 = Rule(
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     STARTED_BY_CALL = "every call starts one more"
     KEEPS_INSTANCE = "the timer keeps its instance; {}"

@@ -1,1 +1,1 @@
-"""FLD2xx: what looks like a bound and is none."""
+"""FLD2xx: what looks like a bound and is not one."""

@@ -1,4 +1,4 @@
-"""FLD203: the age of an entry is asked for, and the entry stays."""
+"""FLD203: the age of an entry is checked, but the entry stays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FLD203 = Rule(
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     AGE_READ = "{}: an age is checked, but the entry stays"
 

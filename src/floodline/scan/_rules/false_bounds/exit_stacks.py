@@ -1,4 +1,4 @@
-"""FLD206: an exit stack or a task group takes more and more, and is never unwound."""
+"""FLD206: an exit stack or a task group enters more and more, and is never unwound."""
 
 from __future__ import annotations
 

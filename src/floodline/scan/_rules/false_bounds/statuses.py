@@ -14,13 +14,13 @@ FLD204 = Rule(
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     BECOMES = "{}: an entry becomes {} and stays"
 
 
 def _is_flipped(case: Case) -> bool:
-    """Whether a function that does not fill it changes the state of an entry."""
+    """Return True if a function that does not fill it changes the state of an entry."""
     grows = {c.function for _, c in case.held.changes if c.verb == "grow" and not c.depth}
     flips = any(m.kind == "flip" and m.function not in grows for _, m in case.held.signs)
     return flips and bool(case.kinds & {"map", "lookup"})

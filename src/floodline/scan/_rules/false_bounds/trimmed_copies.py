@@ -1,4 +1,4 @@
-"""FLD202: a part of a list is read, and the list itself stays as long as it is."""
+"""FLD202: only a slice of a list is read, while the list itself keeps growing."""
 
 from __future__ import annotations
 

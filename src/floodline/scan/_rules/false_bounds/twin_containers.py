@@ -28,7 +28,7 @@ Drop = tuple[FileFacts, Change]
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     TWIN_IS_BOUNDED = "{}, while its sibling is bounded"
     DROPPED_FROM_TWIN = "{}() removes the key from its sibling and leaves it here"
@@ -61,7 +61,7 @@ def _told(case: Case) -> tuple[Evidence, int]:
 
 
 def _uneven(judge: Judge) -> Iterator[Finding]:
-    """Yield the maps that keep a key which their twin drops."""
+    """Yield the maps that keep a key that their twin drops."""
     families: dict[str, list[Held]] = defaultdict(list)
     for held in judge.program.held.values():
         kinds = {made.kind for made in held.made}

@@ -1,7 +1,7 @@
-"""Somebody waits for an answer under a key, gives up, and the key stays: FLD109 across functions.
+"""FLD109 across functions: a caller waits for an answer under a key, gives up, and the key stays.
 
-The entry is removed where the answer comes. If it never comes, because the wait timed out, was
-cancelled or failed, nobody removes it.
+The entry is removed where the answer arrives. If it never does, because the wait timed out, was
+cancelled or failed, nothing removes it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ ENOUGH = {How.CAP, How.TTL, How.FINALLY}
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     TIMES_OUT = "nothing removes it if the wait times out; only an answer does"
     FAILS = "nothing removes it if the wait is cancelled or fails; only an answer does"
 
 
 def _waits(judge: Judge) -> Iterator[Finding]:
-    """Yield the maps in which an answer that never comes leaves its key."""
+    """Yield the maps in which the key of an answer that never arrives stays."""
     for held in judge.program.held.values():
         for file, mark in held.signs:
             if mark.kind == "waits" and (found := _abandoned(judge, held, file, mark)):
@@ -74,7 +74,7 @@ def _abandoned(judge: Judge, held: Held, file: FileFacts, mark: Mark) -> Finding
 
 
 def _is_cleaned(judge: Judge, here: str, removed: list[tuple[FileFacts, Change]]) -> bool:
-    """Whether the waiting function, or who calls it, cleans up, or somebody empties the map."""
+    """Return True if the waiting function or a caller cleans up, or something empties the map."""
     program = judge.program
     removers = {f"{file.module}:{change.function}" for file, change in removed}
     near = {here, *(edge.caller for edge in program.callers.get(here, ()))}

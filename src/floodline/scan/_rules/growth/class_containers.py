@@ -1,4 +1,4 @@
-"""FLD104: a container of the class body that methods fill through `self`."""
+"""FLD104: a container in the class body that methods fill through `self`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLD104 = Rule(
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     FILLED_BY_INSTANCES = "every instance adds to it in {}()"
     SEEN_BY_ALL = "what one instance adds, all others see"
@@ -36,7 +36,7 @@ def _shared(judge: Judge) -> Iterator[Finding]:
 
 
 def _is_meant(held: Held) -> bool:
-    """Whether it is no container of the class body, or one that says that it is shared."""
+    """Return True if it is not created in the class body, or is declared to be shared."""
     body = f"{held.key.partition(':')[2].rpartition('.')[0]}:"
     name = held.key.rpartition(".")[2]
     if any(m.function != body or m.fills == "field" or m.ref == ITSELF for m in held.made):

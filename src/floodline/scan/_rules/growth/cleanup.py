@@ -1,4 +1,4 @@
-"""FLD102, FLD103: there is a clean-up, and it runs too seldom or not at all."""
+"""FLD102, FLD103: there is a clean-up, but it runs too rarely or never."""
 
 from __future__ import annotations
 

@@ -18,6 +18,6 @@ def _is_captured(case: Case) -> bool:
     return made.ref.kind == LOCAL and case.change.function.startswith(inner)
 
 
-# who has the closure runs it, or not
+# whether the closure's holder runs it is not seen
 CAPTURED = Pattern(FLD108, _is_captured, lives_unseen=True)
 DETECTORS: tuple[Detector, ...] = (CAPTURED,)

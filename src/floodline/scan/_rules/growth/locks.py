@@ -1,4 +1,4 @@
-"""FLD106: a lock for every key, and none of them ever goes."""
+"""FLD106: a lock for every key, and none of them is ever removed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLD106 = Rule(
 
 
 def makes_locks(held: Held) -> bool:
-    """Whether a `defaultdict` makes a lock for each key that it is asked for."""
+    """Return True if a `defaultdict` creates a lock for each key it is asked for."""
     return any(made.fills in LOCKS for made in held.made)
 
 

@@ -21,7 +21,7 @@ FLD105 = Rule(
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     INSERTS = "the lookup inserts the key, and nothing there removes it"
 

@@ -1,4 +1,4 @@
-"""FLD110: every instance puts itself into a container when it is made."""
+"""FLD110: every instance puts itself into a container when it is created."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ CHOICE = {"branch", "absent", "none", "for", "while", "limit", "once"}
 
 
 class Step(NamedTuple):
-    """One line of a function that adds a key or removes it, itself or through a helper."""
+    """One line of a function that adds or removes a key, itself or through a helper."""
 
     line: int
     key: Origin | None
@@ -35,7 +35,7 @@ class Step(NamedTuple):
 
 
 def _removed_by_callees(judge: Judge) -> Iterator[Finding]:
-    """Yield the maps whose entry is left behind between two steps of which one is a helper."""
+    """Yield the maps whose entry is left behind between two steps, one of them in a helper."""
     for held in judge.program.held.values():
         adds = [(f, c) for f, c in held.changes if c.verb == "grow" and c.key_text and not c.depth]
         drops = [(f, c) for f, c in held.changes if c.verb in ("shrink", "replace")]
@@ -76,7 +76,7 @@ def _functions(program: Program, changes: list[tuple[FileFacts, Change]]) -> set
 
 
 def _steps(program: Program, function: str, changes: list[tuple[FileFacts, Change]]) -> list[Step]:
-    """Return the steps of a function in their order; `[]` if one stands where it may not run."""
+    """Return the steps of a function in order; `[]` if one is where it may not run."""
     found = []
     for file, change in changes:
         own = f"{file.module}:{change.function}"
@@ -97,7 +97,7 @@ def _given(edge: Edge) -> Origin | None:
 
 
 def _alone(judge: Judge, function: str, drops: list[tuple[FileFacts, Change]]) -> bool:
-    """Whether only this function removes, apart from what happens at the end."""
+    """Return True if only this function removes, apart from what happens at the end."""
     for file, change in drops:
         own = f"{file.module}:{change.function}"
         callers = {edge.caller for edge in judge.program.callers.get(own, ())}
@@ -108,7 +108,7 @@ def _alone(judge: Judge, function: str, drops: list[tuple[FileFacts, Change]]) -
 
 
 def _risk(program: Program, function: str, first: int, last: int) -> int:
-    """Return the first line between two lines that calls something which may fail."""
+    """Return the first line between two lines that calls something that may fail."""
     module, _, name = function.partition(":")
     lines = [
         call.line

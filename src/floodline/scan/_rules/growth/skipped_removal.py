@@ -1,4 +1,4 @@
-"""FLD109: something is added and removed in one function, and what lies between may leave it."""
+"""FLD109: a function adds and removes an entry, and may exit in between."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLD109 = Rule(
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     LEFT_BY = "the removal on line {} is skipped by the {}"
     SKIPPED_IF_FAILS = "the removal on line {} is skipped if the {} fails"
@@ -36,7 +36,7 @@ def _paired(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
             c for f, c in held.changes if f is file and c.at == pair.added and c.verb == "grow"
         )
         path, key = judge.paths.path(held, file, change), judge.paths.passing(file, change)
-        # what leaves a function takes its locals along, unless it is caught in there
+        # an exit takes the function's locals along, unless it is caught inside
         local = held.made[0].ref.kind == LOCAL and held.made[0].function == pair.function
         risk = UNKNOWN if pair.risk == "call" or local else PROVED
         told = Told.LEFT_BY if pair.risk in ("return", "raise") else Told.SKIPPED_IF_FAILS
@@ -54,7 +54,7 @@ def _paired(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
 
 
 def _only_way(judge: Judge, held: Held, pair: Pair) -> bool:
-    """Whether nothing else that runs would remove the entry: no limit, no sweeper."""
+    """Return True if nothing else that runs would remove the entry: no limit, no sweeper."""
     if any(limit.acts for _, limit in held.limits):
         return False
     return judge.removals.elsewhere(held, pair.depth, pair.function) not in (RUNS, PUBLIC)

@@ -27,7 +27,7 @@ FLD111 = Rule(
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     OBJECT = "{} is a distinct object"
     VALUE_KEEPS_KEY = "the value seems to refer to its key, which then never dies"
@@ -47,7 +47,7 @@ def _keys(judge: Judge) -> Iterator[Finding]:
 
 
 def _finalizers(judge: Judge) -> Iterator[Finding]:
-    """Yield what collects finalizers on objects that live on."""
+    """Yield the functions that pile up finalizers on objects that live on."""
     for file, mark in judge.marks("finalize"):
         if _is_finalize(judge.program, file, mark):
             yield from _finalized(judge, file, mark)
@@ -80,7 +80,7 @@ def _is_finalize(program: Program, file: FileFacts, mark: Mark) -> bool:
 
 
 def _finalized(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
-    """A finalizer is kept until its object dies: one for each use of an object that lives on."""
+    """Yield a finding if each use of an object that lives on adds a finalizer."""
     name = mark.function.rpartition(".")[2]
     function = f"{file.module}:{mark.function}"
     if judge.reach.often(function) is not Often.REPEATS or name in MAKERS:

@@ -1,1 +1,1 @@
-"""FLD5xx: what has to be closed or limited: queues, handles, series, clients."""
+"""FLD5xx: what has to be closed or limited: queues, handles, time series, clients."""

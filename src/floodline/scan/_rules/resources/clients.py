@@ -1,4 +1,4 @@
-"""FLD505: a client that is made for one call and never closed."""
+"""FLD505: a client that is created for one call and never closed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENDS = ("close", "aclose", "shutdown", "dispose", "disconnect", "__exit__", "__a
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     LIVES_ON = "its connections or threads stay until it is collected"
     MADE = "{}() creates one each time it runs"
@@ -43,7 +43,7 @@ def _client(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     if often is not Often.REPEATS or name in {*MAKERS, "main"}:
         return
     if COMMAND_LINE & set(file.module.split(".")):
-        return  # a client for one run
+        return  # one client per run
     names = judge.program.names
     own = names.class_of(file.module, mark.name)
     if own and not any(names.method(own, end) for end in ENDS):

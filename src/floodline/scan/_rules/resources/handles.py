@@ -24,7 +24,7 @@ FLD503 = Rule(
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     OUTLIVES = "an open handle outlives the object that forgets it"
     OPENED = "each instance opens one; {}"
@@ -39,7 +39,7 @@ def _handles(judge: Judge) -> Iterator[Finding]:
 
 
 def _closed(judge: Judge) -> set[str]:
-    """Return the names of what is closed somewhere, by whomever: a base class, a helper."""
+    """Return the names of what is closed anywhere, even by a base class or a helper."""
     return {mark.ref.name for _, mark in judge.marks("close") if mark.ref}
 
 

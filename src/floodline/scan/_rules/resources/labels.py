@@ -1,4 +1,4 @@
-"""FLD504: a label of a metric whose values have no end."""
+"""FLD504: a metric label with an open set of values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLD504 = Rule(
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     LIVES = "a time series lives as long as the process"
     COUNTS = "{}() updates the metric each time it runs"

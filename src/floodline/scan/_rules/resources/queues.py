@@ -29,7 +29,7 @@ Uses = dict[str, list[tuple[FileFacts, Call]]]
 
 
 class Told(Ground):
-    """How the finding is told."""
+    """What the finding says."""
 
     TAKEN = "line {} takes items out, as fast as it can"
     NOT_TAKEN = "nothing was seen that takes items out"
@@ -43,7 +43,7 @@ def _queues(judge: Judge) -> Iterator[Finding]:
 
 
 def _uses_of_queues(program: Program) -> tuple[Uses, Uses]:
-    """Return who puts into and who takes out of each queue."""
+    """Return what adds to each queue, and what takes out of it."""
     puts: Uses = defaultdict(list)
     gets: Uses = defaultdict(list)
     for file in program.files:
