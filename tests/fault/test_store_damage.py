@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import shutil
 import sqlite3
@@ -438,3 +439,25 @@ def test_an_archive_notices_a_lost_log(path: Path) -> None:
         Path(f"{path}-wal").unlink()
         with pytest.raises(StoreUnavailable, match="nothing was archived"):
             store.archive.put("a", [(2, {"role": "user", "content": "y"})])
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted in /proc")
+def test_a_connection_that_is_given_up_is_closed_at_once(path: Path) -> None:
+    write_store(path, 5, random.Random(1))
+    with closing(sqlite3.connect(path)) as connection:
+        sql = "SELECT rootpage FROM sqlite_master WHERE name = 'leases'"
+        (page,) = connection.execute(sql).fetchone()
+    whole = bytearray(path.read_bytes())
+    whole[(page - 1) * PAGE : (page - 1) * PAGE + 8] = b"\xff" * 8
+    path.write_bytes(whole)
+    open_files = Path("/proc/self/fd")
+    gc.disable()  # a failing store must not need it
+    try:
+        with SQLiteStore(path) as store:
+            before = len(list(open_files.iterdir()))
+            for _ in range(20):
+                with pytest.raises(StoreCorrupt):
+                    take(store, "user-0001", hold=True)
+            assert len(list(open_files.iterdir())) <= before
+    finally:
+        gc.enable()

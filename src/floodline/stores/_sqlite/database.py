@@ -78,9 +78,13 @@ class Database:
 
     def shut(self) -> None:
         """Close the connection; the next batch makes a new one."""
-        connection, self._connection, self._operations = self._connection, None, None
-        if connection is not None:
-            with contextlib.suppress(sqlite3.Error):
+        connection, self._connection = self._connection, None
+        operations, self._operations = self._operations, None
+        with contextlib.suppress(sqlite3.Error):
+            if operations is not None:  # or a statement would keep the file open, as errors keep it
+                operations.close()
+        with contextlib.suppress(sqlite3.Error):
+            if connection is not None:
                 connection.close()
 
     def disown(self) -> None:

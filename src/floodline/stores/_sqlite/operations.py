@@ -76,7 +76,8 @@ class Operations:
         dates: RetentionClock,
         kind: str = "sqlite",
     ) -> None:
-        self.execute = connection.cursor().execute
+        cursor = connection.cursor()
+        self.execute, self.close = cursor.execute, cursor.close
         self.rows = Rows(self.execute, path)
         self._dates = dates
         self._measure, self._kind = measure, kind

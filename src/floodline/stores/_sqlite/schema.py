@@ -58,6 +58,8 @@ PRAGMA user_version = {SCHEMA_VERSION};
 
 
 _TRIES = 5
+_FORMATS = (b"\1\1", b"\2\2")  # without a log and with one, for writers and readers
+_UTF_8 = (b"\0\0\0\0", b"\0\0\0\1")  # the first while all but the header is in the log
 _LAST_SCHEMA = 255  # a number above was never one
 
 
@@ -102,6 +104,22 @@ def _prepare(connection: sqlite3.Connection, path: str, synchronous: Synchronous
     connection.execute("PRAGMA cache_size = -8192")
     connection.execute("PRAGMA temp_store = MEMORY")
     _check_size(connection, path)
+    _check_header(path)
+
+
+def _check_header(path: str) -> None:
+    """Look at what SQLite does not: a wrong format means read-only to it, a wrong text no rows."""
+    try:
+        with Path(path).open("rb") as file:
+            header = file.read(100)
+    except OSError:  # it may be opened by SQLite alone
+        return
+    formats, encoding = header[18:20], header[56:60]
+    if len(header) == 100 and (formats not in _FORMATS or encoding not in _UTF_8):
+        raise StoreCorrupt(
+            f"{path!r} is damaged: its header says format {formats.hex()} and encoding "
+            f"{encoding.hex()}; it was left as it is; restore a copy of it"
+        )
 
 
 def _check_size(connection: sqlite3.Connection, path: str) -> None:
