@@ -201,7 +201,7 @@ def _call(make: str | None) -> ast.Call | None:
 
 
 def _precedes(node: ast.stmt, limit: Limit, changes: list[Change]) -> bool:
-    """Whether all that the function adds, it adds after the check."""
+    """Return True if the function adds only after the check."""
     lines = [c.at.line for c in changes if c.verb == "grow" and c.function == limit.function]
     return bool(lines) and min(lines) > (node.end_lineno or node.lineno)
 

@@ -1,1 +1,1 @@
-"""The facts of one source file: what the later stages know of it."""
+"""The facts of one source file: what the later stages know about it."""

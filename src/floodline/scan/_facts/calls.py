@@ -1,4 +1,4 @@
-"""What a call names, what it hands on, and where the instance goes that it makes."""
+"""What a call names, what it passes on, and where the instance it creates goes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def by_dotted(text: str) -> Callee:
 
 
 def named_by(ref: Reference) -> Callee | None:
-    """Return what is called if a reference means a function; locals are none."""
+    """Return what is called if a reference means a function; locals never do."""
     if ref.kind == MODULE:
         return by_name(ref.name)
     if ref.kind == INSTANCE:
@@ -60,7 +60,7 @@ def named_by(ref: Reference) -> Callee | None:
 
 
 class Argument(NamedTuple):
-    """What a call is given: the origin of its value, and the container or function that it is."""
+    """An argument of a call: the origin of its value, and the container or function it is."""
 
     origin: Origin
     ref: Reference | None = None
@@ -73,7 +73,7 @@ UNSEEN: Final = argument(UNKNOWN, None)
 
 
 class Kept(NamedTuple):
-    """Where an instance goes that a call makes."""
+    """Where the instance that a call creates goes."""
 
     # slot: into a name or an attribute; body: into an attribute of the class; entry: into a
     # container that is known; item: into some other one; main: made where a file is run
@@ -84,7 +84,7 @@ class Kept(NamedTuple):
     ref: Reference | None = None  # of a slot, or of the container of an entry
 
     def in_slot(self, *kinds: str) -> bool:
-        """Whether it goes into a slot of one of these kinds of references."""
+        """Return True if it goes into a slot of one of these kinds of references."""
         return self.how == "slot" and self.ref is not None and self.ref.kind in kinds
 
 

@@ -1,4 +1,4 @@
-"""Under which circumstances something is done: in loops, in arms of choices, behind guards."""
+"""The circumstances under which code runs: in loops, in branches of a choice, behind guards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Guard = Literal["", "finally", "except", "branch"]
 
 
 class Circumstance(NamedTuple):
-    """One that says more than a word."""
+    """A circumstance that needs more than a word."""
 
     # arm: `text` was compared with `case`; endless: a loop that begins in this line has no end;
     # over: a loop goes over an object of the class `text`; empty: `text` was found to be empty
@@ -31,7 +31,7 @@ Arms = tuple[Circumstance, ...]
 
 
 class Standing(NamedTuple):
-    """How a call stands."""
+    """The circumstances of a call."""
 
     repeats: Repeats  # in which loop
     over: str  # the class of the object that the loop goes over
@@ -46,17 +46,17 @@ def details(marks: Marks, kind: Literal["arm", "endless", "over", "empty"]) -> l
 
 
 def arms_of(marks: Marks) -> Arms:
-    """Return the arms of choices in which something stands; only a branch has some."""
+    """Return the arms of choices that something is in; only a branch has any."""
     return tuple(details(marks, "arm")) if "branch" in marks else ()
 
 
 def is_endless(marks: Marks) -> bool:
-    """Whether something stands in a loop without an end."""
+    """Return True if something is in an endless loop."""
     return any(not isinstance(mark, str) and mark.kind == "endless" for mark in marks)
 
 
 def standing(marks: Marks) -> Standing:
-    """Return how a call stands: in which loop, in which arms of choices, behind which guard."""
+    """Return the circumstances of a call: its loop, its arms of choices, its guard."""
     repeats: Repeats = ""
     over = ""
     if "once" in marks:

@@ -1,4 +1,4 @@
-"""The facts of one source file, in words that fit any language; no syntax tree survives them."""
+"""The facts of one source file, in terms that fit any language; syntax trees are not kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from floodline.scan._facts.circumstances import Arms, Guard, Marks, Repeats
 from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.references import Base, Reference
 
-# insert: by reading, to change what is inside
+# insert: by reading, in order to change what is inside
 Verb = Literal["grow", "shrink", "replace", "lookup", "insert"]
 # what is put in; made: where it is put in; key: made of its key
 Stored = Literal[
@@ -34,7 +34,7 @@ class At(NamedTuple):
 
 
 class Container(NamedTuple):
-    """A place that holds a growing thing: where it is made and what kind it is."""
+    """A container: where it is created and what kind it is."""
 
     ref: Reference
     kind: Kind
@@ -53,14 +53,14 @@ class Change(NamedTuple):
     key: Origin
     key_text: str
     value: Stored
-    source: Origin  # where it comes from, if it is some other one and has no key
+    source: Origin  # where it comes from, if it is something else and has no key
     at: At
     function: str
     marks: Marks
 
 
 class Call(NamedTuple):
-    """A call, with what it hands on."""
+    """A call, with what it passes on."""
 
     function: str
     callee: Callee
@@ -69,8 +69,8 @@ class Call(NamedTuple):
     arguments: tuple[Argument, ...]
     keywords: tuple[tuple[str, Argument], ...]
     kept: Kept
-    over: str = ""  # the class of the object that its loop goes over
-    arms: Arms = ()  # of choices between constants, in which it stands
+    over: str = ""  # the class of the object that its loop iterates over
+    arms: Arms = ()  # the arms of choices between constants that it is in
     guard: Guard = ""  # it may not run, or run after an error
 
 
@@ -85,7 +85,7 @@ class Limit(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Something is added, something may fail, the same is removed: all in one function."""
+    """An entry is added, something may fail, the entry is removed: all in one function."""
 
     ref: Reference
     depth: int
@@ -131,7 +131,7 @@ class Alias(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What a rule of its own looks for: a cache decorator, a handler added, an error raised."""
+    """What a single rule looks for: a cache decorator, an added handler, a raised error."""
 
     kind: Sign
     name: str
@@ -140,7 +140,7 @@ class Mark(NamedTuple):
     detail: str = ""
     ref: Reference | None = None  # the container that it is about
     callee: Callee | None = None  # the call that it is about
-    origin: Origin | None = None  # that of the value that it is about
+    origin: Origin | None = None  # the origin of the value that it is about
 
 
 class FileFacts(NamedTuple):
@@ -159,7 +159,7 @@ class FileFacts(NamedTuple):
     aliases: tuple[Alias, ...]
     marks: tuple[Mark, ...]
     imports: tuple[tuple[str, str], ...]  # local name, dotted target
-    counters: tuple[Reference, ...]  # what is counted up
+    counters: tuple[Reference, ...]  # what is incremented
     slices: tuple[tuple[Reference, str, int], ...]  # function and line: a part is read
-    escapes: tuple[tuple[Reference, str], ...]  # function: handed to somebody unknown
-    globals: tuple[tuple[str, Base], ...]  # module names and what they are made of
+    escapes: tuple[tuple[Reference, str], ...]  # function: passed to unknown code
+    globals: tuple[tuple[str, Base], ...]  # module names and what creates their values

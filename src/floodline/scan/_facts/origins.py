@@ -1,4 +1,4 @@
-"""Where a value comes from, what is asked of it, and which of several origins is widest."""
+"""Where a value comes from, how it is derived, and which of several origins is widest."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ FUNCTION: Final = "function"
 ASKED: Final = "asked"
 CALLED: Final = "called"
 GIVEN: Final = "given"
-PARTS = 4  # of which a key is made; more say nothing new
+PARTS = 4  # that a key is made of; more say nothing new
 
 
 class Step(NamedTuple):
-    """What is asked of a value: an attribute, the answer of a method, or that of a function."""
+    """A step of a derivation: an attribute, or the result of a method or a function."""
 
     name: str
     how: Literal["asked", "called", "given"]  # `.name`, `.name()`, `name(value)`
 
     @property
     def text(self) -> str:
-        """The step as messages show it."""
+        """Return the step as messages show it."""
         return f"{self.name}{_WRITTEN[self.how]}"
 
 
@@ -66,7 +66,7 @@ class Origin(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The name and the steps, as messages show them."""
+        """Return the name and the steps, as messages show them."""
         return ".".join((self.name, *(step.text for step in self.steps)))
 
 
@@ -100,10 +100,10 @@ function_called: Callable[[str], Origin] = partial(Origin, FUNCTION)
 
 
 def most_open(origins: list[Origin]) -> Origin:
-    """Of several origins the one with the widest range of values decides.
+    """Return the origin with the widest range of values, which decides.
 
-    A new value decides alone. Of others that depend on who calls or on what is read, several are
-    kept: which of them is open is only seen when the callers are known.
+    A new value decides alone. Of origins that depend on the caller or on what is read, several are
+    kept: which of them is open is known only when the callers are.
     """
     told = [origin for origin in origins if origin is not CONSTANT]  # most are
     if not told:
@@ -125,12 +125,12 @@ def most_open(origins: list[Origin]) -> Origin:
 
 
 def parts_of(origin: Origin) -> tuple[Origin, ...]:
-    """Return the origins of which one is made."""
+    """Return the origins that one is made of."""
     return origin.parts or (origin,)
 
 
 def asked(origin: Origin, step: Step) -> Origin | None:
-    """Return the origin of what is asked of what has an origin, `None` if that says nothing."""
+    """Return the origin of a value derived from another, `None` if that says nothing."""
     kind, name, number, function, steps, parts = origin
     if parts:
         answers = [asked(part, step) for part in parts]
@@ -154,7 +154,7 @@ def _outer(origin: Origin, function: str) -> Origin:
 
 
 def before_call(origin: Origin) -> Origin | None:
-    """Return what the first function was given that made a value, `None` if none did."""
+    """Return what the first function that made a value was given, `None` if none did."""
     for number, step in enumerate(origin.steps):
         if step.how == GIVEN:
             return origin._replace(steps=origin.steps[:number])
@@ -162,6 +162,6 @@ def before_call(origin: Origin) -> Origin | None:
 
 
 def extends(origin: Origin, other: Origin) -> bool:
-    """Whether an origin is another one of which something was asked."""
+    """Return True if an origin is derived from another one."""
     more, known = origin.steps, other.steps
     return origin[:4] == other[:4] and len(more) > len(known) and more[: len(known)] == known

@@ -1,4 +1,4 @@
-"""Why something is claimed, as code asks for it and as people are told."""
+"""Why something is claimed: a name for code, a text for people."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import NamedTuple, Self
 class Ground(Enum):
     """A table of grounds: the name of a member is for code, its text for people.
 
-    Every stage and every rule has a table of its own. Each `{}` of a text stands for one value.
-    No code may look at a text: change it, and no verdict changes.
+    Every stage and every rule has its own table. Each `{}` in a text stands for one value.
+    No code may look at a text: changing one changes no verdict.
     """
 
     text: str
 
     def __new__(cls, text: str) -> Self:
         member = object.__new__(cls)
-        member._value_ = len(cls.__members__)  # two members may have one text
+        member._value_ = len(cls.__members__)  # two members may share a text
         member.text = text
         return member
 
@@ -27,13 +27,13 @@ class Ground(Enum):
 
 
 class Reason(NamedTuple):
-    """A ground and its values; what another reason says may be one of them."""
+    """A ground and its values, which may be other reasons."""
 
     ground: Ground
     values: tuple[str | Reason, ...]
 
     def rests_on(self, ground: Ground) -> bool:
-        """Whether it has this ground, or a reason inside it does."""
+        """Return True if it has this ground, or a reason inside it does."""
         return self.ground is ground or any(
             isinstance(value, Reason) and value.rests_on(ground) for value in self.values
         )

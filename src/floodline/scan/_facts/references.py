@@ -1,7 +1,7 @@
 """Which container is meant: a name of the module, an attribute of an object, or a local.
 
-Both records here are made by the functions below, which remember what they made: a program says the
-same few thousand things again and again.
+Both records are created by the functions below, which cache them: a program says the same few
+thousand things again and again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Final, Literal, NamedTuple
 
-MANY: Final = 8192  # that are remembered of each kind: more than a large file has
+MANY: Final = 8192  # cached per kind: more than a large file has
 
 # kinds of references, and of the objects whose attribute is meant
 MODULE: Final = "module"
@@ -40,7 +40,7 @@ UNKNOWN_BASE: Final = Base(NOBODY)
 
 
 class Reference(NamedTuple):
-    """One container, as a file names it; linking finds out which one it is."""
+    """A container, as a file names it; linking finds out which one it is."""
 
     kind: Literal["module", "instance", "local", "object"]
     name: str  # of the attribute or variable; "" is the instance itself

@@ -1,14 +1,14 @@
-"""Words that mean the same to whoever reads facts: what is harmless, a lock, a maker."""
+"""Names that mean the same to every reader of facts: harmless calls, locks, constructors."""
 
 from __future__ import annotations
 
 import re
 
-# methods by which an instance is made
+# methods that create an instance
 MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
-# constructors of what threads and tasks wait for
+# constructors of what threads and tasks wait on
 LOCKS = {"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition", "Event"}
-# calls that keep nothing of what they are given
+# calls that keep none of their arguments
 HARMLESS = {
     "len", "list", "tuple", "set", "dict", "sorted", "sum", "any", "all", "iter", "enumerate",
     "min", "max", "isinstance", "bool", "frozenset", "map", "filter", "zip", "repr", "str", "join",
@@ -29,7 +29,7 @@ ONE_SHOT = {"add_done_callback", "add_signal_handler"}
 
 
 def opposites_of(name: str) -> tuple[str, ...]:
-    """Return the words that undo the adding of a listener, `()` if the name adds none."""
+    """Return the names that undo adding a listener, `()` if the name adds none."""
     added = ADDS.match(name) if name[:4] == "add_" else None
     if added and name not in ONE_SHOT:
         return (f"remove_{added[1]}", f"discard_{added[1]}", f"delete_{added[1]}")

@@ -1,1 +1,1 @@
-"""One front end a language: each reads a file into facts."""
+"""One front end per language: each reads a file into facts."""

@@ -1,4 +1,4 @@
-"""Objects of frameworks: apps that call functions for each event, and what they tell of it."""
+"""Framework objects: apps that call functions for each event, and what carries the event."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "dict", "list", "set", "t
 
 
 class Outer:
-    """Answers for the names of a program; `packages` are those that its apps come from."""
+    """Knows the framework objects of a program; `packages` are those that its apps come from."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -21,11 +21,11 @@ class Outer:
         self._attributes: dict[str, set[str]] = {}
 
     def is_app(self, key: str, decorator: str) -> bool:
-        """Whether a decorator is a method of an object from outside: an app, a router, a bot.
+        """Return True if a decorator is a method of an external object: an app, a router, a bot.
 
-        Modules, functions and classes have decorators that change a function; objects of a class
-        of the program are registers of its own, which nobody may ever ask, unless the class has
-        the method from a framework.
+        Decorators of modules, functions and classes change a function; objects of the program's
+        own classes are registries that may never be read, unless the class has the method from a
+        framework.
         """
         head, _, rest = decorator.partition(".")
         names = self._program.names
@@ -47,7 +47,7 @@ class Outer:
         return source == module or names.functions[key].waits
 
     def _inherits(self, kind: str, method: str) -> bool:
-        """Whether a class of the program has a method from a class outside."""
+        """Return True if a class of the program inherits a method from an external class."""
         names = self._program.names
         if names.method(kind, method):
             return False
@@ -57,7 +57,7 @@ class Outer:
         return bool(outer)
 
     def _bases(self, kind: str) -> list[tuple[str, str]]:
-        """Return the classes outside that stand above a class, with the modules that name them."""
+        """Return the external bases of a class, with the modules that name them."""
         names = self._program.names
         return [
             (above.partition(":")[0], base)
@@ -68,9 +68,9 @@ class Outer:
         ]
 
     def is_servant(self, key: str, name: str) -> bool:
-        """Whether a method stands in a framework's class whose instance is handed to somebody.
+        """Return True for a method of a framework class whose instance is passed to other code.
 
-        What the program calls itself is none, nor is what has another decorator.
+        A method that the program itself calls does not count, nor does one with a decorator.
         """
         program = self._program
         kind = f"{key.partition(':')[0]}:{program.names.functions[key].owner}"
@@ -82,7 +82,7 @@ class Outer:
         return handed and bool(self._bases(kind))
 
     def fills(self, key: str, attribute: str) -> bool:
-        """Whether an attribute is there that no class of the program makes."""
+        """Return True if an attribute exists that no class of the program sets."""
         names = self._program.names
         kind = f"{key.partition(':')[0]}:{names.functions[key].owner}"
         if kind not in names.classes or not self._bases(kind):
@@ -93,7 +93,7 @@ class Outer:
         return not any(attribute in self._set_in(home) for home in homes)
 
     def _set_in(self, module: str) -> set[str]:
-        """Return the attributes that a module gives to some instance."""
+        """Return the attributes that a module sets on any instance."""
         known = self._attributes.get(module)
         if known is None:
             file = self._program.names.modules[module]
@@ -109,9 +109,9 @@ class Outer:
             self.packages.add(home.partition(".")[0])
 
     def is_context(self, module: str, name: str) -> bool:
-        """Whether a name is an object that the package of an app keeps for the event: `request`.
+        """Return True if a name is an object in which an app's package keeps the event: `request`.
 
-        A function or a class of it would be called, and has no attributes that are read.
+        A function or a class would be called, and has no attributes that are read.
         """
         source, colon, found = (
             self._program.names.imports.get(module, {}).get(name, "").partition(":")
@@ -119,7 +119,7 @@ class Outer:
         return bool(colon) and found.islower() and source.partition(".")[0] in self.packages
 
     def readers(self) -> set[str]:
-        """Return the functions that ask such an object for something."""
+        """Return the functions that read from such an object."""
         found: set[str] = set()
         for file in self._program.files if self.packages else ():
             told = {name for name, _ in file.imports if self.is_context(file.module, name)}
@@ -148,7 +148,7 @@ class Outer:
 
 
 def _asks(origins: Iterable[Origin], names: set[str]) -> bool:
-    """Whether an origin is an attribute of one of these names of the module."""
+    """Return True if an origin is an attribute of one of these names of the module."""
     return any(
         part.kind == "dotted" and part.name in names
         for origin in origins

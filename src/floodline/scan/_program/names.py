@@ -19,7 +19,7 @@ from floodline.scan._facts.references import (
 
 HOPS = 6
 INSIDE = ".<locals>."
-KEPT = {"returned", "item", "entry", "body"}  # where what a function makes for others goes
+KEPT = {"returned", "item", "entry", "body"}  # where instances created for others go
 
 
 class Names:
@@ -61,7 +61,7 @@ class Names:
 
     def resolve(self, module: str, name: str) -> str:
         """Follow imports from a name of a module to `module:name`; a module gives `module:`."""
-        if module != self._here:  # one module is asked about again and again, then the next one
+        if module != self._here:  # lookups come in runs: many for one module, then the next
             self._here, self._resolved = module, {}
         known = self._resolved.get(name)
         if known is None:
@@ -97,7 +97,7 @@ class Names:
         return ".".join([*parts, rest] if rest else parts)
 
     def class_of(self, module: str, text: str) -> str:
-        """Return the key of the class that a dotted text names, `""` for one outside."""
+        """Return the key of the class that a dotted name means, `""` for an external one."""
         head, _, rest = text.partition(".")
         key = self.resolve(module, head)
         if rest:
@@ -110,7 +110,7 @@ class Names:
         return alike[0] if len(alike) == 1 else ""
 
     def is_outside(self, module: str, text: str) -> bool:
-        """Whether a dotted text names something that no scanned module defines."""
+        """Return True if a dotted name means something that no scanned module defines."""
         found = self.resolve(module, text.partition(".")[0])
         return found.partition(":")[0] not in self.modules
 
@@ -129,7 +129,7 @@ class Names:
         return found
 
     def attribute_class(self, key: str, attribute: str) -> str:
-        """Return the class of what an attribute holds, as far as the program says it."""
+        """Return the class of what an attribute holds, as far as the program says so."""
         for holder in self.order(key):
             made = self._attributes[holder].get(attribute)
             if made:
@@ -189,15 +189,15 @@ class Names:
         return key
 
     def type_of(self, module: str, made: Base, owner: str = "") -> str:
-        """Return the class of which something is made, or that a function returns."""
+        """Return the class that is instantiated, or that a function returns."""
         if made.kind != ANSWER:
             return self.class_of(module, made.name)
         return self.answer_of(module, owner, made.name)
 
     def answer_of(self, module: str, owner: str, text: str) -> str:
-        """Return the class of what a function returns, as far as its signature says it.
+        """Return the class of what a function returns, as far as its signature says so.
 
-        `app = app.wrapped()` asks for itself: that is answered by nothing.
+        `app = app.wrapped()` depends on itself, and has no answer.
         """
         asked = (module, owner, text)
         if asked not in self._answers:
@@ -224,7 +224,7 @@ class Names:
         return self.class_of(key.partition(":")[0], function.returns)
 
     def _made_in(self, key: str) -> str:
-        """Return the one class of which a function makes instances that it does not hand on."""
+        """Return the one class whose instances a function creates and does not pass on."""
         module, _, function = key.partition(":")
         if module not in self._makings:
             found: dict[str, set[str]] = defaultdict(set)

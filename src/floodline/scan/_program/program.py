@@ -1,4 +1,4 @@
-"""Links the facts of all files: which container every change means, and who calls whom."""
+"""Links the facts of all files: which container every change means, and what calls what."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from floodline.scan._program.names import INSIDE, Names
 from floodline.scan._program.targets import CANDIDATES, Targets
 
 Reached = tuple[tuple[str, int], ...]
-Given = tuple[int | str, Reference]  # the place of an argument, and the reference
+Given = tuple[int | str, Reference]  # the position of an argument, and the reference
 SIGNS = {"ttl", "flip", "waits"}
 
 
@@ -41,7 +41,7 @@ class Edge(NamedTuple):
     call: Call
     shift: int  # parameters before the first argument: 1 for a bound method
     guessed: bool = False  # one of several methods of that name
-    kin: bool = False  # of one family: the event of one is an event of all
+    kin: bool = False  # of one family: an event of one is an event of all
 
 
 class Making(NamedTuple):
@@ -84,14 +84,16 @@ class Program:
         self.edges: list[Edge] = []
         self.callers: dict[str, list[Edge]] = defaultdict(list)
         self.edges_of: dict[str, list[Edge]] = defaultdict(list)
-        self.related: dict[str, list[Edge]] = defaultdict(list)  # calls of any of a large family
+        self.related: dict[str, list[Edge]] = defaultdict(
+            list
+        )  # calls of any member of a large family
         self.makings: dict[str, list[Making]] = defaultdict(list)
         self.by_reference: dict[str, set[str]] = defaultdict(set)
-        self.handed: dict[str, list[Edge]] = defaultdict(list)  # what is given to others to call
+        self.handed: dict[str, list[Edge]] = defaultdict(list)  # what is passed to others to call
         self.counters: set[tuple[str, Reference]] = set()  # by module
-        self.subscribed: set[str] = set()  # functions that get the events of an outer object
+        self.subscribed: set[str] = set()  # functions that receive the events of an external object
         self.fresh: dict[str, Origin] = {}  # names of functions, and the new value that they return
-        self.singletons: set[str] = set()  # classes that keep their one instance
+        self.singletons: set[str] = set()  # classes that keep their only instance
         self.clocks: set[str] = set()  # functions that compare something with the time
         self._parameters: dict[tuple[str, str], list[tuple[FileFacts, Change]]] = defaultdict(list)
         self._given: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -109,7 +111,7 @@ class Program:
         return self._targets.owner(file.module, function)
 
     def key(self, file: FileFacts, function: str, ref: Reference) -> str:
-        """Return the key of the container that a reference means, `""` if it is not known."""
+        """Return the key of the container that a reference means, `""` if unknown."""
         kind, name, base, home = ref
         if kind == MODULE:
             return self._same(self.names.resolve(file.module, name))
@@ -144,7 +146,7 @@ class Program:
         return alike[0] if len(alike) == 1 and len(attribute) > 3 else ""
 
     def _of_global(self, file: FileFacts, base: str, attribute: str) -> str:
-        """Return the key of what hangs on an object of another package: `app.state.sessions`."""
+        """Return the key of what is attached to an external object: `app.state.sessions`."""
         head, _, rest = base.partition(".")
         key = self.names.resolve(file.module, head)
         if key.endswith(":"):
@@ -195,7 +197,7 @@ class Program:
                     self._unite(one, other, alias.ref)
 
     def _unite(self, one: str, other: str, ref: Reference | None = None) -> None:
-        """`one` is the name that lives longer; what is known of `other` moves there."""
+        """Merge two names: `one` lives longer, and takes over what is known about `other`."""
         one, other = self._same(one), self._same(other)
         if one == other:
             return
@@ -243,7 +245,7 @@ class Program:
     def _hand_function(
         self, file: FileFacts, call: Call, function: str, argument: Argument, number: int
     ) -> None:
-        """`submit(run, job)` calls `run(job)`, and so does `Thread(target=run, args=(job,))`."""
+        """Link indirect calls: `submit(run, job)` calls `run(job)`, as does a `Thread`."""
         if number >= 0:
             rest = call.arguments[number + 1 :]
         else:
@@ -256,14 +258,14 @@ class Program:
         self.handed[function].append(edge)
 
     def _subscribes(self, file: FileFacts, call: Call, function: str) -> bool:
-        """Whether a function is registered under a name with something from outside.
+        """Return True if a function is registered under a name with something external.
 
-        A module's function gets coroutines alone: others it may call at once, or never.
+        With a module's function only coroutines count: others may be called at once, or never.
         """
         base = call.callee.base
         if FIXED not in call.arguments:
             return False
-        if call.callee.kind == OWN_METHOD:  # by a method that the class has from outside
+        if call.callee.kind == OWN_METHOD:  # by a method that the class inherits from outside
             target = self._targets.find(file.module, call.function, call.callee)
             return not target.functions and bool(self.owner(file, call.function))
         if call.callee.kind != METHOD:
@@ -275,7 +277,7 @@ class Program:
         return not self.names.base_class(file.module, self.owner(file, call.function), base)
 
     def functions_in(self, file: FileFacts, call: Call, argument: Argument) -> list[str]:
-        """Return the functions that an argument of a call hands on."""
+        """Return the functions that an argument of a call passes on."""
         ref = argument.ref
         if ref is None:
             origin = argument.origin
@@ -337,7 +339,7 @@ class Program:
                     self._hand_on(key, place, target.functions)
 
     def _handing(self, file: FileFacts) -> list[tuple[Call, list[Given]]]:
-        """Return the calls that hand on something which may be a container; asked for twice."""
+        """Return the calls that pass on what may be a container; used twice."""
         found = self._handed[file.path] = []
         for call in file.calls:
             if not call.line or not (call.arguments or call.keywords):
@@ -357,7 +359,7 @@ class Program:
         return found
 
     def _may_hold(self, file: FileFacts, ref: Reference) -> bool:
-        """Whether a reference is, or may become, a container; a local that is none stays none."""
+        """Return True if a reference is, or may become, a container; a plain local never does."""
         if ref.kind != LOCAL:
             return True
         key = f"{file.module}:{ref.function}:{ref.name}"

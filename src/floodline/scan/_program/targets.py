@@ -18,19 +18,19 @@ NOBODY: frozenset[str] = frozenset()
 
 
 class Target(NamedTuple):
-    """What a call reaches: functions with the shift of their parameters, and the class it makes."""
+    """What a call reaches: functions with their parameter shift, and the class it instantiates."""
 
     functions: tuple[tuple[str, int], ...]
     makes: str
     guessed: bool = False  # several methods have that name, and one of them is meant
-    kin: bool = False  # all of them stand below one class that has it
+    kin: bool = False  # all of them are in subclasses of one class that has it
 
 
 NOTHING = Target((), "")
 
 
 class Targets:
-    """Remembers the answers of the module that is read: its calls resemble each other."""
+    """Finds targets, caching the answers for the current module: its calls are alike."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -43,8 +43,8 @@ class Targets:
     def find(self, module: str, function: str, callee: Callee) -> Target:
         """Return what a call in a function of a module may reach.
 
-        A plain name means the same in all functions that define none inside, the rest means the
-        same in all methods of a class.
+        A plain name means the same in all functions without inner definitions; everything else
+        means the same in all methods of a class.
         """
         if module != self._module:
             self._enter(module)
@@ -86,7 +86,7 @@ class Targets:
         return Target(tuple((key, 1) for key in alike), "", len(alike) > 1) if usable else NOTHING
 
     def _are_kin(self, methods: list[str], name: str) -> bool:
-        """Whether all methods of a name stand below one class that has it: any of them is meant."""
+        """Return True if all methods of a name are in subclasses of one class that has it."""
         known = self._kin.get(name)
         if known is None:
             known = self._kin[name] = self._have_one_above(methods, name)

@@ -1,4 +1,4 @@
-"""Branches of a choice between events: what one event adds, another one may never remove."""
+"""Branches of a choice between events: what one event adds, another may never remove."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from floodline.scan._facts.model import Change
 from floodline.scan._program.program import Edge, Program
 from floodline.scan._proofs.reach import Reach
 
-# what is compared when a program asks which event has come
+# what is compared when a program asks which event has arrived
 KINDS = re.compile(r"(type|kind|event|action|topic|method|command|cmd|name|op)\W*$")
 EVENTS = re.compile(r"^(on_?[A-Za-z]\w*|do_[A-Z]+|handle_\w+|\w+_event|\w+Event)$")
 FORGETS = re.compile(r"(delet|remov|clear|reset|forget|logout|unsubscrib|purge)", re.IGNORECASE)
@@ -17,19 +17,19 @@ ENDS = re.compile(rf"{FORGETS.pattern}|clos|disconnect|expir", re.IGNORECASE)
 
 
 def exclude(one: Arms, other: Arms) -> bool:
-    """Whether two places stand in different arms of one choice."""
+    """Return True if two places are in different arms of one choice."""
     theirs = {arm.text: arm.case for arm in other}
     return any(theirs.get(arm.text, arm.case) != arm.case for arm in one)
 
 
 def is_forgetting(function: str) -> bool:
-    """Whether a function is called by a framework when somebody asks for something to go."""
+    """Return True if a framework calls a function on a request to remove something."""
     name = function.rpartition(":")[2].rpartition(".")[2]
     return bool(EVENTS.match(name) and FORGETS.search(name))
 
 
 class Branches:
-    """Follows calls upwards with the arms in which they stand."""
+    """Follows calls upwards, with the arms they are in."""
 
     def __init__(self, program: Program, reach: Reach) -> None:
         self._program = program
@@ -37,7 +37,7 @@ class Branches:
         self._choosing = {edge.caller for edge in program.edges if edge.call.arms}
 
     def shared(self, change: Change, function: str, grown: Change, growing: str) -> frozenset[str]:
-        """Return the functions that lead to both changes, and not by different arms of a choice."""
+        """Return the functions that lead to both changes, but not by different arms of a choice."""
         removes, grows = self._reach.ancestors(function), self._reach.ancestors(growing)
         common = removes & grows
         choosing = common & self._choosing
@@ -55,7 +55,7 @@ class Branches:
         return [*found, arms_of(change.marks)] if item == function else found
 
     def _above(self, function: str, parted: set[str]) -> set[str]:
-        """Return who leads to a function without passing what parts."""
+        """Return what leads to a function without passing a choice that separates the two."""
         found: set[str] = set()
         queue = [function] if function not in parted else []
         while queue:
@@ -66,7 +66,7 @@ class Branches:
         return found
 
     def needs_event(self, change: Change, function: str) -> bool:
-        """Whether every way to a change asks first whether one certain event has come."""
+        """Return True if every path to a change first asks for one particular event."""
         if _asks(arms_of(change.marks)):
             return True
         seen, queue = {function}, [function]
@@ -92,5 +92,5 @@ def _is_asked(edge: Edge) -> bool:
 
 
 def _asks(arms: Arms) -> bool:
-    """Whether one of the arms is that of an event by which something goes."""
+    """Return True if one of the arms is for an event that removes something."""
     return any(KINDS.search(arm.text) and ENDS.search(arm.case) for arm in arms)

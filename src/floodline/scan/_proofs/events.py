@@ -31,7 +31,7 @@ CALLED = {
 class Events:
     """Answers for every function of a program; `handlers` have the event in their parameters.
 
-    `open` are those that somebody outside calls, if the program shows no event at all.
+    `open` are those that outside code calls, if the program shows no event at all.
     """
 
     def __init__(self, program: Program, reach: Reach) -> None:
@@ -39,8 +39,8 @@ class Events:
         self._reach = reach
         self._outer = Outer(program)
         self._runs: dict[str, Reason] = {}
-        self.servants: set[str] = set()  # what is there for others may never run: all but its own
-        self._silent: dict[str, Reason] = {}  # what an app calls without telling anything
+        self.servants: set[str] = set()  # methods for others to call, which may never run
+        self._silent: dict[str, Reason] = {}  # what an app calls without any argument
         for key in program.names.functions:
             if told := self._handled(key):
                 self._runs[key] = told
@@ -52,28 +52,28 @@ class Events:
         self._spread()
 
     def why(self, function: str) -> Reason | None:
-        """Say why a function runs again and again, `None` if that is not seen."""
+        """Return why a function runs again and again, `None` if nothing shows it."""
         return self._runs.get(function)
 
     def is_near(self, function: str, change: Change) -> bool:
-        """Whether a change stands in a handler itself, or in a loop that waits."""
+        """Return True if a change is in a handler itself, or in a loop that waits."""
         return function in self.handlers or in_a_loop(change)
 
     def makes(self, maker: str) -> bool:
-        """Whether a handler itself makes what a constructor makes."""
+        """Return True if a handler itself creates what a constructor creates."""
         return any(edge.caller in self.handlers for edge in self._program.callers.get(maker, ()))
 
     def _loops(self) -> bool:
-        """Whether a loop is seen that waits or has no end."""
+        """Return True if there is a loop that waits or never ends."""
         files = self._program.names.files
         return any(edge.repeats == "forever" for edge in self._program.edges) or any(
             in_a_loop(change) for file in files for change in file.changes
         )
 
     def _is_open(self, key: str) -> bool:
-        """Whether a function is for whoever uses this part of a program, as nobody in it calls it.
+        """Return True if a function is meant for outside callers, since nothing here calls it.
 
-        A program that shows where its events come in says more: then this is not asked.
+        Used only if the program does not show where its events come in.
         """
         function = self._program.names.functions[key]
         name = function.name.rpartition(".")[2]
@@ -109,7 +109,7 @@ class Events:
             self._runs.update(reached)
 
     def _handled(self, key: str) -> Reason | None:
-        """Say who hands events to a function, `None` if nobody is seen to."""
+        """Return what passes events to a function, `None` if nothing is seen to."""
         function = self._program.names.functions[key]
         own = bool(function.owner) and "<" not in function.name
         name = function.name.rpartition(".")[2]
@@ -133,17 +133,17 @@ class Events:
         return None
 
     def brings(self, function: str, origin: Origin) -> bool:
-        """Whether a function that runs for an event asks an object for it that a framework has."""
+        """Return True if a function that runs for an event reads it from a framework's object."""
         module = function.partition(":")[0]
         read = bool(origin.steps) and not origin.steps[0].name.isupper()
         return read and bool(self.why(function)) and self._outer.is_context(module, origin.name)
 
     def tells(self, function: str, attribute: str) -> bool:
-        """Whether a framework that calls a method has put what is asked for into the instance."""
+        """Return True if the framework that calls a method has set this attribute."""
         return function in self.handlers and self._outer.fills(function, attribute)
 
     def _overrides(self, key: str, name: str) -> bool:
-        """Whether a class of the standard library calls a method for each event."""
+        """Return True if a class of the standard library calls a method for each event."""
         names = self._program.names
         owner = f"{key.partition(':')[0]}:{names.functions[key].owner}"
         return owner in names.classes and any(
@@ -155,5 +155,5 @@ class Events:
 
 
 def in_a_loop(change: Change) -> bool:
-    """Whether a change stands in a loop without an end, or in one that waits in each turn."""
+    """Return True if a change is in an endless loop, or in one that waits on each iteration."""
     return "serves" in change.marks or is_endless(change.marks)

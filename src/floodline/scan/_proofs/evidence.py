@@ -22,7 +22,7 @@ STATES = list(State)
 
 
 class Evidence(NamedTuple):
-    """What speaks for a claim, how sure it is, and the line that shows it (`path:line`)."""
+    """The reason for a claim, how sure it is, and the line that shows it (`path:line`)."""
 
     reason: Reason
     state: State
@@ -30,5 +30,5 @@ class Evidence(NamedTuple):
 
 
 def place(path: str, line: int) -> str:
-    """Write a place as editors read it."""
+    """Return a place in the form that editors read."""
     return f"{path}:{line}"

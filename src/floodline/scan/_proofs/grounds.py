@@ -1,4 +1,4 @@
-"""The grounds of the four proofs, and how they are told."""
+"""The grounds of the four proofs, and their texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from floodline.scan._facts.reasons import Ground
 
 
 class Holder(Ground):
-    """Who holds a container, and how long that lives."""
+    """What holds a container, and how long that lives."""
 
     MODULE = "held by the module"
     OBJECT_OF_MODULE = "held by a module-level object"
@@ -43,7 +43,7 @@ class Holder(Ground):
 
 
 class Run(Ground):
-    """Who is seen to run a function again and again."""
+    """What is seen to run a function again and again."""
 
     LOOP_WAITS = "a loop in {}() waits for more"
     CALLED_FOR_EVENTS = "{}() is called for each event"

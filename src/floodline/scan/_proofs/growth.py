@@ -26,12 +26,12 @@ from floodline.scan._proofs.membership import Refusals
 from floodline.scan._proofs.reach import Often, Reach
 
 DEEP = 4
-NEW = {"task", "lock", "future", "waiter", "weakref", "made"}  # made where it is put in
+NEW = {"task", "lock", "future", "waiter", "weakref", "made"}  # created where it is added
 COMMAND_LINE = {"cli", "scripts", "commands", "__main__", "management"}
 CLOSED_TYPES = {"bool", "Literal", "type", "Type", "None", "Callable"}
 WHOLE = {"keys", "values", "items"}
-REUSED = {"id", "hash", "get_ident"}  # as many as there are things at a time
-Answer = tuple[State, Reason]  # whether values have no end, and why
+REUSED = {"id", "hash", "get_ident"}  # as many as exist at a time
+Answer = tuple[State, Reason]  # whether the set of values is open, and why
 
 
 class Paths:
@@ -45,7 +45,7 @@ class Paths:
         self._known: dict[tuple[str, int, int], Answer] = {}  # of parameters
 
     def path(self, held: Held, file: FileFacts, change: Change) -> Evidence:
-        """Say whether the function that grows a container runs again and again."""
+        """Judge whether the function that grows a container runs again and again."""
         function = f"{file.module}:{change.function}"
         at = place(file.path, change.at.line)
         name = change.function.rpartition(".")[2] or "the module"
@@ -81,7 +81,7 @@ class Paths:
         return Evidence(Path.NOT_KNOWN(name), UNKNOWN, at)
 
     def seen(self, function: str) -> State:
-        """Return how sure it is that a function runs again and again, if nothing speaks against."""
+        """Return how sure it is that a function runs repeatedly, if nothing contradicts it."""
         return PROVED if self.events.why(function) else ASSUMED
 
     def _only_makes(self, function: str, depth: int) -> bool:
@@ -95,7 +95,7 @@ class Paths:
         return private and bool(callers) and all(self._only_makes(c, depth + 1) for c in callers)
 
     def key(self, file: FileFacts, change: Change) -> Evidence:
-        """Say whether the keys that are put in have no end."""
+        """Judge whether the set of keys is open."""
         at = place(file.path, change.at.line)
         if change.key == NO_KEY:
             return Evidence(Key.EVERY_CALL(), self._adds(file, change), at)
@@ -105,21 +105,21 @@ class Paths:
         if state == ASSUMED and self._makes_for_others(f"{file.module}:{change.function}", change):
             state = PROVED
         if state == PROVED and (change.value == "sum" or change.op == "update"):
-            state = ASSUMED  # what is counted comes again; what else a map has for keys is not seen
+            state = ASSUMED  # what is counted recurs; which keys another map has is unknown
         if state in (PROVED, ASSUMED) and (told := self._refusals.of(file, change)):
             state, why = told[0], Key.NARROWED(why, told[1])
         named = Key.NAMED(change.key_text, why) if change.key_text else Key.OF_LOOKUP(why)
         return Evidence(Key.KEY(named), state, at)
 
     def _makes_for_others(self, function: str, change: Change) -> bool:
-        """Whether nothing here shows an event, and this is not a mere register of what is given."""
+        """Return True if nothing here shows an event, and this does not just store its argument."""
         return function in self.events.open and (change.value in NEW or change.value == "key")
 
     def _adds(self, file: FileFacts, change: Change) -> State:
-        """Whether each call adds a thing of its own, and not one that was there before."""
+        """Judge whether each call adds something new, not something that was there before."""
         function = f"{file.module}:{change.function}"
         if "none" in change.marks:
-            return ASSUMED  # `if known is None: add`: one for each that is not known yet
+            return ASSUMED  # `if known is None: add`: one for each that is not yet known
         if change.value in NEW or self.events.is_near(function, change):
             return PROVED
         if change.value == "self":
@@ -129,14 +129,14 @@ class Paths:
         return PROVED if state == PROVED else ASSUMED
 
     def passing(self, file: FileFacts, change: Change) -> Evidence:
-        """The same for what is taken out again after each use: whatever it is, it is not fixed."""
+        """Judge the key of what is removed again after each use: at least it is not fixed."""
         proof = self.key(file, change)
         if proof.state != UNKNOWN:
             return proof
         return proof._replace(reason=Key.COMES_AND_GOES(proof.reason), state=ASSUMED)
 
     def origin(self, module: str, function: str, origin: Origin, depth: int = 0) -> Answer:
-        """Say whether values of an origin have no end, and why."""
+        """Judge whether the values of an origin are an open set, and why."""
         kind, name, _, outer, steps, parts = origin
         if parts:
             return self._widest(module, function, origin, depth)
@@ -157,7 +157,7 @@ class Paths:
         if made is not None:
             return self.origin(module, function, made)
         if kind == "dotted":
-            # to go over all of it is to read a table, not what one event brings
+            # iterating over all of it reads a table, not what one event brings
             told = not any(step.how == "called" and step.name in WHOLE for step in steps)
             if told and self.events.brings(f"{module}:{function}", origin):
                 return PROVED, Why.WITH_EVENT(origin.text)
@@ -173,13 +173,13 @@ class Paths:
         return UNKNOWN, Why.ELSEWHERE(name) if name else Why.NOT_KNOWN()
 
     def _through(self, module: str, function: str, given: Origin, depth: int) -> Answer:
-        """A call that is given an open value may return one of a few."""
+        """Judge the result of a call: given an open value, it may still return one of a few."""
         state, why = self.origin(module, function, given, depth)
         less = {PROVED: ASSUMED, ASSUMED: UNKNOWN}.get(state, state)
         return less, Why.MADE_OF(why)
 
     def _widest(self, module: str, function: str, origin: Origin, depth: int) -> Answer:
-        """Of the parts of a key the one that is most open decides."""
+        """Judge a key by its most open part."""
         answers = [self.origin(module, function, part, depth) for part in parts_of(origin)]
         return min(answers, key=lambda answer: STATES.index(answer[0]))
 
@@ -236,7 +236,7 @@ class Paths:
         return (UNKNOWN if edges else ASSUMED), Why.BY_CALLER(name)
 
     def _handed(self, key: str, number: int, name: str, depth: int) -> list[Answer]:
-        """What a function is given by those that were handed it: what came along, or the event."""
+        """Judge what a function gets from code it was passed to: its arguments, or the event."""
         answers = []
         for edge in self._program.handed.get(key, ()) if self.events.why(key) else ():
             if number - edge.shift < len(edge.call.arguments):
@@ -271,7 +271,7 @@ class Paths:
 
 
 def _new(name: str, *, maker: bool) -> Answer:
-    """Say what is known of a new value: some are used again, and the instance is no new one."""
+    """Judge a new value: some are reused, and the instance itself is not new."""
     what = name if name == "self" else f"{name}()"
     if name in REUSED or (name == "self" and not maker):
         return UNKNOWN, Why.REUSED(what)
@@ -279,7 +279,7 @@ def _new(name: str, *, maker: bool) -> Answer:
 
 
 def _is_received(key: Origin) -> bool:
-    """Whether a key is what a loop gets, or what a method answers."""
+    """Return True if a key is what a loop gets, or what a method returns."""
     return any(
         part.kind == "turn" or any(step.how == "called" for step in part.steps)
         for part in parts_of(key)

@@ -1,4 +1,4 @@
-"""Proof 1: who holds the container, and does that live as long as the process?"""
+"""Proof 1: what holds the container, and does that live as long as the process?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PASSING = ("argument", "local", "item", "dropped")
 
 
 class Holders:
-    """Follows instances from where they are made to where they are kept."""
+    """Follows instances from where they are created to where they are kept."""
 
     def __init__(self, program: Program, reach: Reach, *, library: bool) -> None:
         self._program = program
@@ -29,7 +29,7 @@ class Holders:
         self._known: dict[str, Evidence] = {}
 
     def proof(self, held: Held) -> Evidence:
-        """Say whether the holder of a container is long-lived."""
+        """Judge whether the holder of a container is long-lived."""
         made = held.made[0]
         at = place(held.file.path, made.at.line)
         if made.ref.kind == MODULE:
@@ -53,7 +53,7 @@ class Holders:
         return self.instance(owner)
 
     def _has_outer_base(self, owner: str) -> bool:
-        """Whether a base of a class is not known: it may give each instance its own fields."""
+        """Return True if a base of a class is unknown: it may give each instance its own fields."""
         names = self._program.names
         return any(
             names.is_outside(kind.partition(":")[0], base)
@@ -81,7 +81,7 @@ class Holders:
         return Evidence(Holder.CAPTURED_AND_RETURNED(), PROVED, at)
 
     def instance(self, owner: str, depth: int = 0) -> Evidence:
-        """Say whether instances of a class live long."""
+        """Judge whether instances of a class are long-lived."""
         if owner not in self._known:
             self._known[owner] = Evidence(Holder.CYCLE(), UNKNOWN, "")
             self._known[owner] = self._judge(owner, depth)
@@ -150,7 +150,7 @@ class Holders:
         return Evidence(Holder.LOCAL_INSTANCE(name), REFUTED, at)
 
     def _kept_in(self, name: str, making: Making, ref: Reference, at: str) -> Evidence:
-        """An instance in a container lives as long as its entry, which may be long."""
+        """Judge an instance in a container: it lives as long as its entry, which may be long."""
         program = self._program
         module, _, function = making.function.partition(":")
         key = program.key(program.names.modules[module], function, ref)
@@ -160,7 +160,7 @@ class Holders:
         return Evidence(Holder.KEPT_IN_PASSING(name), REFUTED, at)
 
     def _goes_round(self, owner: str, function: str) -> bool:
-        """Whether a function uses an instance in a loop without an end."""
+        """Return True if a function uses an instance in an endless loop."""
         family = {owner, *self._program.names.children.get(owner, ())}
         return any(
             edge.repeats == "forever" and edge.callee.rpartition(".")[0] in family
@@ -168,7 +168,7 @@ class Holders:
         )
 
     def _of_start(self, name: str, making: Making, at: str) -> Evidence:
-        """A local of the start function lives long if that function goes round for ever."""
+        """Judge a local of the start-up function: it is long-lived if that loops forever."""
         edges = self._program.edges_of.get(making.function, ())
         if any(edge.repeats in LOOPS for edge in edges):
             return Evidence(Holder.LOOP_OF_START(name), PROVED, at)
@@ -187,23 +187,23 @@ class Holders:
 
 
 def _is_kept(kept: Kept) -> bool:
-    """Whether something goes where it stays: into a name of the module, or into a class."""
+    """Return True if something goes where it stays: into a name of the module, or a class."""
     return kept.in_slot(MODULE) or kept.how == "body"
 
 
 def _is_of_module(kept: Kept) -> bool:
-    """Whether something goes into an attribute of what a name of the module means."""
+    """Return True if something goes into an attribute of a module-level object."""
     return kept.in_slot(OBJECT) and kept.ref is not None and kept.ref.base.kind == MODULE
 
 
 def _settled(makings: list[Making]) -> list[Making]:
-    """A local that goes somewhere after all (line 0 says so) is not a local of one call."""
+    """Drop locals that go somewhere after all (line 0 says so): they outlive their call."""
     moved = {m.function for m in makings if not m.line and m.kept.how != "argument"}
     return [m for m in makings if not (m.kept.how == "local" and m.line and m.function in moved)]
 
 
 def _endless(held: Held) -> bool:
-    """Whether a local container is made before a loop without an end, and grows in it."""
+    """Return True if a local container is created before an endless loop, and grows in it."""
     lines = [made.at.line for made in held.made]
     return any(
         mark.line > max(lines)

@@ -1,4 +1,4 @@
-"""Puts the four proofs of each container together, for every rule that needs them."""
+"""Combines the four proofs of each container, for every rule that needs them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Grown = tuple[FileFacts, Change, Evidence, Evidence]
 
 
 class Judge:
-    """Answers for the containers and functions of a program: one prover for each of the proofs."""
+    """Judges the containers and functions of a program, with one prover per proof."""
 
     def __init__(self, program: Program, *, library: bool = False) -> None:
         self.program = program
@@ -33,7 +33,7 @@ class Judge:
         for file in program.files:
             for mark in file.marks:
                 self._marks[mark.kind].append((file, mark))
-        self._decorating = {  # inner functions that return what they are given
+        self._decorating = {  # inner functions that return their argument
             f"{file.module}:{mark.function}" for file, mark in self.marks("gives")
         }
         self._families: dict[str, list[Held]] = defaultdict(list)
@@ -66,15 +66,15 @@ class Judge:
         return found
 
     def trusts(self) -> bool:
-        """Whether much is taken on trust: a program that shows its events says more."""
+        """Return True if much is taken on trust, since the program does not show its events."""
         return self._library or not self.paths.events.shown
 
     def is_seen(self, function: str) -> bool:
-        """Whether a function is seen to run for events, or that is taken on trust."""
+        """Return True if a function is seen to run for events, or that is taken on trust."""
         return self.trusts() or bool(self.paths.events.why(function))
 
     def decorates(self, function: str) -> bool:
-        """Whether an inner function returns what it is given: it runs where things are defined."""
+        """Return True if an inner function returns its argument: it runs at definition time."""
         return function in self._decorating
 
 

@@ -1,4 +1,4 @@
-"""Keys that were refused, or are there already: what comes before a key is put in."""
+"""Checks before a key is added: keys that are rejected, or already exist."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from floodline.scan._program.program import Program
 from floodline.scan._proofs.evidence import ASSUMED, REFUTED, State
 from floodline.scan._proofs.grounds import Key
 
-# line, table, and whether keys that it lacks are refused
+# line, table, and whether keys that it lacks are rejected
 Asked = list[tuple[int, Reference | None, bool]]
 
 
 class Refusals:
-    """Answers for the changes of a program; what a file asks its tables is looked up once."""
+    """Knows what narrows the keys of a change; each file's checks are looked up once."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._known: dict[str, dict[tuple[str, Origin], Asked]] = {}
 
     def of(self, file: FileFacts, change: Change) -> tuple[State, Reason] | None:
-        """Say what narrows the keys that reach a change, `None` if nothing is seen to.
+        """Return what narrows the keys that reach a change, `None` if nothing is seen to.
 
-        An item that is only replaced where the key is there makes nothing grow. A key that
-        another table has to have, or a call that is given it has to know, comes with the event
-        and may still be one of a few.
+        Replacing the item of an existing key makes nothing grow. A key that must be in another
+        table, or be known to a call that receives it, comes with the event and may still be one
+        of a few.
         """
         doubt = None
         for line, table, refuses in self._asked(file).get((change.function, change.key), ()):

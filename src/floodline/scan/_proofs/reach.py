@@ -1,4 +1,4 @@
-"""How often a function runs: again and again, at start-up only, at the end, or nobody knows."""
+"""How often a function runs: again and again, only at start-up, at the end, or unknown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENDING = {
     "shutdown_event", "tearDown", "reset", "clear_all", "reset_all", "on_exit", "aexit", "join",
 }  # fmt: skip
 ALL_END = re.compile(r"^(shutdown|close|stop|dispose|destroy|terminate)_(all|everything)$")
-# verbs for preparing a program; whoever calls such a function in a loop is seen doing so
+# verbs for preparing a program; a loop that calls such a function would be seen
 PREPARING = (
     "configure", "setup", "set_up", "install", "define", "declare", "init", "load", "import_",
     "build", "create_app", "enable", "setUp",
@@ -43,7 +43,7 @@ class Often(StrEnum):
     """How often a function runs."""
 
     REPEATS = "repeats"
-    STARTS = "starts"  # at start-up only
+    STARTS = "starts"  # only at start-up
     UNKNOWN = "unknown"
 
 
@@ -55,7 +55,7 @@ class Reach:
         self._library = library
         self._often: dict[str, Often] = {}
         self._ancestors: dict[tuple[str, str], frozenset[str]] = {}
-        # what `@factory(...)` returns runs where a function is defined, and not when it is called
+        # what `@factory(...)` returns runs when a function is defined, not when it is called
         self._factories = {e.callee for e in program.edges if e.call.kept.how == "decorator"}
         self._spread()
 
@@ -90,7 +90,7 @@ class Reach:
         self._spread_starts(below)
 
     def _assume(self, below: dict[str, set[str]]) -> None:
-        """Methods of one name and the same parameters answer one call: each may be meant."""
+        """Follow calls that may mean any of several methods with the same name and parameters."""
         names = self._program.names
         queue: deque[str] = deque()
         for edge in self._program.edges:
@@ -106,7 +106,7 @@ class Reach:
                 queue.extend(below.get(here, ()))
 
     def _spread_starts(self, below: dict[str, set[str]]) -> None:
-        """What only start-up reaches is start-up; what nobody reaches stays unknown."""
+        """Spread start-up: what only start-up reaches is start-up; unreached stays unknown."""
         queue = deque(f"{file.module}:" for file in self._program.files)
         for file in self._program.files:
             queue.extend(f"{file.module}:{item.name}:" for item in file.classes)
@@ -128,15 +128,15 @@ class Reach:
                     queue.append(callee)
 
     def is_stream(self, module: str, over: str) -> bool:
-        """Whether a loop goes over an object from outside, which may give values for ever."""
+        """Return True if a loop iterates over an external object, which may never end."""
         return bool(over) and self._program.names.is_outside(module, over)
 
     def is_definition(self, key: str) -> bool:
-        """Whether a function only runs where classes and functions are defined."""
+        """Return True if a function runs only where classes and functions are defined."""
         function = self._program.names.functions[key]
         name = function.name.rpartition(".")[2]
         if name == "__class_getitem__" and self._library:
-            return False  # users of a library may ask for classes that they make at run time
+            return False  # users of a library may pass classes that they create at run time
         return name in DEFINING or (name in ("__new__", "__init__") and self._is_metaclass(key))
 
     def _is_metaclass(self, key: str) -> bool:
@@ -171,7 +171,7 @@ class Reach:
         return not callers or self._library
 
     def is_handler(self, key: str) -> bool:
-        """Whether a decorator hands the function to a framework: `@app.get(...)`, `@bot.event`."""
+        """Return True if a decorator passes the function to a framework: `@app.get(...)`."""
         return any(
             "." in name
             and name.rpartition(".")[2] not in _PLAIN
@@ -182,7 +182,7 @@ class Reach:
     def ancestors(self, function: str, owner: str = "") -> frozenset[str]:
         """Return all functions from which this one can be reached, itself included.
 
-        With an owner the way ends where that owner itself ends: who closes it, is not asked.
+        With an owner, the search stops where that owner itself ends: what closes it is ignored.
         """
         known = self._ancestors.get((function, owner))
         if known is not None:
@@ -212,7 +212,7 @@ class Reach:
         return frozenset(found)
 
     def is_end(self, function: str) -> bool:
-        """Whether a function ends something; with an argument it ends one item, not the whole."""
+        """Return True if a function ends something; with an argument it ends only one item."""
         name = function.rpartition(":")[2].rpartition(".")[2]
         found = self._program.names.functions.get(function)
         if not (name in ENDING or ALL_END.match(name)) or found is None:
@@ -220,7 +220,7 @@ class Reach:
         return name.startswith("__") or len(found.parameters) <= bool(found.owner)
 
     def ends(self, function: str, owner: str) -> bool:
-        """Whether a function is the end of an owner: its `close`, say."""
+        """Return True if a function ends its owner, such as its `close`."""
         module, _, name = function.partition(":")
         kind = name.rpartition(".")[0]
         if not self.is_end(function):
@@ -232,18 +232,18 @@ class Reach:
         return f"{module}:{kind}" in family
 
     def is_called(self, function: str) -> bool:
-        """Whether anybody in the program calls a function or passes it on."""
+        """Return True if anything in the program calls a function or passes it on."""
         edges = self._program.callers.get(function, ())
         return any(e.caller != function for e in edges) or self.is_passed(function)
 
     def is_passed(self, function: str) -> bool:
-        """Whether a function is handed on by reference or by a decorator."""
+        """Return True if a function is passed on by reference or by a decorator."""
         return bool(self._program.by_reference.get(function)) or (
             function in self._program.names.functions and self.is_handler(function)
         )
 
     def runs_by_itself(self, function: str) -> bool:
-        """Whether it is handed to something that runs it without waiting for one event."""
+        """Return True if it is passed to something that runs it without waiting for one event."""
         passed = self._program.by_reference.get(function, set())
         return any(
             name in RUN_BY_ITSELF or not (name in SELDOM or SUBSCRIBING.match(name))
@@ -251,7 +251,7 @@ class Reach:
         )
 
     def is_seldom(self, function: str) -> bool:
-        """Whether it is handed only to what runs it at a fork, a signal or the end."""
+        """Return True if it is passed only to what runs it at a fork, a signal or the end."""
         passed = self._program.by_reference.get(function, set())
         return bool(passed) and passed <= SELDOM
 

@@ -36,7 +36,7 @@ SWEEPS = (Out.BY_ITSELF, Out.IN_A_LOOP)
 
 
 class When(StrEnum):
-    """When what removes runs, the best first."""
+    """When a removal runs, the best first."""
 
     RUNS = "runs"
     PUBLIC = "public"
@@ -94,7 +94,7 @@ class Removals:
         self._arms = Branches(program, reach)
 
     def judge(self, held: Held, depth: int, growing: list[tuple[FileFacts, Change]]) -> Removal:
-        """Say which way out runs, if any."""
+        """Judge which way out runs, if any."""
         functions = [f"{file.module}:{change.function}" for file, change in growing]
         owner = held.key.rpartition(".")[0] if held.made[0].ref.kind == INSTANCE else ""
         ways = [
@@ -111,13 +111,13 @@ class Removals:
         best = ways[0]
         state = REFUTED if best.when in (RUNS, PUBLIC) else PROVED
         if best.when in (EVENT, NEVER):
-            state = ASSUMED  # the event may come for each entry; a call may be hidden
+            state = ASSUMED  # the event may arrive for each entry; a call may be hidden
         if best.when == LAZY or (best.when == END and held.escapes):
             state = UNKNOWN
         return Removal(best.when, Evidence(best.reason, state, best.at), tuple(ways))
 
     def elsewhere(self, held: Held, depth: int, function: str) -> When:
-        """Say when what another function removes is removed, apart from what this one does."""
+        """Return when other functions remove, apart from what this one does."""
         growing = [(f, c) for f, c in held.changes if c.verb == "grow" and c.function == function]
         functions = [f"{file.module}:{change.function}" for file, change in growing]
         owner = held.key.rpartition(".")[0] if held.made[0].ref.kind == INSTANCE else ""
@@ -139,14 +139,14 @@ class Removals:
             return False
         maps = {made.kind for made in held.made} <= {"map", "lookup"}
         if maps and change.op in NOT_OF_A_MAP and not change.depth:
-            return False  # a method of another object under the same name
+            return False  # a method of the same name on another object
         if change.verb == "replace":
             made = {m.function for m in held.made}
             return made != {change.function} or self._begins_again(file, change)
         return True
 
     def _begins_again(self, file: FileFacts, change: Change) -> bool:
-        """Whether what makes the container for a new instance is called later on, too."""
+        """Return True if what creates the container for a new instance is also called later."""
         callers = self._program.callers.get(f"{file.module}:{change.function}", ())
         makes = {self._last(edge.caller) in MAKERS for edge in callers}
         return makes == {True, False}
@@ -176,7 +176,7 @@ class Removals:
         return Way(when, reason, place(file.path, change.at.line), change.at.line, how)
 
     def _how(self, function: str, change: Change, when: When, reason: Reason) -> How:
-        """Say by what means something is removed."""
+        """Return by what means something is removed."""
         if "finally" in change.marks:
             return How.FINALLY
         if "limit" in change.marks:
@@ -253,7 +253,7 @@ class Removals:
         return NEVER, Out.AT_START(name)
 
     def _own(self, function: str, change: Change, grown: list[tuple[FileFacts, Change]]) -> bool:
-        """Whether an instance, when it ends, removes from its class what it put in itself."""
+        """Return True if an instance, when it ends, removes from its class what it added."""
         home = function.rpartition(".")[0]
         return self._reach.is_end(function) and all(
             c.key_text == change.key_text
@@ -263,7 +263,7 @@ class Removals:
         )
 
     def _opens(self, function: str, growing: list[str]) -> bool:
-        """Whether it grows where something begins and shrinks where the same thing ends."""
+        """Return True if it grows where something begins and shrinks where the same thing ends."""
         last = COUNTERPARTS.get(self._last(function), ())
         home = function.rpartition(".")[0]
         if (gone := GONE.search(self._last(function))) is not None:
@@ -297,7 +297,7 @@ class Removals:
 
 
 def _is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
-    """Whether an entry leaves only where its age was asked for, by whoever wanted that entry."""
+    """Return True if an entry is removed only where its age is checked, on a read of that entry."""
     if (
         change.op not in TAKES_NAMED_OF_MAP
         or not change.key_text
@@ -316,7 +316,7 @@ def _when_asked(file: FileFacts, change: Change) -> Way:
 
 
 def _begins_anew(change: Change, growing: list[tuple[FileFacts, Change]]) -> bool:
-    """Whether it is made anew in the function that grows it, each time before it grows."""
+    """Return True if the function that grows it first creates it again, each time."""
     return change.verb == "replace" and any(
         c.function == change.function and c.at.line > change.at.line and not change.marks - c.marks
         for _, c in growing

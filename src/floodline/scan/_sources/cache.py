@@ -146,7 +146,7 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def _opened(folder: Path) -> sqlite3.Connection | None:
-    """Open the file; one that is no database is made anew, and without a disk there is none."""
+    """Open the file; anything but a database is replaced, and without a disk there is none."""
     import sqlite3
 
     for _ in range(2):

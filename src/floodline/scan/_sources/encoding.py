@@ -133,7 +133,7 @@ def _numbered(values: Values) -> tuple[Values, list[int]]:
 
 
 def _pack_shared(kind: Any, values: Values) -> Any:
-    """Write each of the values once, and then their numbers; only how many, if all are `None`."""
+    """Write each value once, then their numbers; if all are `None`, only how many."""
     known, numbers = _numbered(values)
     return (_pack_rows(kind, known), numbers) if known else len(values)
 
@@ -146,7 +146,7 @@ def _unpack_shared(kind: Any, packed: Any) -> Values:
 
 
 def _pack_several(inner: Codec, values: Values) -> Any:
-    """Write tuples of such values once each, by their lengths; only how many, if all are empty."""
+    """Write each tuple of such values once, with the lengths; if all are empty, only how many."""
     if not any(values):
         return len(values)
     known, numbers = _numbered(values)

@@ -1,4 +1,4 @@
-"""What a call of Python names and hands on; and the lists into which all facts go."""
+"""What a Python call names and passes on, and the lists that collect all facts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ PASSED_ON = {"partial", "ref", "WeakMethod"}
 
 
 class Arguments:
-    """Holds the lists of facts, and says what a call calls and what it is given."""
+    """Holds the lists of facts, and finds out what a call calls and what it is given."""
 
     def __init__(self) -> None:
         self.scope = Scope("", "", None)
@@ -68,7 +68,7 @@ class Arguments:
         self.escapes: list[tuple[Reference, str]] = []
         self.slices: list[tuple[Reference, str, int]] = []
         self.risks: list[tuple[str, int, Risk]] = []
-        # facts repeat each other: `shared(x, x)` is the equal one that the file said before
+        # facts repeat: `shared(x, x)` is the first equal one of the file
         self.shared: Callable[[Any, Any], Any] = {}.setdefault
 
     def change(
@@ -82,7 +82,7 @@ class Arguments:
         value: ast.expr | None,
         marks: Marks,
     ) -> None:
-        """Note that something grows or shrinks; what only a local name holds is noted as well."""
+        """Note that something grows or shrinks, even if only a local name holds it."""
         stored = stored_value(value)
         if type(value) is ast.Name:
             stored = self.scope.stored.get(value.id, stored)
@@ -100,7 +100,7 @@ class Arguments:
         )  # fmt: skip
 
     def _is_answer(self, value: ast.expr | None, key: Origin) -> bool:
-        """Whether a value is what a call answers that was given the key: it may refuse it."""
+        """Return True if a value is the result of a call that got the key: it may reject it."""
         return any(
             part.steps and part.steps[-1].how == "given" and extends(part, own)
             for part in parts_of(self.scope.origin(value))
@@ -108,7 +108,7 @@ class Arguments:
         )
 
     def keep_local(self, name: str, kept: Kept) -> None:
-        """A local instance goes somewhere after all: note its making once more, with the place."""
+        """Note again where a local instance is created, since it goes somewhere after all."""
         holder = self.scope.holder_of(name)
         made = holder.types.get(name) if holder else None
         if made:

@@ -1,4 +1,4 @@
-"""Reads assignments of Python: what a name or attribute holds from now on."""
+"""Reads Python assignments: what a name or attribute holds from then on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PARTS = {*COMPREHENSIONS, ast.Subscript}
 
 
 class Bindings(Calls):
-    """Notes containers made, replaced and aliased."""
+    """Notes containers that are created, replaced and aliased."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Bindings(Calls):
             self._bind_waiter(node.targets)
 
     def _bind_instance(self, node: ast.Assign) -> None:
-        """`cls._instance = super().__new__(cls)`: the instance, and perhaps the only one."""
+        """Read `cls._instance = super().__new__(cls)`: the instance, perhaps the only one."""
         for target in node.targets:
             self.scope.selves.add(written(target))
             if isinstance(target, ast.Attribute) and self.scope.base(target.value) is SELF:
@@ -65,7 +65,7 @@ class Bindings(Calls):
                 self.marks.append(only)
 
     def _bind_waiter(self, targets: list[ast.expr]) -> None:
-        """`future = self._waiting[key] = loop.create_future()`."""
+        """Read `future = self._waiting[key] = loop.create_future()`."""
         names = [target.id for target in targets if isinstance(target, ast.Name)]
         for target in targets:
             if isinstance(target, ast.Subscript) and names:
@@ -242,7 +242,7 @@ class Bindings(Calls):
             self.counters[found[0]] = None
         elif type(node.op) is ast.Add or type(node.op) is ast.BitOr:
             if isinstance(target, ast.Name) and found[1] and not created(node.value)[0]:
-                return  # what lies inside may be a text or a number as well: then nothing grows
+                return  # what is inside may also be a string or a number: then nothing grows
             keyed = type(node.value) is ast.Dict
             origin = self.origin_of_update(node.value) if keyed else NO_KEY
             self.change("grow", found, "+=", target, origin, "", node.value, marks)

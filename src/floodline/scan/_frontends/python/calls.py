@@ -1,4 +1,4 @@
-"""Walks the expressions of Python: calls, what they hand on, and what they grow or shrink."""
+"""Walks Python expressions: calls, what they pass on, and what they grow or shrink."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from floodline.scan._frontends.python.signs import (
     labels,
 )
 
-# these hold on to nothing and call nothing of the program: not worth an edge each
+# these keep nothing and call nothing in the program: not worth an edge each
 ASKING = {
     "len", "isinstance", "issubclass", "str", "int", "float", "bool", "bytes", "repr", "print",
     "range", "hasattr", "id", "type", "hash", "ord", "chr", "abs", "round", "super", "callable",
@@ -66,12 +66,12 @@ class Calls(Arguments):
     def expression(
         self, node: ast.expr, marks: Marks, *, kept: Kept = HERE, stored: bool = False
     ) -> None:
-        """Read an expression and all below it."""
+        """Read an expression and everything below it."""
         below_it: ast.expr = node
         while type(below_it) is ast.Attribute:
             below_it = below_it.value
         if type(below_it) in LEAVES:
-            return  # a name, and attributes of it: that is most
+            return  # most are a name and its attributes
         stack: list[tuple[ast.AST | None, Kept]] = [(node, kept)]
         while stack:
             here, goes = stack.pop()
@@ -112,7 +112,7 @@ class Calls(Arguments):
             self.marks += awaits(self.scope, node)
 
     def lambda_(self, node: ast.Lambda) -> None:
-        """A lambda is a function of its own that is handed on where it stands."""
+        """Read a lambda: a function of its own that is passed on where it is written."""
         outer = self.scope
         name = lambda_name(outer, node)
         scope = Scope(name, outer.owner, outer if not outer.name.endswith(":") else None)
@@ -126,7 +126,7 @@ class Calls(Arguments):
         self.scope = outer
 
     def lookup(self, node: ast.Subscript, marks: Marks) -> None:
-        """Reading an item may insert it; reading a slice is a copy of a part."""
+        """Read a subscript: reading an item may insert it; a slice copies a part."""
         found = self.scope.reference(node.value)
         if found is None or found[0].kind == LOCAL:
             return
@@ -174,14 +174,14 @@ class Calls(Arguments):
             )  # fmt: skip
 
     def _stands(self, marks: Marks) -> Standing:
-        """Many calls stand under the same marks."""
+        """Return the circumstances of the marks; many calls share the same ones."""
         known = self._standing.get(marks)
         if known is None:
             known = self._standing[marks] = standing(marks)
         return known
 
     def _rare(self, node: ast.Call, name: str, callee: Callee | None, marks: Marks) -> None:
-        """Note calls of a few names that say something by themselves."""
+        """Note calls of a few names that mean something on their own."""
         if name in HEAPS:
             if name not in HEAP_SHRINKS or type(node.func) is ast.Attribute:
                 self._grown_by_function(node, marks)
@@ -198,7 +198,7 @@ class Calls(Arguments):
             self.marks += finalizers(self.scope, node)
 
     def _signs(self, node: ast.Call, function: ast.Attribute, kept: Kept) -> None:
-        """Note what rules of their own look for in a call of a method."""
+        """Note what single rules look for in a method call."""
         name = function.attr
         if name not in TOLD and name[:4] != "add_" and type(function.value) is not ast.Call:
             return
@@ -237,7 +237,7 @@ class Calls(Arguments):
         if marks and Circumstance("empty", written(function.value)) in marks:
             marks = marks | {"once"}  # only while it is empty
         if name == "append" and "absent" in marks:
-            # what is asked for first is there once: the list is a set of such things
+            # what is checked first is added once: the list acts as a set
             self.change("grow", found, name, node, self.scope.origin(first), text, value, marks)
             return
         if name in GROWS_BY_ITEM:
@@ -250,7 +250,7 @@ class Calls(Arguments):
         self.inserts(function.value, marks)
 
     def inserts(self, node: ast.expr, marks: Marks) -> None:
-        """`map[key].add(x)` puts the key in too, if the map inserts on reading."""
+        """Read `map[key].add(x)`: it adds the key too, if the map inserts on reading."""
         if type(node) is ast.Subscript and type(node.slice) is not ast.Slice:
             found = self.scope.reference(node.value)
             if found and not found[1]:
@@ -258,7 +258,7 @@ class Calls(Arguments):
                 self.change("insert", found, "[]", node, origin, text, None, marks)
 
     def origin_of_update(self, first: ast.expr | None) -> Origin:
-        """Return where the keys come from that a map takes over."""
+        """Return where the keys that a map takes over come from."""
         if first is None:
             return CONSTANT
         if isinstance(first, ast.Dict):
@@ -274,9 +274,9 @@ class Calls(Arguments):
         return self.scope.reference(found.container)
 
     def loop_target(self, target: ast.expr, iterable: ast.expr) -> str:
-        """The names of a loop stand for the values inside what it goes over.
+        """Bind the names of a loop to the values inside what it iterates over.
 
-        Returns the class of an object that was made in the function and gives them turn by turn.
+        Return the class of an object that was created in the function and yields them.
         """
         found = self.scope.reference(iterable)
         origin = self.scope.origin(iterable)

@@ -1,4 +1,4 @@
-"""What single expressions of Python mean: kinds of containers, and where a key comes from."""
+"""What single Python expressions mean: kinds of containers, and where a key comes from."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def at(node: ast.expr | ast.stmt) -> At:
 
 
 def created(node: ast.expr | None) -> tuple[Kind | None, str]:
-    """Return the kind of a container expression and what it fills in; `None` if it is none."""
+    """Return the kind of a container expression and what it fills in; `None` for any other."""
     if type(node) is ast.Call:
         return _created_by_call(node)
     kind = kind_of_display(node)

@@ -1,4 +1,4 @@
-"""What stands below a node of a syntax tree, asked for every node."""
+"""The children of syntax tree nodes; used for every node, so it has to be fast."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from operator import attrgetter
 
 
 def below(node: ast.AST, kind: type) -> Iterable[ast.AST | None]:
-    """Return what stands below a node, in its order; operators and contexts are nothing."""
+    """Return the children of a node in order, without operators and contexts."""
     return _BELOW[kind](node)
 
 
@@ -18,7 +18,7 @@ _SEVERAL = {"args", "comparators", "elts", "generators", "ifs", "keys", "keyword
 
 
 def _reader(kind: type[ast.AST]) -> Callable[[ast.AST], Iterable[ast.AST | None]]:
-    """Return what reads the fields of a kind of node: mostly one call of C."""
+    """Return a reader for the fields of a node type: mostly a single C call."""
     fields = [field for field in kind._fields if field not in _OTHER]
     if len(fields) == 1 and fields[0] in _SEVERAL:
         return attrgetter(fields[0])

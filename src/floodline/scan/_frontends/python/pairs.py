@@ -1,4 +1,4 @@
-"""Added, then something that can fail, then removed: the pairs of one function."""
+"""Finds pairs in one function: an entry is added, something may fail, the entry is removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORST = ("return", "raise", "await", "yield", "call")
 
 
 def pairs_of(changes: list[Change], risks: list[tuple[str, int, Risk]]) -> list[Pair]:
-    """Find what is added and removed in one function with something between that may fail."""
+    """Find what one function adds and removes, with something in between that may fail."""
     by_place: dict[tuple[str, Reference, int], list[Change]] = defaultdict(list)
     for change in changes:
         if change.function and change.verb in ("grow", "shrink"):

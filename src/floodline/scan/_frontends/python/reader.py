@@ -33,8 +33,8 @@ from floodline.scan._frontends.python.statements import (
     tests_membership,
 )
 
-MAKING = {ast.Call, ast.Attribute, ast.JoinedStr}  # what a new value may be made by
-TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp}  # tests that may say why a branch is taken
+MAKING = {ast.Call, ast.Attribute, ast.JoinedStr}  # what may create a new value
+TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp}  # tests that may explain why a branch is taken
 NONE: Marks = frozenset()
 BRANCH: Marks = frozenset({"branch"})
 LIMITED: Marks = frozenset({"branch", "limit"})
@@ -44,7 +44,7 @@ TURNS: Marks = frozenset({"while"})
 
 
 def read(source: str | bytes, path: str, module: str) -> FileFacts:
-    """Read the facts of one file; a syntax error is raised as such."""
+    """Read the facts of one file; syntax errors are raised as they are."""
     tree = ast.parse(source, filename=path)
     reader = _Reader()
     reader.block(tree.body, NONE)
@@ -93,7 +93,7 @@ class _Reader(Bindings):
                     marks = marks | {"once"}
 
     def _refuse(self, node: ast.If) -> None:
-        """`if key not in known: raise`: what comes after has no other keys than these."""
+        """Read `if key not in known: raise`: what follows has only known keys."""
         for key, table in outsiders(node.test):
             found = self.scope.reference(table)
             ref = found[0] if found else None
@@ -184,7 +184,7 @@ class _Reader(Bindings):
     ) -> None:
         self.expression(decorator, marks, kept=DECORATING)
         if not isinstance(decorator, ast.Call) and (callee := self.callee(decorator)):
-            # to decorate is to call: once for a function of the module, each time for an inner one
+            # decorating is calling: once for a function of the module, each time for an inner one
             outer = self.scope.name
             repeats: Repeats = "once" if "once" in marks else ""
             self.calls.append(Call(outer, callee, decorator.lineno, repeats, (UNSEEN,), (), HERE))
@@ -303,7 +303,7 @@ class _Reader(Bindings):
         self.expression(node.value, marks, kept=DROPPED)
 
     def nothing(self, node: ast.stmt, marks: Marks) -> None:
-        """These statements have no facts."""
+        """Ignore a statement without facts."""
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {

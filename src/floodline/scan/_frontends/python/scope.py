@@ -58,11 +58,11 @@ TELLING = {"type", "bool", "isinstance", "len", "getpid"}
 NAMING = {ast.Name, ast.Attribute}
 ITEM = attribute("item")
 Found = tuple[Reference, int]
-UNNAMED: Found = (ITSELF, 1)  # of a local that is no other name for something
+UNNAMED: Found = (ITSELF, 1)  # of a local that is not an alias
 
 
 class Scope:
-    """One function (or the module, or the body of a class) while it is read."""
+    """A function (or the module, or the body of a class) while it is read."""
 
     __slots__ = (
         "annotations", "answers", "clients", "globals", "kinds", "locals", "name", "origins",
@@ -77,15 +77,15 @@ class Scope:
         self.annotations: dict[str, str] = {}
         self.globals: set[str] = set()
         self.refs: dict[str, Found] = {}
-        self.locals: dict[str, Found] = {}  # what a name means that is no other one for something
+        self.locals: dict[str, Found] = {}  # what a name means that is not an alias
         self.origins: dict[str, Origin] = {}
         self.types: dict[str, str] = {}
-        self.answers: dict[str, str] = {}  # a local, and the function whose answer it is
+        self.answers: dict[str, str] = {}  # a local, and the function whose result it is
         self.stored: dict[str, Stored] = {}
         self.clients: dict[str, ast.expr] = {}
         self.selves: set[str] = set()  # other names of the instance, in `__new__`
-        self.waiters: dict[str, Reference] = {}  # locals that are waited for, and their containers
-        self.kinds: set[str] = set()  # locals that are containers made here
+        self.waiters: dict[str, Reference] = {}  # locals that are awaited, and their containers
+        self.kinds: set[str] = set()  # locals that are containers created here
 
     def holder_of(self, name: str) -> Scope | None:
         """Return the scope that has this name as a local, `None` for a global."""
@@ -99,14 +99,14 @@ class Scope:
         return None
 
     def reference(self, node: ast.expr) -> Found | None:
-        """Return which container an expression means and how deep inside it, if that is known."""
+        """Return which container an expression means and how deep inside it, if known."""
         if type(node) is ast.Name:
             return self.named(node.id, self.holder_of(node.id))
         find = _REFERENCES.get(type(node))
         return find(self, node) if find else None
 
     def named(self, name: str, holder: Scope | None) -> Found:
-        """Return which container a name means that belongs to a scope."""
+        """Return which container a name of a scope means."""
         if (name == "self" or name == "cls") and self.owner:
             return ITSELF, 0
         if holder is None:
@@ -192,7 +192,7 @@ class Scope:
         return self.origin_of(node.id, self.holder_of(node.id))
 
     def origin_of(self, name: str, holder: Scope | None) -> Origin:
-        """Return where the value of a name comes from that belongs to a scope."""
+        """Return where the value of a name of a scope comes from."""
         if name == "self":
             return FRESH_SELF
         if name == "cls":
@@ -248,7 +248,7 @@ class Scope:
         return most_open([answer, through]) if through else answer
 
     def _asked_by(self, function: ast.Attribute) -> Origin | None:
-        """Return the origin of what a method answers, if it is known whom it asks."""
+        """Return the origin of a method's result, if the object is known."""
         if type(function.value) is ast.Name and self.base(function.value) is SELF:
             return None
         return asked(self.origin(function.value), call_step(function.attr))

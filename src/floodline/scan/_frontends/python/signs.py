@@ -1,4 +1,4 @@
-"""Signs of rules that need more than growth: clocks, final states, handles, labels, clients."""
+"""Signs for rules that need more than growth: clocks, final states, handles, labels, clients."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ HANDLES = {
     "open", "fdopen", "Popen", "socket", "create_connection", "TemporaryFile",
     "NamedTemporaryFile", "SpooledTemporaryFile", "ZipFile", "mmap",
 }  # fmt: skip
-NO_OBJECTS = ("os.", "self.", "cls.")  # a number, or whatever a method of one's own returns
+NO_OBJECTS = ("os.", "self.", "cls.")  # a number, or whatever an own method returns
 FEW = 4  # results that a cache may keep without being a leak
-# a client is known by the end of its name and by what it is asked to do
+# a client is recognised by the end of its name and by what is called on it
 CLIENTS = (
     (("client", "session"),
      {"get", "post", "put", "patch", "delete", "head", "options", "request", "send", "stream"}),
@@ -47,7 +47,7 @@ TIMERS = {"Timer", "call_later", "call_at"}
 
 
 def inside(scope: Scope, node: ast.expr) -> Found | None:
-    """Return the container in whose value an expression looks, if it looks into one."""
+    """Return the container whose value an expression looks into, if any."""
     while isinstance(node, ast.Attribute):
         node = node.value
     found = scope.reference(node)
@@ -55,7 +55,7 @@ def inside(scope: Scope, node: ast.expr) -> Found | None:
 
 
 def ages(scope: Scope, node: ast.Compare) -> tuple[Mark, ...]:
-    """A comparison with the clock; its name is the container whose value is asked for its age."""
+    """Return comparisons with the clock, named after the container whose value's age is checked."""
     if type(node.ops[0]) not in ORDERS:
         return ()
     sides = (node.left, node.comparators[0])
@@ -80,7 +80,7 @@ def _tells_time(origin: Origin) -> bool:
 
 
 def flips(scope: Scope, target: ast.expr, value: ast.expr) -> Mark | None:
-    """A value inside a container gets another state: `jobs[i].state = "done"`."""
+    """Return a mark if a value in a container changes its state: `jobs[i].state = "done"`."""
     final = type(value) is ast.Constant and type(value.value) in (str, bool)
     member = type(value) is ast.Attribute and dotted(value)[:1].isupper()
     if not (final or member):
@@ -95,7 +95,7 @@ def flips(scope: Scope, target: ast.expr, value: ast.expr) -> Mark | None:
 
 
 def keeps(scope: Scope, ref: Reference, target: ast.expr, value: ast.Call) -> Iterator[Mark]:
-    """An open handle, or a queue without a limit, is put where it stays."""
+    """Yield a mark for an open handle or an unbounded queue that is put where it stays."""
     name = last_name(value.func)
     if name in HANDLES and ref.kind != LOCAL and not dotted(value.func).startswith(NO_OBJECTS):
         kind = "item" if isinstance(target, ast.Subscript) else "slot"
@@ -108,7 +108,7 @@ def keeps(scope: Scope, ref: Reference, target: ast.expr, value: ast.Call) -> It
 
 
 def closes(scope: Scope, node: ast.Attribute | ast.withitem) -> Iterator[Mark]:
-    """What is closed, or entered by `with`, is no handle that stays open."""
+    """Yield a mark for what is closed or entered by `with`: it does not stay open."""
     held = node.value if isinstance(node, ast.Attribute) else node.context_expr
     if type(held) in PLACES:
         found = scope.reference(held)
@@ -117,7 +117,7 @@ def closes(scope: Scope, node: ast.Attribute | ast.withitem) -> Iterator[Mark]:
 
 
 def size_of_cache(decorator: ast.expr) -> str:
-    """Return the size of a decorator's cache: unbounded, bounded or few; `""` if it has none."""
+    """Return the size of a decorator's cache: unbounded, bounded or few; `""` if there is none."""
     size = cache_size(decorator)
     if size is None:
         return ""
@@ -128,7 +128,7 @@ def size_of_cache(decorator: ast.expr) -> str:
 
 
 def awaits(scope: Scope, node: ast.Await) -> Iterator[Mark]:
-    """An answer is waited for that was put into a container before."""
+    """Yield a mark for a wait for an answer that was put into a container before."""
     limits = isinstance(node.value, ast.Call) and (
         last_name(node.value.func) in ("wait_for", "wait")
         or any(k.arg == "timeout" for k in node.value.keywords)
@@ -140,7 +140,7 @@ def awaits(scope: Scope, node: ast.Await) -> Iterator[Mark]:
 
 
 def blocks(scope: Scope, node: ast.Call, function: ast.Attribute) -> Iterator[Mark]:
-    """The same for threads: `event.wait(5)`, `future.result(timeout=5)`."""
+    """Do the same for threads: `event.wait(5)`, `future.result(timeout=5)`."""
     if isinstance(function.value, ast.Name) and function.value.id in scope.waiters:
         how = "timeout" if node.args or node.keywords else ""
         waits_in = scope.waiters[function.value.id]
@@ -148,7 +148,7 @@ def blocks(scope: Scope, node: ast.Call, function: ast.Attribute) -> Iterator[Ma
 
 
 def refers(value: ast.expr, key: str) -> bool:
-    """Whether a value is made of its key: `map[x] = Wrapper(x)`, `map[x] = x.method`."""
+    """Return True if a value is built from its key: `map[x] = Wrapper(x)`, `map[x] = x.method`."""
     if isinstance(value, ast.Attribute):
         return isinstance(value.value, ast.Name) and value.value.id == key
     if not isinstance(value, ast.Call):
@@ -158,14 +158,14 @@ def refers(value: ast.expr, key: str) -> bool:
 
 
 def finalizers(scope: Scope, node: ast.Call) -> Iterator[Mark]:
-    """A finalizer for something that was there before the call."""
+    """Yield a mark for a finalizer on something that existed before the call."""
     found = scope.reference(node.args[0])
     if found and not found[1] and found[0].kind in (INSTANCE, MODULE):
         yield Mark("finalize", "", at(node), scope.name, dotted(node.func), found[0])
 
 
 def labels(scope: Scope, node: ast.Call, name: str) -> Iterator[Mark]:
-    """Values that become labels of a metric: each new one makes a series that stays."""
+    """Yield the values that become metric labels: each new one creates a series that stays."""
     given: list[ast.expr] = []
     if name == "labels":
         given = [*node.args, *(k.value for k in node.keywords if k.arg)]
@@ -181,7 +181,7 @@ def labels(scope: Scope, node: ast.Call, name: str) -> Iterator[Mark]:
 
 
 def client(node: ast.expr) -> str:
-    """Return the dotted name of what makes a client, an engine, an executor; `""` if it is none."""
+    """Return the dotted name of what creates a client, an engine or an executor, else `""`."""
     if isinstance(node, ast.Await):
         node = node.value
     name = last_name(node.func) if isinstance(node, ast.Call) else ""
@@ -192,14 +192,14 @@ def client(node: ast.expr) -> str:
 
 
 def inline_client(scope: Scope, function: ast.Attribute) -> Iterator[Mark]:
-    """`Client().get(url)`: used once, kept by nobody, closed by nobody."""
+    """Yield `Client().get(url)`: used once, neither kept nor closed."""
     maker = client(function.value)
     if maker and _works(maker, {function.attr}):
         yield Mark("client", maker, at(function.value), scope.name, "")
 
 
 def unclosed(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> Iterator[Mark]:
-    """Of the clients that a function makes for itself, those that it uses and never closes."""
+    """Yield the clients that a function creates for itself, uses and never closes."""
     used: dict[str, set[str]] = {name: set() for name in scope.clients}
     asked, kept = set(), set()
     for part in ast.walk(node):

@@ -1,4 +1,4 @@
-"""Questions about the shape of Python statements that need no names resolved."""
+"""Questions about the shape of Python statements that do not need resolved names."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from floodline.scan._facts.origins import UNKNOWN
 from floodline.scan._facts.references import Reference
 from floodline.scan._frontends.python.scope import NAMING, Scope
 
-# what sockets, queues, selectors and clocks of the standard library wait by
+# what sockets, queues, selectors and clocks of the standard library wait with
 RECEIVES = {"recv", "recvfrom", "recv_into", "accept", "select", "sleep", "wait"}
 COUNTING = {ast.Compare, ast.BoolOp, ast.NamedExpr}
 FUNCTIONS = {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda}
 RUNNING = {"map", "filter", "sorted", "reduce", "any", "all", "sum", "min", "max", "list", "tuple"}
-# what is asked for every node looks at the type itself: `isinstance` takes ten times as long
+# checks for every node compare the type itself: `isinstance` takes ten times as long
 LEAVING = {ast.Return, ast.Raise, ast.Continue, ast.Break}
 MEMBERS = {ast.In, ast.NotIn}
 DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -29,7 +29,7 @@ DECLARING = (ast.Global, ast.Nonlocal)
 
 
 def tests_membership(node: ast.If) -> bool:
-    """Whether the test asks if something is in something."""
+    """Return True if the test is a membership test."""
     for part in _parts(node.test):
         if type(part) is ast.Compare and type(part.ops[0]) in MEMBERS:
             return True
@@ -37,7 +37,7 @@ def tests_membership(node: ast.If) -> bool:
 
 
 def outsiders(test: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """Return the keys that a test looks for in vain, each with where it looks."""
+    """Return the keys that a test does not find, each with where it looks."""
     return [
         (part.left, part.comparators[0])
         for part in (
@@ -48,9 +48,9 @@ def outsiders(test: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
 
 
 def absent(test: ast.expr) -> Marks:
-    """Return a mark if the test asks whether something was made already.
+    """Return a mark if the test asks whether something was already created.
 
-    `x is None` and `not hasattr(...)` are taken for any `x`, `not x` for that `x` alone.
+    `x is None` and `not hasattr(...)` count for any `x`, `not x` only for that `x`.
     """
     for part in _parts(test):
         if type(part) is ast.Compare:
@@ -72,7 +72,7 @@ def _parts(test: ast.expr) -> list[ast.expr]:
 
 
 def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
-    """Whether `if done: return` or `if x is not None: return` stands before what sets it."""
+    """Return True if `if done: return` or `if x is not None: return` precedes what sets it."""
     test = node.test
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
         test = test.left
@@ -98,7 +98,7 @@ def event_arm(test: ast.expr) -> Circumstance | None:
 
 
 def is_endless(node: ast.While) -> bool:
-    """Whether `while True` has no way out but an error; a generator waits to be asked."""
+    """Return True if `while True` has no way out but an error; a `yield` counts as one."""
     if not (isinstance(node.test, ast.Constant) and node.test.value):
         return False
     stack: list[ast.AST] = list(node.body)
@@ -113,9 +113,9 @@ def is_endless(node: ast.While) -> bool:
 
 
 def serves(node: ast.While) -> bool:
-    """Whether a loop waits in each turn for what comes next, as long as nobody stops it.
+    """Return True if a loop waits on each iteration for what comes next, until it is stopped.
 
-    One that counts, or returns what it waited for, tries again or searches.
+    One that counts, or returns what it waited for, retries or searches instead.
     """
     waiting = False
     stack: list[ast.AST] = list(node.body)
@@ -143,13 +143,13 @@ def _receives(node: ast.Call) -> bool:
 
 
 def _without_break(loop: ast.AST) -> list[ast.AST]:
-    """Return what can leave the loop around a loop: a `break` of its own cannot."""
+    """Return what can leave the outer loop of a loop: its own `break` cannot."""
     leaving = ast.Return | ast.Yield | ast.YieldFrom
     return [node for node in ast.walk(loop) if isinstance(node, leaving)]
 
 
 def leaves(node: ast.If) -> bool:
-    """Whether the branch ends the function, the loop or the turn."""
+    """Return True if the branch ends the function, the loop or the iteration."""
     return type(node.body[-1]) in LEAVING
 
 
@@ -178,7 +178,7 @@ def annotation(node: ast.expr) -> str:
 
 
 def returns_inner(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a function made inside this one is returned by it."""
+    """Return True if a function returns one that is defined inside it."""
     given = [s.value for s in node.body if type(s) is ast.Return and s.value is not None]
     if not given:
         return False
@@ -189,7 +189,7 @@ def returns_inner(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _handed_back(value: ast.expr) -> set[str]:
-    """Return the names that a returned expression gives away, also wrapped: `wraps(f)(inner)`."""
+    """Return the names that a returned expression exposes, even wrapped: `wraps(f)(inner)`."""
     used_here = set()
     for node in ast.walk(value):
         if isinstance(node, ast.Call):
@@ -201,7 +201,7 @@ def _handed_back(value: ast.expr) -> set[str]:
 
 
 def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
-    """Note the names that a function binds, so that the rest are those of the module."""
+    """Note the names that a function binds; all others belong to the module."""
     stack: list[ast.stmt] = list(node.body)
     declared: set[str] = set()
     while stack:
@@ -254,7 +254,7 @@ def _bound(target: ast.expr, scope: Scope) -> None:
 
 
 def adds_to_itself(scope: Scope, ref: Reference, value: ast.expr) -> bool:
-    """Whether `x = x + [...]` or `x = [*x, y]` or `x = {**x, k: v}`."""
+    """Return True for `x = x + [...]`, `x = [*x, y]` or `x = {**x, k: v}`."""
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.BitOr):
         return _is(scope, ref, value.left) or _is(scope, ref, value.right)
     if isinstance(value, ast.List | ast.Set | ast.Tuple):
@@ -266,7 +266,7 @@ def adds_to_itself(scope: Scope, ref: Reference, value: ast.expr) -> bool:
 
 
 def keeps_a_part(scope: Scope, ref: Reference, value: ast.expr) -> bool:
-    """Whether `[x for x in m[k] if ...]` or `m[k][-9:]` is what is left of a value inside."""
+    """Return True for `[x for x in m[k] if ...]` or `m[k][-9:]`: what is left of a value inside."""
     if isinstance(value, ast.ListComp | ast.SetComp | ast.DictComp):
         first = value.generators[0]
         found = scope.reference(first.iter) if first.ifs else None
