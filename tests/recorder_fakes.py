@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 
@@ -73,3 +78,21 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """Use up all descriptors of this process, really, and give them back at the end."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = max(int(one.name) for one in Path("/proc/self/fd").iterdir())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 10, before[1]))
+    taken = []
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.dup(1))
+        yield
+    finally:
+        for number in taken:
+            os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

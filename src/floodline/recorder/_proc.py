@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from floodline.recorder._descriptors import STARVED
 from floodline.recorder._probe_site import VARIABLE
 
 PROC = Path("/proc")
@@ -50,12 +51,19 @@ class Seen:
 
 
 def resident(pid: int, proc: Path = PROC) -> int | None:
-    """Return the resident bytes of a process, None if it is gone."""
+    """Return the resident bytes of a process, None if it is gone.
+
+    Without a descriptor to look with, that `OSError` is raised.
+    """
     if not proc.is_dir():
         return _psutil(pid)
     try:
         return int((proc / str(pid) / "statm").read_bytes().split()[1]) * PAGE
-    except (OSError, ValueError, IndexError):
+    except OSError as error:
+        if error.errno in STARVED:
+            raise
+        return None
+    except (ValueError, IndexError):
         return None
 
 
@@ -72,7 +80,9 @@ def alive(pid: int, proc: Path = PROC) -> bool:
     """Tell whether a process still runs; one that only waits to be reaped does not."""
     try:
         state = (proc / str(pid) / "stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
+    except OSError as error:
+        if error.errno in STARVED:
+            return (proc / str(pid)).exists()  # which takes no descriptor
         return not proc.is_dir() and _psutil(pid) is not None
     return state.rpartition(")")[2].split()[:1] not in (["Z"], ["X"])
 
@@ -124,7 +134,10 @@ def carriers(address: str, proc: Path = PROC) -> list[int]:
     """
     if not proc.is_dir():
         return _psutil_carriers(address)
-    pids = [int(folder.name) for folder in proc.iterdir() if folder.name.isdecimal()]
+    try:
+        pids = [int(folder.name) for folder in proc.iterdir() if folder.name.isdecimal()]
+    except OSError:  # no descriptor to list them with
+        return []
     return [pid for pid in pids if carries(pid, address, proc) and alive(pid, proc)]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from floodline import __version__, memory
 from floodline._units import format_size
 from floodline.recorder import _proc
+from floodline.recorder._descriptors import STARVED, Spare, descriptor_limit
 from floodline.recorder._exit_cause import (
     WENT_ON,
     background_record,
@@ -68,8 +69,9 @@ class Recorder:
         self._kills_before = self._kills_told = kills()
         self._limit = _cgroup_limit()
         self._boot = boot_id()
+        self._spare = Spare()
         self._tape = Tape(file, clock)
-        self._intake = Intake(self, os.urandom(16).hex())
+        self._intake = Intake(self, os.urandom(16).hex(), gate=self._spare.gate)
         self._family = Family(self._fleet, self._intake.address)
         self.version = 0
         self._state = self._snapshot(closed=False)
@@ -105,6 +107,15 @@ class Recorder:
         with self._changed:
             self._fleet.hung_up(pid)
             self._changed.notify_all()
+
+    def starved(self) -> None:
+        """Note that a probe has to wait for a descriptor; on the thread of the intake."""
+        with self._changed:
+            self._journal.add(
+                self._clock(), None, EventKind.RECORDING_ERROR,
+                f"the recorder has used up its {descriptor_limit()} file descriptors, and new "
+                "probes wait until one is free; raise the limit with ulimit -n",
+            )  # fmt: skip
 
     # ---- the program
 
@@ -222,7 +233,7 @@ class Recorder:
 
     def tick(self, *, closed: bool = False) -> None:
         """Look, write, and wake those who wait for news; what fails is told, and tried again."""
-        with self._changed:
+        with self._changed, self._spare:
             now = self._clock()
             try:
                 self._look(now)
@@ -240,7 +251,13 @@ class Recorder:
     def _look(self, now: float) -> None:
         running = list(self._fleet.running)
         for pid in running:
-            self._fleet.measured(pid, _proc.resident(pid) if _proc.alive(pid) else None, now)
+            try:
+                rss = _proc.resident(pid) if _proc.alive(pid) else None
+            except OSError as error:
+                if error.errno not in STARVED:
+                    raise
+                continue  # its last figure stands: that we cannot look is no sign of its end
+            self._fleet.measured(pid, rss, now)
         if len(self._fleet.running) < len(running):
             self._tell_kills(now)
         if self._fleet.running:
@@ -366,6 +383,7 @@ class Recorder:
         self.tick(closed=True)
         self._intake.close()
         self._tape.close()
+        self._spare.close()
 
 
 def _cgroup_limit() -> int | None:

@@ -97,25 +97,6 @@ def test_a_caller_without_the_token_is_cut_off(recorder):
     assert recorder.state()["processes"] == []
 
 
-def test_a_line_that_never_ends_is_cut_off(recorder, monkeypatch):
-    from floodline.recorder import _probe_server
-
-    monkeypatch.setattr(_probe_server, "LONGEST_LINE", 1000)
-    host, port, _ = recorder.address.split(":")
-    with socket.create_connection((host, int(port)), timeout=PATIENCE) as line:
-        line.sendall(b"x" * 5000)
-        assert line.recv(10) == b""
-
-
-def test_above_so_many_callers_the_next_is_refused(recorder, monkeypatch):
-    from floodline.recorder import _probe_server
-
-    monkeypatch.setattr(_probe_server, "MOST", 0)
-    host, port, _ = recorder.address.split(":")
-    with socket.create_connection((host, int(port)), timeout=PATIENCE) as line:
-        assert line.recv(10) == b""
-
-
 def test_those_who_wait_are_woken_by_a_tick(recorder):
     woken = []
     before = recorder.version
@@ -342,7 +323,7 @@ def test_a_probe_that_does_not_read_is_passed_over(recorder):
     reads, other, broken = _Caller(Line()), _Caller(Line()), _Caller(Line(BrokenPipeError()))
     reads.pid = broken.pid = 5
     other.pid = 6
-    intake._callers = {1: broken, 2: reads, 3: other}
+    intake._probes = dict.fromkeys((broken, reads, other))
     intake.say({"do": "shed"}, {5})
     assert (reads.line.sent, other.line.sent) == ([b'{"do": "shed"}\n'], [])
 
