@@ -130,7 +130,8 @@ def kill(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def attack(session: nox.Session) -> None:
     """The attacks of `tests/attack` at full length; `make test` runs the short ones."""
-    _pytest(session, *PLAIN, "pytest", "-m", "long or not long", "tests/attack", "--timeout=3600")
+    command = (*PLAIN, "pytest", "-m", "long or not long", "tests/attack", "--timeout=3600")
+    _pytest(session, *command, env={"FLOODLINE_ATTACK": "1"})
 
 
 @nox.session(venv_backend="none")

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
@@ -49,18 +50,32 @@ class Interrupter:
         self._inside, self._places = inside, set(places)
         self.count = self.skipped = 0
         self.raised: list[str] = []
+        self._before: Any = None
         self._roots = 0  # frames of `inside` under way
         self._previous: dict[FrameType, int] = {}
         self._called: set[FrameType] = set()  # frames whose current call entered Python code
 
     def __enter__(self) -> Interrupter:
+        self._before = sys.gettrace()  # as of coverage
         sys.settrace(self._on_call)
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.settrace(None)
+        sys.settrace(self._before)
         self._previous.clear()
         self._called.clear()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave out what is done in the block."""
+        sys.settrace(None)
+        yield
+        sys.settrace(self._on_call)
+
+    def raise_at_exit(self) -> None:
+        """Raise at the entry of the next function that `inside` accepts."""
+        self._places = {self.count + 1}
+        sys.settrace(self._on_call)
 
     def _place(self, frame: FrameType, what: str) -> None:
         self.count += 1

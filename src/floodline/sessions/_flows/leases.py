@@ -30,7 +30,7 @@ def acquire(
                 (policy.name, entry.id, core.owner),
                 {"lease": policy.lease, "known": known},
             )
-        except (Exception, CancelledError):  # the store's own, or the loop ends: it runs out
+        except CancelledError:  # the loop ends, and nothing can be asked: it runs out
             entry.asking = False
             raise
         if isinstance(answer, Grant):
@@ -67,9 +67,10 @@ def give_lease_back(core: Core, entry: Entry) -> Flow[None]:
         core.locked(core.lease_ended, entry)
         try:
             yield StoreCall("release", (core.policy.name, entry.id, fence))
-        except Exception as error:
+        except Exception as error:  # tried once more by the sweeper
             core.hook_failed("store.release", entry.id, error)
-        core.returning.pop((entry.id, fence), None)
+        else:
+            core.returning.pop((entry.id, fence), None)
 
 
 def _find_lease(core: Core, entry: Entry) -> Flow[None]:

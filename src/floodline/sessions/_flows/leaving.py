@@ -206,6 +206,7 @@ def _finish(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseExc
         yield from discard(core, hold)
         return conflict
     except Exception as problem:
+        entry.dirty = entry.failed = True  # it may have arrived before the save began
         return problem
     return None
 

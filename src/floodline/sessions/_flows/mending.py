@@ -58,7 +58,10 @@ def mend_all(core: Core) -> Flow[None]:
         yield from mend(core, hold)
     for (key, fence), work in list(core.returning.items()):
         if work.ended:
-            yield StoreCall("release", (core.policy.name, key, fence))
+            try:
+                yield StoreCall("release", (core.policy.name, key, fence))
+            except Exception as error:  # it runs out by itself
+                core.hook_failed("store.release", key, error)
             core.returning.pop((key, fence), None)
 
 

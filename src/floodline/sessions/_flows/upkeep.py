@@ -5,7 +5,7 @@ from __future__ import annotations
 from floodline import telemetry
 from floodline.errors import SessionConflict
 from floodline.sessions._flows.guarded_table import Core, who
-from floodline.sessions._flows.leases import acquire
+from floodline.sessions._flows.leases import acquire, give_lease_back
 from floodline.sessions._flows.leaving import discard, leave, release
 from floodline.sessions._flows.mending import mend_all
 from floodline.sessions._flows.opening import name_of, take_lease, where_taken
@@ -47,7 +47,8 @@ def shed(core: Core, limit: float, reason: Reason) -> Flow[int]:
 
 def upkeep(core: Core) -> Flow[int]:
     """Do everything that a tick does; the answer is how many sessions were seen out."""
-    yield from mend_all(core)
+    if core.table.entries or not core.table.closing:  # else the store may be closed already
+        yield from mend_all(core)
     done = yield from sweep(core, float("inf"))
     yield from retry_unsaved(core)
     now = core.clock()
@@ -153,6 +154,9 @@ def _save_again(core: Core, hold: Hold) -> Flow[BaseException | None]:
         yield from take_lease(core, hold, core.clock())
         if hold.entry.dirty:
             yield from save(core, hold.entry, release=core.policy.durability == "use")
+        else:  # it was kept from leaving, not from being saved
+            hold.entry.failed = False
+            yield from give_lease_back(core, hold.entry)
     except SessionConflict as error:
         yield from discard(core, hold)
         return error

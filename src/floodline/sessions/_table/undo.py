@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from floodline.sessions._table.entry import Entry, Hold
+from floodline.sessions._table.policy import NEVER
 
 _ABSENT: Final = object()
 _ENTRY = tuple(name for name in Entry.__slots__ if name not in ("waiters", "state"))
@@ -104,8 +105,9 @@ class Undo:
         room, ownerless, left_by = rest
         table.seats.room, table.ownerless = deque(room), deque(ownerless)
         table.left_by = Counter(left_by)
-        free = sorted(table.idle.values(), key=attrgetter("used_at"))
+        free = sorted(table.idle.values(), key=attrgetter("used_at"))  # as it nearly always was
         table.idle = OrderedDict((entry.id, entry) for entry in free)
+        table.next_check = -NEVER  # the first of them may be due
 
     def _restore_entry(self, entry: Entry, values: Any, waiters: Any, places: Any) -> None:
         _put(entry, _ENTRY, values)
