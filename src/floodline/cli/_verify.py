@@ -29,7 +29,7 @@ COLORS = {Verdict.PROVED: "green", Verdict.REFUTED: "red", Verdict.UNKNOWN: "yel
     "--json",
     "json_file",
     type=click.Path(path_type=Path),
-    help="Also write the record to this file.",
+    help="Also write the JSON record to this file.",
 )
 def command(claims: Path, execute: bool, timeout: float, form: str, json_file: Path | None) -> int:
     """Prove or refute announced fixes.

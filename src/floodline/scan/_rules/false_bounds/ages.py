@@ -9,7 +9,7 @@ from floodline.scan._proofs.removal import LAZY
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
 FLD203 = Rule(
-    "FLD203", "ttl-read-but-not-evicted", "{} checks the age of entries but keeps them",
+    "FLD203", "ttl-read-but-not-evicted", "{} keeps expired entries: only their age is checked",
     "remove expired entries even if nothing asks for them: BoundedMap(ttl=...)",
 )  # fmt: skip
 
