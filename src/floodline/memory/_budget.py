@@ -144,7 +144,7 @@ class MemoryBudget:
         limit, target = self._limit.at(total), self._target.at(total)
         if not 0 < target < limit:
             raise ConfigError(
-                f"target={format_size(target)} must lie below limit={format_size(limit)}; "
+                f"target={format_size(target)} must be below limit={format_size(limit)}; "
                 "give a lower target"
             )
         return Check(used, limit, target, "ok", 0, 0, False)

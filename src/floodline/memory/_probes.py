@@ -153,5 +153,5 @@ def measure(*names: ProbeName) -> dict[str, float | None]:
     """Return what the named probes answer now, else all of them; None where one cannot tell."""
     for name in names:
         if name not in PROBES:
-            raise ConfigError(f"{name!r} is no probe; choose of {', '.join(PROBES)}")
+            raise ConfigError(f"unknown probe {name!r}; choose one of {', '.join(PROBES)}")
     return {name: PROBES[name]() for name in names or PROBES}

@@ -39,7 +39,7 @@ class Holders:
     def add(self, holder: Any, keeper: Keeper) -> None:
         """Remember a holder; its keeper then lives as long as it does."""
         if not callable(getattr(holder, "shed", None)):
-            raise ConfigError(f"{holder!r} cannot be attached; it has no method shed(limit)")
+            raise ConfigError(f"{holder!r} cannot be attached; it has no shed(limit) method")
         key = id(holder)
         if self._refs.get(key, lambda: None)() is holder:
             return

@@ -131,7 +131,7 @@ class Span:
     def begin(self) -> None:
         """Start to count; what runs from now on is not yet inside."""
         if self.began is not None:
-            raise ConfigError(f"this run of {self.name!r} has begun already; call stage() again")
+            raise ConfigError(f"this run of {self.name!r} has already begun; call stage() again")
         outer = _current.get()
         while outer is not None and outer.closed:
             outer = outer._outer

@@ -77,8 +77,8 @@ def test_a_limit_that_changes_is_followed():
         ({"limit": "120%"}, "at most 100%"),
         ({"limit": "much"}, "limit='much' cannot be read"),
         ({"limit": 0}, "below 1 byte"),
-        ({"limit": 100, "target": 100}, "must lie below limit=100 B; give a lower target"),
-        ({"limit": "80%", "target": "85%"}, "must lie below"),
+        ({"limit": 100, "target": 100}, "must be below limit=100 B; give a lower target"),
+        ({"limit": "80%", "target": "85%"}, "must be below"),
         ({"limit": 100, "action": "kill"}, "action='kill' is unknown"),
         ({"limit": 100, "step": 0}, "step=0"),
         ({"limit": 100, "every": 0}, "every=0"),
@@ -352,7 +352,7 @@ def test_a_callback_may_check_and_gets_the_last_result():
 
 def test_a_holder_needs_shed():
     budget, _, _, _ = make()
-    with pytest.raises(ConfigError, match=r"5 cannot be attached; it has no method shed\(limit\)"):
+    with pytest.raises(ConfigError, match=r"5 cannot be attached; it has no shed\(limit\) method"):
         budget.attach(5)
 
 

@@ -36,7 +36,7 @@ def test_some_probes_can_be_asked_by_name():
 
 
 def test_an_unknown_probe_is_named_together_with_the_known_ones():
-    with pytest.raises(ConfigError, match="'rrs' is no probe; choose of rss, vsz"):
+    with pytest.raises(ConfigError, match="unknown probe 'rrs'; choose one of rss, vsz"):
         measure("rrs")
 
 

@@ -148,7 +148,7 @@ def test_a_stage_may_end_in_another_context():
 def test_a_span_is_entered_once():
     tracker, _, _ = fake_tracker()
     span = tracker.stage("load")
-    with span, pytest.raises(ConfigError, match="'load' has begun already; call stage"):
+    with span, pytest.raises(ConfigError, match="'load' has already begun; call stage"):
         span.__enter__()
     span.end(failed=False)
     assert tracker.stages["load"].count == 1

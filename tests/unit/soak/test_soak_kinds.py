@@ -396,7 +396,7 @@ def test_what_its_code_or_its_holder_limits_is_undecided_until_it_is_full(answer
     assert (fills["verdict"], ring["verdict"]) == ("undecided", "undecided"), (fills, ring)
     owners = {one["owner"] for one in fills["suspects"]}
     assert owners == {f"fills.Desk.{name}" for name in ("chats", "batch", "inbox")}
-    assert "ring.RING grows to a cap: full at 100" in ring["needed"]["why"]
+    assert "ring.RING is filling towards a cap: full at 100" in ring["needed"]["why"]
 
 
 def test_hooks_of_the_interpreter_are_named(answers):

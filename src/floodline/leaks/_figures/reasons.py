@@ -1,4 +1,4 @@
-"""Why a verdict is what it is, in words: the only place where these sentences are made."""
+"""The sentences that explain a verdict; they are written nowhere else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from floodline._units import format_size
 from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._vocabulary import Cause, Step
 
-HOOK = "no name leads to them: look at hooks (atexit, at-fork) and at C extensions"
+HOOK = "no name leads to them: check hooks (atexit, at-fork) and C extensions"
 NATIVE_STEP = "run it under memray with --native to see which C call allocates"
 FRAGMENT_STEP = "try MALLOC_ARENA_MAX=2, jemalloc, or malloc_trim at quiet times"
 
@@ -28,58 +28,58 @@ def too_few(unit: Step) -> Reason:
 
 def too_short(seconds: float) -> Reason:
     """Say that the process was not watched for long enough."""
-    return Reason(Cause.TOO_SHORT, f"watched for {seconds:.0f} seconds, which is too short")
+    return Reason(Cause.TOO_SHORT, f"watched for only {seconds:.0f} seconds")
 
 
 def first_walk() -> Reason:
-    """Say that not everything was looked at once."""
-    return Reason(Cause.FIRST_WALK, "the first walk has not ended")
+    """Say that the first walk is still under way."""
+    return Reason(Cause.FIRST_WALK, "the first walk has not finished")
 
 
 def grows_so_far(one: Suspect, reason: Reason) -> Reason:
-    """Name the first suspect before the reason why it is too early."""
-    grows = f"{one.owner} grows by {one.per_round:.3g} a second"
+    """Name the first suspect, then the reason why it is too early to tell."""
+    grows = f"{one.owner} grows by {one.per_round:.3g} per second"
     return Reason(reason.cause, f"{grows}; {reason.text}")
 
 
 def too_deep(cut: int) -> Reason:
-    """Say that a live walk did not look into everything."""
-    text = f"{cut:,} objects lie too deep to look into; look at chains of objects"
+    """Say that a live walk did not inspect everything."""
+    text = f"{cut:,} objects are too deep to inspect; check for long chains of objects"
     return Reason(Cause.TOO_DEEP, text)
 
 
 def may_be_limited(one: Suspect) -> Reason:
-    """Say that there is a limit, of which the number is not known."""
-    text = f"{one.owner} grows, and its code removes above a limit that was not reached"
+    """Say that there is a limit, but its value is unknown."""
+    text = f"{one.owner} grows, but its code removes items above a limit not yet reached"
     return Reason(Cause.MAY_FILL, text)
 
 
 def filling(one: Suspect, cap: int, left: int, unit: Step) -> Reason:
     """Say when a container will be full."""
-    text = f"{one.owner} grows to a cap: full at {cap} in about {left} {unit}s"
+    text = f"{one.owner} is filling towards a cap: full at {cap} in about {left} {unit}s"
     return Reason(Cause.FILLING, text)
 
 
 def unsteady(one: Suspect, unit: Step) -> Reason:
-    """Say that a suspect rose, and perhaps does not grow."""
-    text = f"{one.owner} rose by {one.per_round:g} a {unit}, not steadily enough to tell"
+    """Say that a suspect rose, but may not be growing."""
+    text = f"{one.owner} rose by {one.per_round:g} per {unit}, but not steadily enough to tell"
     return Reason(Cause.UNSTEADY, text)
 
 
 def unnamed_objects(rate: float, unit: Step) -> Reason:
-    """Say that objects grow in number which no slot shows."""
-    return Reason(Cause.UNNAMED_OBJECTS, f"{rate:.1f} more objects a {unit}; {HOOK}")
+    """Say that there are more and more objects that no slot accounts for."""
+    return Reason(Cause.UNNAMED_OBJECTS, f"{rate:.1f} more objects per {unit}; {HOOK}")
 
 
 def unnamed_blocks(rate: float, unit: Step) -> Reason:
-    """Say that Python's allocator hands out more, and no object shows it."""
-    text = f"{rate:.1f} more blocks of Python's allocator a {unit}; {HOOK}"
+    """Say that Python's allocator hands out more blocks, but no object accounts for them."""
+    text = f"{rate:.1f} more blocks in Python's allocator per {unit}; {HOOK}"
     return Reason(Cause.UNNAMED_BLOCKS, text)
 
 
 def malloc_grows(rate: float, unit: Step) -> Reason:
-    """Say that C code allocates and does not free."""
-    held = f"malloc holds {format_size(rate)} more each {unit} while Python objects stay"
+    """Say that C code allocates without freeing."""
+    held = f"malloc holds {format_size(rate)} more each {unit} while Python objects do not grow"
     return Reason(Cause.MALLOC, f"{held}; {NATIVE_STEP}")
 
 
@@ -94,19 +94,19 @@ def held_by_arenas(gain: float) -> Reason:
 
 
 def in_use_by_c(gain: float) -> Reason:
-    """Say that resident memory rose with what malloc has in use."""
-    return Reason(Cause.IN_USE_BY_C, f"{_rose(gain)}: in use by C; {NATIVE_STEP}")
+    """Say that resident memory rose along with malloc's memory in use."""
+    return Reason(Cause.IN_USE_BY_C, f"{_rose(gain)}: in use by C code; {NATIVE_STEP}")
 
 
 def mapped(gain: float) -> Reason:
-    """Say that resident memory rose where malloc is not asked."""
+    """Say that resident memory rose outside malloc."""
     where = "mapped outside malloc; look at /proc/PID/smaps"
     return Reason(Cause.MAPPED, f"{_rose(gain)}: {where}, and {NATIVE_STEP}")
 
 
 def resident(gain: float, unit: Step) -> Reason:
-    """Say that resident memory rose, and no allocator tells why."""
-    return Reason(Cause.RESIDENT, f"{_rose(gain)}; run more {unit}s")
+    """Say that resident memory rose and no allocator explains it."""
+    return Reason(Cause.RESIDENT, f"{_rose(gain)}; more {unit}s are needed to tell why")
 
 
 def _held(gain: float, holder: str) -> str:
@@ -114,4 +114,4 @@ def _held(gain: float, holder: str) -> str:
 
 
 def _rose(gain: float) -> str:
-    return f"resident memory rose by {format_size(gain)} while Python objects stay"
+    return f"resident memory rose by {format_size(gain)} while Python objects do not grow"

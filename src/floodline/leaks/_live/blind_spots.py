@@ -1,4 +1,4 @@
-"""What a live watch does not see, in words."""
+"""What a live watch does not see, in sentences."""
 
 from __future__ import annotations
 
@@ -16,28 +16,30 @@ class BlindSpot(StrEnum):
     """What an answer does not cover, and the sentence that says so."""
 
     HELD_BY_C = (
-        "objects that only C code holds are counted in the census of a small heap, not named"
+        "objects held only by C code are never named; the census counts them in a small heap"
     )
-    CHAINS = "chains without a container are counted by walks, not between them"
-    RUNNING = "variables of running functions are read on Python 3.13 and later"
+    CHAINS = "chains without a container are counted during walks only"
+    RUNNING = "variables of running functions are read only on Python 3.13 and later"
     SUSPENDED = (
-        "before Python 3.13 a variable of a waiting coroutine may be shown by its neighbour's name"
+        "before Python 3.13, a suspended coroutine's variable may be shown under a neighbour's name"
     )
-    INHERITED = "what this process inherited by a fork is not looked at, nor counted in the census"
-    NO_CENSUS = "no census: the heap is too large to list it in a moment"
-    SHORT = "stopped: less than a tenth of the memory limit is left"
-    FULL = "more than {most:,} named places: new ones are counted in their holders"
-    SAMPLED = "{path} has {size:,} items: a part of them is looked into"
-    MORE_SAMPLED = "of {count} more large containers a part is looked into"
-    CUT = "{cut:,} objects lie too deep, or too many waited, to look into"
+    INHERITED = (
+        "what this process inherited in a fork is neither inspected nor counted in the census"
+    )
+    NO_CENSUS = "no census: the heap is too large to list at once"
+    SHORT = "paused: less than a tenth of the memory limit is left"
+    FULL = "more than {most:,} named places: new ones are counted with their holders"
+    SAMPLED = "{path} has {size:,} items: only some of them are inspected"
+    MORE_SAMPLED = "{count} more large containers are inspected only in part"
+    CUT = "{cut:,} objects were not inspected: too deep, or too many waiting"
 
 
 def blind_spots(
     slots: Slots, walk: SlicedWalk | None, *, short: bool, inherited: bool, census: bool
 ) -> tuple[str, ...]:
-    """Return what the answer does not cover; `walk` is the last one that has ended.
+    """Return what the answer does not cover; `walk` is the last that finished.
 
-    `inherited` is whether something is left out because a fork shares it.
+    `inherited` is True if something is left out because it is shared with the parent of a fork.
     """
     found = [BlindSpot.HELD_BY_C, BlindSpot.CHAINS]
     if not READS_RUNNING:

@@ -126,7 +126,7 @@ class Route:
     def _some(self, items: Any) -> Iterable[Any]:
         """Return the first items, as a copy that other threads cannot change."""
         if len(items) > MAX_LOOKED_AT:
-            self.notes.append(f"{MAX_LOOKED_AT:,} of {len(items):,} items were looked at")
+            self.notes.append(f"only {MAX_LOOKED_AT:,} of {len(items):,} items were searched")
         for _ in range(3):
             try:
                 return list(islice(items, MAX_LOOKED_AT))

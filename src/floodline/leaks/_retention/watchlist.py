@@ -34,8 +34,8 @@ _FRAMES = sys.version_info >= (3, 13)
 class NoPath(StrEnum):
     """What the event `retained` says in place of a path."""
 
-    NOT_SEARCHED = "not searched: more were found at once than are looked at"
-    NO_NAME = "no name leads to it: a variable of a running function, or C code"
+    NOT_SEARCHED = "not searched: too many were found at once"
+    NO_NAME = "no name leads to it: held by a running function or by C code"
 
 
 @dataclass(slots=True, frozen=True)

@@ -78,9 +78,9 @@ class WhyAlive:
 
 
 _WORDS = {
-    Hold.CALLER: "nothing holds it but the caller",
+    Hold.CALLER: "only the caller holds it",
     Hold.GARBAGE: "only a garbage cycle holds it, until the next full collection",
-    Hold.UNKNOWN: "no name was found that leads to it",
+    Hold.UNKNOWN: "no name that leads to it was found",
 }
 
 
@@ -200,7 +200,7 @@ class Search:
         """Tell what holds a closed set: C code, nothing but itself, or the caller alone."""
         if any(map(_is_large, self._nodes)):
             self._sampled.append(
-                f"a holder of more than {MAX_LOOKED_AT:,} items was not looked into"
+                f"a holder with more than {MAX_LOOKED_AT:,} items was not searched"
             )
             return Hold.UNKNOWN
         inner: Counter[int] = Counter()

@@ -91,8 +91,8 @@ def test_a_worker_leaves_alone_what_it_shares_with_its_parent(tmp_path):
     assert asked["heap"]
     assert alone["objects"] < 5_000 < asked["objects"]
     assert not alone["census"]
-    assert any("inherited by a fork" in spot for spot in alone["spots"])
-    assert not any("inherited by a fork" in spot for spot in asked["spots"])
+    assert any("inherited in a fork" in spot for spot in alone["spots"])
+    assert not any("inherited in a fork" in spot for spot in asked["spots"])
     assert alone["dirty"] < asked["dirty"] / 2
 
 
@@ -154,13 +154,13 @@ def test_a_daemon_shares_nothing_with_its_parent_any_more(monkeypatch):
     live = Live(clock=lambda: now[0])
     while not live.answer().walks:
         now[0] += max(live.step(), 0.001)
-    assert any("inherited by a fork" in spot for spot in live.answer().blind_spots)
+    assert any("inherited in a fork" in spot for spot in live.answer().blind_spots)
     assert live._slots.get("daemon_thing.ROWS") is None
     del shared[0]
     while live.answer().walks < 2:
         now[0] += max(live.step(), 0.001)
     assert live._slots.get("daemon_thing.ROWS") is not None
-    assert not any("inherited by a fork" in spot for spot in live.answer().blind_spots)
+    assert not any("inherited in a fork" in spot for spot in live.answer().blind_spots)
 
 
 def test_the_system_tells_which_pages_are_ours(tmp_path):

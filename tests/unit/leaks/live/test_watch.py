@@ -56,7 +56,7 @@ def test_a_suspect_is_named_before_the_verdict_is_sure(watched):
     assert "served.Service.by_id" in {s.owner for s in answer.suspects}
     assert {s.verdict for s in answer.suspects} == {"undecided"}
     assert answer.needed["seconds"] > 0
-    assert "a second; watched for" in answer.needed["why"]
+    assert "per second; watched for" in answer.needed["why"]
     assert answer.expected_seconds > 0
 
 
@@ -162,7 +162,7 @@ def test_growth_that_no_name_leads_to_is_said(watched):
         watch.blocks = 10_000 + 50 * second
         answer = watch.run(1, made.round)
     assert (answer.verdict, answer.where) == ("undecided", "python")
-    assert "blocks of Python's allocator a second" in answer.needed["why"]
+    assert "blocks in Python's allocator per second" in answer.needed["why"]
 
 
 def test_the_census_tells_of_objects_without_a_name(watched, monkeypatch):
@@ -173,7 +173,7 @@ def test_the_census_tells_of_objects_without_a_name(watched, monkeypatch):
         if answer.verdict == "growing":
             break
     assert (answer.verdict, answer.where, answer.suspects) == ("growing", "python", ())
-    assert "more objects a second" in answer.needed["why"]
+    assert "more objects per second" in answer.needed["why"]
 
 
 def test_memory_of_c_code_is_native(watched):

@@ -69,8 +69,8 @@ def test_nothing_but_the_caller_holds_it():
     thing = Thing()
     why = why_alive(thing)
     assert (why.verdict, why.retainers, why.notes) == ("caller", (), ())
-    assert str(why) == f"{HERE}.Thing: nothing holds it but the caller"
-    assert why.path == "nothing holds it but the caller"
+    assert str(why) == f"{HERE}.Thing: only the caller holds it"
+    assert why.path == "only the caller holds it"
 
 
 def test_a_value_in_a_dict_of_a_global_is_named_without_its_key():
@@ -322,8 +322,8 @@ def test_a_large_container_is_not_searched_whole_and_that_is_said():
     SERVICE._sessions["last"] = thing = Thing()
     why = why_alive(thing)
     assert paths(why) == [f"{HERE}.SERVICE._sessions[*]"]
-    assert why.notes == ("10,000 of 10,001 items were looked at",)
-    assert "note: 10,000 of 10,001" in str(why)
+    assert why.notes == ("only 10,000 of 10,001 items were searched",)
+    assert "note: only 10,000 of 10,001" in str(why)
 
 
 def test_a_large_container_that_has_no_name_is_not_judged():
@@ -334,7 +334,7 @@ def test_a_large_container_that_has_no_name_is_not_judged():
 
     why = why_alive(make())
     assert why.verdict == "unknown"
-    assert why.notes == ("a holder of more than 10,000 items was not looked into",)
+    assert why.notes == ("a holder with more than 10,000 items was not searched",)
 
 
 def test_attributes_in_a_dict_of_another_class_are_read_without_its_code():
@@ -365,7 +365,7 @@ def test_a_search_stops_after_its_passes():
     HOOKS.append(at)
     why = why_alive_module.Search(thing, frames=False, passes=5).answer()
     assert (why.verdict, len(why.notes)) == ("unknown", 1)
-    assert why.path == "no name was found that leads to it"
+    assert why.path == "no name that leads to it was found"
 
 
 def test_a_search_stops_when_it_has_enough_paths(monkeypatch):
