@@ -477,7 +477,15 @@ def test_a_loop_that_is_busy_is_asked_once_and_its_answer_is_fetched_later():
         for _ in range(3):
             with pytest.raises(TimeoutError):
                 sessions.shed_threadsafe(2, timeout=0.001)
-        go_on.set()
+        _, asked = sessions._shedding
+        wait = asked.result
+
+        def unblock_and_wait(timeout):
+            # only now: an answer that is there before the call is not this call's to fetch
+            go_on.set()
+            return wait(timeout)
+
+        asked.result = unblock_and_wait
         return sessions.shed_threadsafe(5, timeout=PATIENCE)
 
     async def main():
