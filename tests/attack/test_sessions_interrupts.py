@@ -21,7 +21,7 @@ from floodline import AsyncSessions, Sessions
 from floodline.sessions._drivers.threads import Use
 from floodline.stores import MemoryStore
 from interrupts import Interrupt, Interrupter, in_methods
-from worker_threads import Worker
+from worker_threads import Worker, until
 
 ALL = bool(os.environ.get("FLOODLINE_ATTACK"))
 IN_USE = in_methods(Use.__enter__.__code__, Use.__exit__.__code__)
@@ -464,4 +464,17 @@ def test_s16_a_body_that_runs_is_never_taken() -> None:
     sessions.sweep()
     assert sessions._core.table.entries["a"].holder is by_hand
     by_hand.__exit__(None, None, None)
+    sessions.shutdown()
+
+
+def test_s16_a_lease_that_was_left_behind_is_not_renewed_for_long() -> None:
+    store = MemoryStore()
+    sessions: Sessions[Any] = Sessions(dict, store=store, lease="5 s")
+    trace = Interrupter(IN_USE)
+    with pytest.raises(Interrupt), sessions.use("a"):
+        trace.raise_at_exit()
+    trace.__exit__()
+    assert sessions.stats().leases == 1
+    sessions._renew_tick()  # it asks the sweeper to look
+    until(lambda: sessions.stats().leases == 0)
     sessions.shutdown()

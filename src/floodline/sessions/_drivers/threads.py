@@ -19,7 +19,7 @@ from floodline.sessions._drivers.sessions_base import S, SessionsBase, checked_i
 from floodline.sessions._flows.guarded_table import who
 from floodline.sessions._flows.leases import renew
 from floodline.sessions._flows.leaving import exit_hold, see_out
-from floodline.sessions._flows.mending import mend, mend_all, mend_for
+from floodline.sessions._flows.mending import keeps_dead_leases, mend, mend_all, mend_for
 from floodline.sessions._flows.opening import enter, let_go_closed
 from floodline.sessions._flows.requests import (
     Await,
@@ -379,6 +379,8 @@ class Sessions(SessionsBase[S]):
     def _renew_tick(self) -> float | None:
         try:
             self._run(renew(self._core))
+            if keeps_dead_leases(self._core):
+                sweeper.want(self._tick, 0.0)
         except BaseException as error:
             self._core.hook_failed("store.renew", "*", error)
         self._renewing = False

@@ -43,6 +43,12 @@ def is_worth_mending(core: Core, hold: Hold) -> bool:
     return is_left_behind(entry.holder, hold)
 
 
+def keeps_dead_leases(core: Core) -> bool:
+    """Return True if a lease is renewed for a hold that was left behind, while others wait."""
+    holders = [entry.holder for entry in list(core.table.leased.values())]
+    return any(holder is not None and is_left_behind(holder) for holder in holders)
+
+
 def mend_all(core: Core) -> Flow[None]:
     """Mend everything that was left behind."""
     table = core.table
