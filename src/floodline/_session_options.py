@@ -80,7 +80,9 @@ def _count_in_text(value: Any, what: str) -> int:
 
 def _url(value: Any, what: str) -> str:
     if not isinstance(value, str) or not value:
-        raise ConfigError(f'{what}={value!r} is no store; give a URL such as "sqlite:///agent.db"')
+        raise ConfigError(
+            f'{what}={value!r} is not a store; give a URL such as "sqlite:///agent.db"'
+        )
     return value
 
 
@@ -140,7 +142,7 @@ _DECLARED = (
         "Duration | None",
         "30 min",
         TIME,
-        "a session that nobody used for this long is parked",
+        "a session unused for this long is parked",
         none=NEVER,
     ),
     Option(
@@ -148,37 +150,37 @@ _DECLARED = (
         "Duration | None",
         None,
         TIME,
-        "longest residence in memory, counted from the opening",
+        "longest time in memory, counted from when it was opened",
     ),
-    Option("max_sessions", "int | None", 1000, NUMBER, "most live sessions"),
-    Option("max_bytes", "Size | None", None, SIZE, "most bytes of all live sessions together"),
+    Option("max_sessions", "int | None", 1000, NUMBER, "maximum number of live sessions"),
+    Option("max_bytes", "Size | None", None, SIZE, "maximum total size of all live sessions"),
     Option(
         "store",
         "Store | AsyncStore | str | None",
         None,
         STORE,
-        'where parked sessions are: `"sqlite:///agent.db"`, `"memory://"`',
+        'where parked sessions are kept: `"sqlite:///agent.db"`, `"memory://"`',
     ),
     Option(
         "state_type",
         "Any",
         None,
         ANYTHING,
-        "the type of a state in the store, if the factory does not tell",
+        "the type of a stored state, if the factory does not say",
     ),
     Option(
         "weigh",
         "Callable[[S], int] | None",
         None,
         FUNCTION,
-        "returns the bytes of a state, for `max_bytes`",
+        "returns the size of a state in bytes, for `max_bytes`",
     ),
     Option(
         "on_open",
         "Callable[[str, S], Any] | None",
         None,
         FUNCTION,
-        "called with id and state after a session was made or loaded",
+        "called with id and state after a session is created or loaded",
     ),
     Option(
         "on_leave",
@@ -206,21 +208,21 @@ _DECLARED = (
         "OnError",
         "save",
         _choice(OnError),
-        "what becomes of a state whose `with` block raised",
+        "what happens to a state whose `with` block raised",
     ),
     Option(
         "when_full",
         "WhenFull",
         "wait",
         _choice(WhenFull),
-        "what a `use` does when all places are in use",
+        "what `use` does when all places are taken",
     ),
     Option(
         "wait",
         "Duration | None",
         "10 s",
         PATIENCE,
-        "patience for room, then `SessionsFull`",
+        "how long to wait for room before `SessionsFull`",
         none=NEVER,
     ),
     Option(
@@ -228,7 +230,7 @@ _DECLARED = (
         "Duration | None",
         "5 min",
         PATIENCE,
-        "patience for a held id, then `SessionBusy`",
+        "how long to wait for a held id before `SessionBusy`",
         none=NEVER,
     ),
     Option(
@@ -261,7 +263,7 @@ _DECLARED = (
         "Duration | None",
         None,
         TIME,
-        "stored sessions that nobody used for this long are deleted",
+        "stored sessions unused for this long are deleted",
     ),
     Option(
         "pressure",
@@ -275,7 +277,7 @@ _DECLARED = (
         "Duration | None",
         "60 s",
         TIME,
-        "how often the sweeper looks",
+        "how often the sweeper runs",
         none=NEVER,
     ),
     Option(
@@ -290,7 +292,7 @@ _DECLARED = (
         "str",
         "sessions",
         NAME,
-        "how events and figures name it; also the key in the store",
+        "its name in events and figures; also the key in the store",
     ),
     Option("clock", "Clock | None", None, FUNCTION, "a clock of your own, for tests"),
 )

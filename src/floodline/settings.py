@@ -29,7 +29,7 @@ def _probe(value: Any, what: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or (value != "dormant" and value.count(":") < 2):
-        raise ConfigError(f'{what}={value!r} is no probe; give "dormant" or nothing')
+        raise ConfigError(f'{what}={value!r} is not a probe; give "dormant" or nothing')
     return value
 
 
@@ -123,7 +123,7 @@ def _checked(table: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _unknown(name: str, known: Iterable[str], where: str = "") -> Check:
     near = get_close_matches(name, known, 1)
     hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
-    raise ConfigError(f"{where}{name} is no setting; {hint}")
+    raise ConfigError(f"{where}unknown setting {name}; {hint}")
 
 
 def _plain(value: object) -> object:

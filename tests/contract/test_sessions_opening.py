@@ -199,7 +199,7 @@ async def test_s2_a_hold_does_nothing_before_and_after_its_block(driver: Driver)
         with pytest.raises(SessionError, match="not held"):
             await hold.save()
         async with hold:
-            with pytest.raises(SessionError, match="under way"):
+            with pytest.raises(SessionError, match="in progress"):
                 await hold.__aenter__()
         with pytest.raises(SessionError, match="not held"):
             hold.state = {}

@@ -105,7 +105,7 @@ def test_a_row_under_a_foreign_key_is_refused(path: Path) -> None:
         connection.execute("UPDATE sessions SET row = ?", (place_of(NAME, "mine"),))
         connection.commit()
     with SQLiteStore(path) as store:
-        with pytest.raises(StoreCorrupt, match="another row stands in the place"):
+        with pytest.raises(StoreCorrupt, match="another row is in the place"):
             store.load(NAME, "mine")
         assert take(store, "other") == b"x"  # by the index
 
@@ -160,7 +160,7 @@ def test_a_row_that_only_the_insert_meets_is_refused(
         for module in ("rows", "operations"):
             target = f"floodline.stores._sqlite.{module}.place_of"
             monkeypatch.setattr(target, lambda *_: FIRST + 5)
-        with pytest.raises(StoreCorrupt, match="that it did not find"):
+        with pytest.raises(StoreCorrupt, match="that a search did not find"):
             put(store, "a", b"y")
 
 
@@ -224,7 +224,7 @@ def test_a_damaged_index_of_0_1_is_noticed(path: Path, monkeypatch: pytest.Monke
         index = whole.index(b"plainalice", index + 1)
     path.write_bytes(whole[:index] + b"plainalicf" + whole[index + 10 :])
     with SQLiteStore(path) as store:
-        with pytest.raises(StoreCorrupt, match="its table knows session 'alice'"):
+        with pytest.raises(StoreCorrupt, match="its table has session 'alice'"):
             store.load("plain", "alice")
         assert store.load("plain", "nobody") is None
         monkeypatch.setattr(rows_module, "_SCANNED", 1)
@@ -383,7 +383,7 @@ def test_a_schema_that_no_floodline_makes_is_a_damage(path: Path, statement: str
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(statement)
         connection.commit()
-    with pytest.raises(StoreCorrupt, match="as no floodline makes it"):
+    with pytest.raises(StoreCorrupt, match="unlike any file of floodline"):
         SQLiteStore(path)
 
 

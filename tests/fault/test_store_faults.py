@@ -73,7 +73,9 @@ def limit_pages(store: SQLiteStore, more: int | None) -> None:
 def test_a_full_disk_fails_the_save_and_loses_nothing(store: SQLiteStore, path: Path) -> None:
     put(store, "a", b"safe")
     limit_pages(store, 3)
-    with pytest.raises(StoreUnavailable, match=r"sessions\.db.*disk is full; make room") as failed:
+    with pytest.raises(
+        StoreUnavailable, match=r"sessions\.db.*disk is full; free some space"
+    ) as failed:
         put(store, "a", bytes(100_000))
     assert isinstance(failed.value, OSError)
     assert store.load("chat", "a") == Record(1, b"safe")
@@ -269,7 +271,7 @@ def test_a_store_can_be_made_while_the_file_is_locked(path: Path) -> None:
 
 
 def test_a_missing_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StoreUnavailable, match=r"no directory; make '.*/nowhere' first"):
+    with pytest.raises(StoreUnavailable, match=r"no directory; create '.*/nowhere' first"):
         SQLiteStore(tmp_path / "nowhere" / "sessions.db")
     assert list(tmp_path.iterdir()) == []
 
@@ -408,7 +410,7 @@ def test_a_database_of_another_program_is_left_alone(path: Path) -> None:
     other.commit()
     other.close()
     before = path.read_bytes()
-    with pytest.raises(StoreCorrupt, match="database of another program"):
+    with pytest.raises(StoreCorrupt, match="belongs to another program"):
         SQLiteStore(path)
     assert path.read_bytes() == before
 

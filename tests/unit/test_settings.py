@@ -114,17 +114,19 @@ def test_none_in_toml_takes_a_limit_away(tmp_path):
 
 def test_an_unknown_key_names_the_file_and_the_nearest_setting(tmp_path):
     file = write(tmp_path, "floodline.toml", "max_session = 3\n")
-    assert refused(tmp_path) == f"{file}: max_session is no setting; did you mean max_sessions?"
+    assert refused(tmp_path) == f"{file}: unknown setting max_session; did you mean max_sessions?"
 
 
 def test_an_unknown_table_is_an_unknown_key(tmp_path):
     file = write(tmp_path, "pyproject.toml", "[tool.floodline.zzz]\nx = 1\n")
-    assert refused(tmp_path).startswith(f"{file}: zzz is no setting; choose one of idle, max_age,")
+    assert refused(tmp_path).startswith(
+        f"{file}: unknown setting zzz; choose one of idle, max_age,"
+    )
 
 
 def test_an_unknown_variable_names_the_nearest_one(tmp_path):
     message = refused(tmp_path, {"FLOODLINE_IDEL": "3"})
-    assert message == "FLOODLINE_IDEL is no setting; did you mean FLOODLINE_IDLE?"
+    assert message == "unknown setting FLOODLINE_IDEL; did you mean FLOODLINE_IDLE?"
 
 
 @pytest.mark.parametrize(
@@ -139,8 +141,8 @@ def test_an_unknown_variable_names_the_nearest_one(tmp_path):
         ("max_sessions = 1.5", "max_sessions=1.5 must be a whole number"),
         ('max_sessions = "many"', "max_sessions='many' must be a whole number"),
         ("max_bytes = -1", "max_bytes=-1 is below 1 byte"),
-        ("store = 3", "store=3 is no store; give a URL"),
-        ('store = ""', "store='' is no store"),
+        ("store = 3", "store=3 is not a store; give a URL"),
+        ('store = ""', "store='' is not a store"),
         ('durability = "always"', "durability='always' is unknown; choose one of 'use', 'park'"),
         ('when_full = "none"', "when_full=None is unknown; choose one of 'wait', 'reject', 'grow'"),
         ('lease = "none"', "lease=None cannot be read"),

@@ -122,7 +122,7 @@ class Scale:
             return len(item) if item.isascii() else len(item.encode("utf-8", "surrogatepass"))
         raise Unweighable(
             f"{self._holder}: max_bytes cannot weigh a {type(item).__name__}, only str and bytes; "
-            "give weigh=, a function from an item to its bytes"
+            "give weigh=, a function that returns an item's size in bytes"
         )
 
 

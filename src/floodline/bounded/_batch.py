@@ -123,7 +123,7 @@ class Batch(Generic[T]):
         return True
 
     def __repr__(self) -> str:
-        return f"<Batch {self.name!r}: {len(self._pending)} items wait>"
+        return f"<Batch {self.name!r}: {len(self._pending)} items waiting>"
 
     def __enter__(self) -> Batch[T]:
         return self
@@ -137,7 +137,7 @@ class Batch(Generic[T]):
             if error is None:
                 raise
             error.add_note(
-                f"{self.name} could not flush {len(self._pending)} items, which still wait: "
+                f"{self.name} could not flush {len(self._pending)} items, which are still waiting: "
                 f"{telemetry.describe(failure)}"
             )
 
@@ -146,7 +146,7 @@ class Batch(Generic[T]):
         if pending:
             telemetry.emit("batch_lost", self.name, items=len(pending))
             warnings.warn(
-                f"{self.name} was dropped with {len(pending)} items that no sink took; use it in a "
+                f"{self.name} was dropped with {len(pending)} unflushed items; use it in a "
                 "with block or call close()",
                 ResourceWarning,
                 stacklevel=2,
@@ -158,7 +158,7 @@ class Batch(Generic[T]):
     def _take(self, entry: tuple[T, int, float]) -> bool:
         with self._adding:
             if self._closed:
-                raise BatchClosed(f"{self.name} is closed; make a new Batch for more items")
+                raise BatchClosed(f"{self.name} is closed; create a new Batch for more items")
             if len(self._pending) >= self._retain:
                 return False
             self._pending.append(entry)
@@ -182,18 +182,18 @@ class Batch(Generic[T]):
         """Make room, or refuse. Whoever comes while another thread flushes waits for it."""
         with self._flushing:
             if self._flusher == get_ident():
-                raise BatchFull(self._full("its sink adds to it"))
+                raise BatchFull(self._full("its sink is adding to it"))
             if len(self._pending) < self._retain:
                 return
             try:
                 self._flush(len(self._pending))
             except Exception as error:
-                raise BatchFull(self._full("the sink fails")) from error
+                raise BatchFull(self._full("the sink is failing")) from error
 
     def _full(self, why: str) -> str:
         return (
             f"{self.name} holds {len(self._pending)} items, its limit is retain={self._retain}, "
-            f"and {why}; the item was not taken: try again later, or repair the sink"
+            f"and {why}; the item was not accepted: try again later, or fix the sink"
         )
 
     def _flush_quietly(self) -> None:
@@ -289,6 +289,6 @@ def _check_sink(sink: object) -> None:
         raise ConfigError(f"sink={sink!r} cannot be called; give a function that takes a list")
     if inspect.iscoroutinefunction(sink):
         raise ConfigError(
-            f"sink={sink!r} is a coroutine function, which nobody would await; give a plain "
+            f"sink={sink!r} is a coroutine function, which nothing would await; give a plain "
             "function, such as one that puts the items on a queue"
         )

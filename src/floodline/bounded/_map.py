@@ -82,7 +82,7 @@ class BoundedMap(MutableMapping[K, V]):
         bounds.pressure_or_none(pressure)
         if weak and on_evict is not None:
             raise ConfigError(
-                "weak=True cannot work with on_evict, as the evicted may come back; give only one"
+                "weak=True does not go with on_evict: an evicted value may come back; give only one"
             )
         self.name = name_of("map", name)
         self._clock: Clock = bounds.forward(clock, timed=self._limits.timed)

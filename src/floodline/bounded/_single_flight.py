@@ -116,8 +116,8 @@ class Flight(Generic[V]):
                 other = other.waits_for
             if other is not None or thread == self.led_by:
                 raise CreationCycle(
-                    "the factory of this key waits for the same key, or this call would block the "
-                    "event loop that makes it; ask for other keys only, or await aget_or_create"
+                    "the factory for this key waits for the same key, or this call would block the "
+                    "event loop that creates it; ask for other keys only, or await aget_or_create"
                 )
             yield
         finally:

@@ -132,7 +132,7 @@ class Outbox:
         if self._call is None:
             raise ConfigError(
                 "this conversation was loaded and has no archive yet; call "
-                "configure(archive=…), or configure(archive=None) to go on without"
+                "configure(archive=…), or configure(archive=None) to continue without one"
             )
         answer = self._call([message for _, message in numbered])
         if inspect.iscoroutine(answer):

@@ -50,7 +50,7 @@ def make_bounds(
     if max_messages is None and max_tokens is None and max_bytes is None:
         raise ConfigError(
             "max_messages, max_tokens and max_bytes are all None; give at least one, "
-            "a conversation without a bound grows for ever"
+            "a conversation without a bound grows forever"
         )
     total = None if max_bytes is None else parse_size(max_bytes, "max_bytes")
     each = None

@@ -157,7 +157,9 @@ class Conversation(Sequence[Message]):
         keeper = self._keeper
         counted = self._window_tokens or keeper.ledger.tokens
         if isinstance(prompt_tokens, bool) or not isinstance(prompt_tokens, int):
-            raise ConfigError(f"prompt_tokens={prompt_tokens!r} must be the provider's number")
+            raise ConfigError(
+                f"prompt_tokens={prompt_tokens!r} must be the number that the provider reported"
+            )
         if prompt_tokens < 1 or counted == 0:
             return
         seen = min(max(prompt_tokens / counted, _LEAST_CORRECTION), _MOST_CORRECTION)
@@ -188,7 +190,7 @@ class Conversation(Sequence[Message]):
             sent = len(new) + len(keeper.outbox.owed)
             if not keeper.outbox.deliver(new):
                 raise ArchiveFailed(
-                    f"the archive refused {sent} messages; nothing was cleared: mend the archive, "
+                    f"the archive refused {sent} messages; nothing was cleared: fix the archive, "
                     "or configure(archive=None)"
                 )
             keeper.counters.archived += sent
@@ -350,7 +352,9 @@ class Conversation(Sequence[Message]):
             if same is None and position is None and entry.message == which:
                 same = atom
         if same is None:
-            raise ValueError(f"{which!r} is not stored, or is the summary; pin what the list shows")
+            raise ValueError(
+                f"{which!r} is not stored, or is the summary; pin a message of the list"
+            )
         return same
 
 

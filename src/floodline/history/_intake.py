@@ -53,7 +53,7 @@ def receive(
     try:
         return Incoming(message, reading, size, estimate(message), original)
     except (TypeError, ValueError) as error:
-        raise MalformedMessage(f"this is no JSON ({error})", place=place) from error
+        raise MalformedMessage(f"this is not JSON ({error})", place=place) from error
 
 
 class SeenIds:

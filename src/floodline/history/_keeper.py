@@ -266,7 +266,7 @@ class Keeper:
             raise ArchiveFailed(
                 f"the archive refused {box.failed_in_a_row} times in a row, and the conversation "
                 f"holds {self.ledger.messages} messages, twice its bound; nothing was appended: "
-                "mend the archive, or configure(archive=None)"
+                "fix the archive, or configure(archive=None)"
             )
 
     def _overfull(self, box: Outbox) -> bool:
@@ -300,7 +300,7 @@ class Keeper:
                 size = weigh(message, "$")
                 entry = Entry(message, size, count_with(self.count, message), -1, OURS)
                 if self._no_room_for(entry):
-                    entry, why = None, "there is no room for it beside what must stay"
+                    entry, why = None, "there is no room for it alongside what must stay"
             except Exception as error:  # text that cannot be stored, or a counter that fails
                 why = telemetry.describe(error)
         if entry is None:

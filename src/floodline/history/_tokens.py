@@ -103,6 +103,6 @@ def count_with(counter: CountTokens, message: Message) -> int:
     tokens = counter(message)
     if type(tokens) is not int or tokens < 0:
         raise ConfigError(
-            f"count_tokens answered {tokens!r}; it must return a whole number of at least 0"
+            f"count_tokens returned {tokens!r}; it must return a whole number of at least 0"
         )
     return tokens

@@ -63,7 +63,7 @@ class SessionScope:
     def map(self, name: str, *, on_leave: OnLeave[V] | None = None) -> SessionMap[V]:
         """Return a new map; `on_leave(id, value, reason)` is called for each value that leaves."""
         if name in self._hooks:
-            raise ConfigError(f"the scope has a map {name!r} already; keep and share that one")
+            raise ConfigError(f"the scope already has a map {name!r}; keep and share that one")
         self._hooks[name] = on_leave  # floodline: bounded[one for each map that a program names]
         return SessionMap(self, name)
 

@@ -107,7 +107,7 @@ class Codec:
         try:
             back = self.decode(payload)
         except UnreadableRecord as error:
-            raise CodecError(f"the state does not come back: {error}; {_NEXT_STEP}") from error
+            raise CodecError(f"the state cannot be read back: {error}; {_NEXT_STEP}") from error
         if self.state_type is None and back == state and is_plain(state):
             return  # the way of nearly all; to walk takes ten times as long
         difference = find_difference(state, back)

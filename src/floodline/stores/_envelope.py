@@ -41,10 +41,10 @@ def unseal(envelope: bytes) -> bytes:
         raise DamagedRecord(f"the record begins with {magic!r}, not with {_MAGIC!r}")
     payload = envelope[_START:]
     if length != len(payload):
-        raise DamagedRecord(f"the record holds {len(payload)} bytes and announces {length}")
+        raise DamagedRecord(f"the record holds {len(payload)} bytes, but its header says {length}")
     (checksum,) = _CHECKSUM.unpack_from(envelope, _HEADER.size)
     if checksum != zlib.crc32(payload, zlib.crc32(envelope[: _HEADER.size])):
-        raise DamagedRecord("the checksum of the record does not fit its bytes")
+        raise DamagedRecord("the checksum of the record does not match its bytes")
     if schema != _SCHEMA:
         raise UnreadableRecord(f"the record has schema {schema}; this floodline reads {_SCHEMA}")
     if codec not in (PLAIN, TAGGED, LEARNED):

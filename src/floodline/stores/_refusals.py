@@ -10,7 +10,7 @@ def why_refused(ours: bool, version: int, stored: int) -> str:
     """Say why a write does not fit: the lease comes first, as it explains the version."""
     if not ours:
         return "the lease was lost to another owner, or the session was closed"
-    return f"it was written over version {version}, and the store has {stored or 'none'}"
+    return f"it was based on version {version}, but the store has {stored or 'none'}"
 
 
 def conflict_message(name: str, id: str, why: str) -> str:

@@ -74,7 +74,7 @@ def test_leaving_the_block_flushes_also_after_an_exception(sink):
         raise ZeroDivisionError
     assert sink.calls == [[1], [2]]
     assert batch
-    with pytest.raises(BatchClosed, match="make a new Batch"):
+    with pytest.raises(BatchClosed, match="create a new Batch"):
         batch.add(3)
     batch.close()
 
@@ -84,7 +84,7 @@ def test_a_failing_sink_keeps_the_items_in_order_and_pushes_back(sink):
     batch = Batch(sink, max_items=2, retain=5, name="outbox")
     for n in range(5):
         batch.add(n)
-    with pytest.raises(BatchFull, match=r"holds 5 items.*retain=5.*sink fails") as caught:
+    with pytest.raises(BatchFull, match=r"holds 5 items.*retain=5.*sink is failing") as caught:
         batch.add(5)
     assert isinstance(caught.value.__cause__, OSError)
     assert isinstance(caught.value, BufferError)
@@ -211,7 +211,7 @@ def test_a_sink_that_fills_its_own_batch_gets_the_push_back():
     batch.add(1)
     batch._next_try = 99
     batch.flush()
-    assert "its sink adds to it" in errors[0]
+    assert "its sink is adding to it" in errors[0]
     batch._sink = lambda items: None
     batch.close()
 
@@ -286,7 +286,7 @@ def test_a_sink_must_be_a_plain_function():
 def test_a_batch_that_is_dropped_with_items_says_so(sink):
     batch = Batch(sink, name="forgotten")
     batch.add(1)
-    with pytest.warns(ResourceWarning, match="forgotten was dropped with 1 items"):
+    with pytest.warns(ResourceWarning, match="forgotten was dropped with 1 unflushed items"):
         del batch
     assert events_of("batch_lost", "forgotten")[-1].fields["items"] == 1
 

@@ -130,7 +130,7 @@ def test_a_loaded_conversation_lets_nothing_go_before_it_has_its_archive_again()
     for i in range(8, 12):
         again.append(openai.user(f"{i}"))
     assert len(again) == 8
-    with pytest.raises(ArchiveFailed, match="mend the archive"):
+    with pytest.raises(ArchiveFailed, match="fix the archive"):
         again.append(openai.user("12"))
     again.configure(archive=archive)
     again.append(openai.user("12"))

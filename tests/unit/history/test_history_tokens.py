@@ -93,7 +93,7 @@ def test_a_counter_that_raises_stores_nothing():
 @pytest.mark.parametrize("answer", [None, -1, 1.5, True, "7"])
 def test_a_counter_must_return_a_whole_number(answer):
     conversation = Conversation(count_tokens=lambda message: answer)
-    with pytest.raises(ConfigError, match="count_tokens answered"):
+    with pytest.raises(ConfigError, match="count_tokens returned"):
         conversation.append(openai.user("hi"))
 
 

@@ -42,7 +42,7 @@ def test_values_are_replaced_and_deleted_with_their_reasons() -> None:
 def test_a_second_map_of_the_same_name_is_refused() -> None:
     scope = SessionScope()
     scope.map("notes")
-    with pytest.raises(ConfigError, match="'notes' already"):
+    with pytest.raises(ConfigError, match="already has a map 'notes'"):
         scope.map("notes")
 
 

@@ -31,7 +31,7 @@ def test_a_record_cut_short_or_prolonged_is_noticed(payload: bytes, data: st.Dat
     length = data.draw(st.integers(0, len(envelope) - 1))
     with pytest.raises(UnreadableRecord, match="bytes"):
         unseal(envelope[:length])
-    with pytest.raises(UnreadableRecord, match="announces"):
+    with pytest.raises(UnreadableRecord, match="its header says"):
         unseal(envelope + b"\0")
 
 

@@ -64,7 +64,7 @@ def check(
         for i, reading in enumerate(readings):
             if not accepts(family, reading.family, reading.kind):
                 wrote = reading.family or "another provider"
-                why = f"{family} does not take messages of {wrote}"
+                why = f"{family} does not accept messages of {wrote}"
                 problems.append(Problem(f"$[{i}]", why, "provider"))
                 readings[i] = _OPAQUE
     family = family or infer(readings)
@@ -111,7 +111,7 @@ def _check_parted(
         lost = came_with.get(_identity(message), set()) - now_with.get(_identity(message), set())
         if lost:
             what = message.get("type", "message")
-            why = f"the {what} was parted from the reasoning that it came with"
+            why = f"the {what} was separated from the reasoning that it came with"
             problems.append(Problem(f"$[{i}]", why, "reasoning"))
 
 
@@ -192,7 +192,7 @@ class _Walk:
     def _check_first(self, reading: Reading, place: str) -> None:
         first = self._before is None and self._family in (ANTHROPIC, GEMINI)
         if first and reading.kind is Kind.model:
-            self._say(place, f"the first message for {self._family} must be the user's", "first")
+            self._say(place, f"the first message for {self._family} must be from the user", "first")
 
     def _check_reasoning(self, reading: Reading, place: str) -> None:
         if self._reasoning and reading.kind in (Kind.user, Kind.result):
@@ -205,20 +205,20 @@ class _Walk:
             if not self._found(self._waiting, key):
                 late = self._found(self._missed, key)
                 if approval:
-                    why = f"a response to {key!r}, which is requested nowhere before it"
+                    why = f"a response to {key!r}, which was not requested before it"
                     if late:
-                        why = f"the response to {key!r} comes after the next user's message"
+                        why = f"the response to {key!r} comes after the next user message"
                     self._say(place, why, "approval")
                 elif late:
-                    why = f"the result of {key!r} does not stand right after its call"
+                    why = f"the result of {key!r} does not come right after its call"
                     self._say(place, why, "result")
                 else:
-                    why = f"a result of {key!r}, which is called nowhere before it"
+                    why = f"a result for {key!r}, which was not called before it"
                     self._say(place, why, "result")
         if reading.family == ANTHROPIC:
             types = [block.get("type") == "tool_result" for block in message["content"]]
             if types != sorted(types, reverse=True):
-                why = "tool_result blocks must stand before all others"
+                why = "tool_result blocks must come before all others"
                 self._say(f"{place}.content", why, "order")
 
     def _found(self, calls: list[_Asked], key: str) -> bool:

@@ -37,7 +37,12 @@ _CONTENTS = "https://ai.google.dev/api/caching#Content"
 _FUNCTIONS = "https://ai.google.dev/gemini-api/docs/function-calling"
 
 RULES = (
-    Rule(OPENAI, "shape", "fields that pair or carry messages are there, of their type", _CHAT),
+    Rule(
+        OPENAI,
+        "shape",
+        "fields that pair or carry messages are present and of the right type",
+        _CHAT,
+    ),
     Rule(
         OPENAI,
         "role",
@@ -47,7 +52,7 @@ RULES = (
     Rule(
         OPENAI,
         "call",
-        "tool messages for all tool_calls stand right after them",
+        "tool messages for all tool_calls come right after them",
         f"{_CHAT}; 400: an assistant message with 'tool_calls' must be followed by tool messages "
         "responding to each 'tool_call_id'",
     ),
@@ -59,7 +64,12 @@ RULES = (
         "'tool_calls'",
     ),
     Rule(OPENAI, "provider", "no messages in the shape of another provider", _CHAT),
-    Rule(RESPONSES, "shape", "fields that pair or carry items are there, of their type", _INPUT),
+    Rule(
+        RESPONSES,
+        "shape",
+        "fields that pair or carry items are present and of the right type",
+        _INPUT,
+    ),
     Rule(
         RESPONSES,
         "role",
@@ -69,7 +79,7 @@ RULES = (
     Rule(
         RESPONSES,
         "call",
-        "every call has its output before the next user's message",
+        "every call has its output before the next user message",
         f"{_INPUT}; 400: No tool output found for function call call_…",
     ),
     Rule(
@@ -81,14 +91,14 @@ RULES = (
     Rule(
         RESPONSES,
         "following",
-        "an item of the model follows reasoning",
+        "reasoning is followed by an item of the model",
         f"{_REASONING}; 400: Item 'rs_…' of type 'reasoning' was provided without its required "
         "following item",
     ),
     Rule(
         RESPONSES,
         "reasoning",
-        "messages, calls and hosted items stay behind the reasoning before them (seen only if "
+        "messages, calls and hosted items stay with the reasoning before them (checked only if "
         "`original` is given)",
         f"{_REASONING}; 400: Item 'fc_…' of type 'function_call' (or message, web_search_call …) "
         "was provided without its required 'reasoning' item: 'rs_…'",
@@ -97,25 +107,28 @@ RULES = (
         RESPONSES,
         "approval",
         "an mcp_approval_response follows its mcp_approval_request, and every request has one "
-        "before the next user's message",
+        "before the next user message",
         f"{_APPROVALS}; 400: The following MCP approval requests do not have an approval: mcpr_…",
     ),
     Rule(RESPONSES, "provider", "no messages in the shape of another provider", _INPUT),
     Rule(
-        ANTHROPIC, "shape", "fields that pair or carry blocks are there, of their type", _MESSAGES
+        ANTHROPIC,
+        "shape",
+        "fields that pair or carry blocks are present and of the right type",
+        _MESSAGES,
     ),
     Rule(
         ANTHROPIC,
         "role",
-        "the role is user or assistant; `window` takes out system messages, which go beside the "
+        "the role is user or assistant; `window` leaves out system messages, which go outside the "
         "list",
         _MESSAGES,
     ),
-    Rule(ANTHROPIC, "first", "the first message is the user's", _MESSAGES),
+    Rule(ANTHROPIC, "first", "the first message is from the user", _MESSAGES),
     Rule(
         ANTHROPIC,
         "call",
-        "tool_result blocks for all tool_use blocks stand in the next message",
+        "tool_result blocks for all tool_use blocks are in the next message",
         f"{_TOOLS}; 400: tool_use ids were found without tool_result blocks immediately after",
     ),
     Rule(
@@ -124,27 +137,32 @@ RULES = (
         "a tool_result answers a tool_use of the message before it",
         f"{_TOOLS}; 400: unexpected tool_use_id found in tool_result blocks",
     ),
-    Rule(ANTHROPIC, "order", "tool_result blocks stand before all others", _TOOLS),
+    Rule(ANTHROPIC, "order", "tool_result blocks come before all others", _TOOLS),
     Rule(ANTHROPIC, "provider", "no messages in the shape of another provider", _MESSAGES),
-    Rule(GEMINI, "shape", "fields that pair or carry parts are there, of their type", _CONTENTS),
+    Rule(
+        GEMINI,
+        "shape",
+        "fields that pair or carry parts are present and of the right type",
+        _CONTENTS,
+    ),
     Rule(
         GEMINI,
         "role",
         "the role is user or model (for responses also function or tool), or is left out; "
-        "`window` takes out system messages, which go beside the list",
+        "`window` leaves out system messages, which go outside the list",
         f"{_CONTENTS}; 400: Please use a valid role: user, model.",
     ),
     Rule(
         GEMINI,
         "first",
-        "the first message is the user's",
+        "the first message is from the user",
         f"{_FUNCTIONS}; 400: Please ensure that function call turn comes immediately after a user "
         "turn or after a function response turn.",
     ),
     Rule(
         GEMINI,
         "call",
-        "responses for all function calls stand in the next message",
+        "responses for all function calls are in the next message",
         f"{_FUNCTIONS}; 400: Please ensure that the number of function response parts is equal to "
         "the number of function call parts of the function call turn.",
     ),

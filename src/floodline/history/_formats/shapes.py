@@ -108,7 +108,9 @@ def read(message: object, place: str) -> Reading:
     if role is None:
         if isinstance(type_, str) and type_:
             return _read_item(message, type_, place)
-        raise _wrong(f"{place}.role", "a message needs a role, or a type as the items of responses")
+        raise _wrong(
+            f"{place}.role", "a message needs a role, or a type like the items of responses"
+        )
     if role == "tool":
         key = _text(message, "tool_call_id", place, "the id of the call that this answers")
         return Reading(OPENAI, Kind.result, (), (key,))
@@ -267,7 +269,7 @@ def gemini_part(part: Message, name: str) -> Any:
 def _unknown_role(role: str, provider: str, place: str) -> MalformedMessage:
     *others, last = ROLES[provider]
     known = f"{', '.join(others)} and {last}"
-    return _wrong(f"{place}.role", f"the role {role!r} is unknown; {provider} has {known}")
+    return _wrong(f"{place}.role", f"the role {role!r} is unknown; {provider} accepts {known}")
 
 
 def _speaker(role: object, wanted: str, place: str, what: str) -> None:
@@ -277,7 +279,7 @@ def _speaker(role: object, wanted: str, place: str, what: str) -> None:
 
 def _add_key(keys: list[str], key: str, place: str, name: str = "id") -> None:
     if key in keys:
-        raise _wrong(f"{place}.{name}", f"the id {key!r} stands twice in one message")
+        raise _wrong(f"{place}.{name}", f"the id {key!r} appears twice in one message")
     keys.append(key)
 
 

@@ -64,7 +64,9 @@ class UseBase(Hold, Generic[S]):
     def _ask(self, core: Core) -> int:
         """Ask the table for the session; for the caller's caller, whose frame is kept."""
         if self.entry is not None:
-            raise SessionError(f"this use of session {self.id!r} is under way; call use() again")
+            raise SessionError(
+                f"this use of session {self.id!r} is already in progress; call use() again"
+            )
         guard, now = core.guard, core.clock()
         self.who = who()
         self.frame = frame = sys._getframe(2)

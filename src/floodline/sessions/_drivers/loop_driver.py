@@ -87,7 +87,7 @@ class LoopDriver:
             if len(table.entries) > len(free):
                 raise WrongLoop(
                     f"{self._core.policy.name!r} has {len(table.entries)} sessions on another "
-                    "event loop; shut it down there first, or make one for each loop"
+                    "event loop; shut it down there first, or create one for each loop"
                 )
         self.start_empty()
         self.loop = loop

@@ -215,7 +215,7 @@ class SessionsBase(ABC, Generic[S]):
             return
         text = (
             f"{unsaved} sessions of {self.name!r} could not be saved and are still in memory; "
-            "mend the store and call shutdown() again"
+            "fix the store and call shutdown() again"
         )
         if error is None:
             raise SaveFailed(text)
@@ -283,7 +283,7 @@ def checked_id(id: object) -> str:
         raise ConfigError(f"a session id must be a non-empty string, not {id!r}")
     if not id.isascii() and any("\ud800" <= letter <= "\udfff" for letter in id):
         raise ConfigError(
-            f"session id {id!r} holds a lone surrogate, which no store can write; "
+            f"session id {id!r} contains a lone surrogate, which no store can write; "
             "decode what it comes from with errors='strict' or 'replace'"
         )
     return str.__str__(id)  # a subclass may bring its own hash, which is user code

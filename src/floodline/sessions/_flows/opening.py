@@ -118,7 +118,7 @@ def let_go(core: Core, hold: Hold) -> Flow[None]:
 def let_go_closed(core: Core, hold: Hold) -> Flow[None]:
     """Give up a session that was closed before its body could begin."""
     yield from let_go(core, hold)
-    raise SessionClosed(f"session {hold.id!r} was closed while waited for")
+    raise SessionClosed(f"session {hold.id!r} was closed while this use waited for it")
 
 
 def _abandon(table: Table, hold: Hold, now: float) -> Entry | None:
@@ -141,7 +141,7 @@ def busy_error(core: Core, hold: Hold) -> SessionBusy:
         )
     age = format_duration(core.clock() - holder.since)
     return SessionBusy(
-        f"session {hold.id!r} is held by {name_of(holder.who)} since {age}, taken at\n"
+        f"session {hold.id!r} has been held by {name_of(holder.who)} for {age}, taken at\n"
         f"{where_taken(holder)}retry later, shorten the hold, or wait longer (busy_wait=)"
     )
 
@@ -272,7 +272,7 @@ def _fill(core: Core, hold: Hold, found: Grant | Record | None) -> Flow[None]:
     if found is None or found.version == 0:
         if not hold.create:
             raise SessionNotFound(
-                f"session {hold.id!r} is neither live nor stored; without create=False it is made"
+                f"session {hold.id!r} is neither live nor stored; create=True would create it"
             )
         entry.state = yield core.make_state(hold.id)
         if core.policy.stored:

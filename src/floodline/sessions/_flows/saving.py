@@ -41,7 +41,7 @@ def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
         core.counters.save_errors += 1
         raise SaveFailed(
             f"session {entry.id!r} could not be saved ({type(error).__name__}: {error}); it stays "
-            "in memory and is tried again; see the cause, and `unsaved` in stats()"
+            "in memory and will be retried; see the cause, and `unsaved` in stats()"
         ) from error
     entry.dirty = entry.failed = False
 

@@ -88,7 +88,7 @@ class StateCodec:
     def _another(self, kind: type) -> CodecError:
         first = "" if self._kind is None else self._kind.__qualname__
         return CodecError(
-            f"the factory returned a {kind.__qualname__}, and the first state was a {first}; "
+            f"the factory returned a {kind.__qualname__}, but the first state was a {first}; "
             "return one type, or give state_type= (a union will do)"
         )
 

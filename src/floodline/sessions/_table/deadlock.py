@@ -26,12 +26,12 @@ def refuse_ring(
         if hold.who in hands:
             if step == 0:
                 raise ReentrantUse(
-                    f"session {hold.id!r} is already in the hands of this caller; "
-                    "pass the state on instead of asking for it again"
+                    f"session {hold.id!r} is already held by this caller; "
+                    "pass the state along instead of asking for it again"
                 )
             raise HoldDeadlock(
-                f"waiting for session {hold.id!r} would close a ring of holders that wait "
-                "for each other; take sessions in one fixed order"
+                f"waiting for session {hold.id!r} would close a cycle of holders that wait "
+                "for each other; take sessions in a fixed order"
             )
         seen = next((waiting[one] for one in hands if one in waiting), None)
 

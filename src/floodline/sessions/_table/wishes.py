@@ -40,7 +40,8 @@ def close(
             table.promote(table.add(id), claim)
         return None
     table.undo.keep(entry)
-    table.waiting.refuse_all(entry, SessionClosed(f"session {id!r} was closed while waited for"))
+    why = f"session {id!r} was closed while this use waited for it"
+    table.waiting.refuse_all(entry, SessionClosed(why))
     if id in table.undeleted:
         return table.undeleted.pop(id)
     free = table.is_free(entry)

@@ -264,7 +264,7 @@ class MemoryStore(BlockingCalls):
             if self._busy:
                 raise StoreUnavailable(f"{what} was called inside another call of this store")
             if self._closed:
-                raise StoreClosed(f"{what} was called after close(); make a new MemoryStore")
+                raise StoreClosed(f"{what} was called after close(); create a new MemoryStore")
             self._busy = True
             try:
                 return getattr(self._table, what)(*args)

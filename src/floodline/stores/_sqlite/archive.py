@@ -227,7 +227,7 @@ class _Shelf:
         if self._connection is None:
             if self._files.file is not None and identify(self._path) is None:
                 raise StoreUnavailable(
-                    f"{self._path!r} was deleted while in use; put it back, or make a new archive"
+                    f"{self._path!r} was deleted while in use; put it back, or create a new archive"
                 )
             self._connection = connect(
                 self._path, create=True, synchronous=self._synchronous, timeout=self._timeout

@@ -208,7 +208,9 @@ class Database:
         elif isinstance(error, UnicodeDecodeError):
             mine = undecodable(error, self.path)
         elif isinstance(error, OverflowError):
-            mine = TooLarge(f"{self.path!r} takes no value of that size; keep sessions smaller")
+            mine = TooLarge(
+                f"{self.path!r} cannot hold a value of that size; keep sessions smaller"
+            )
         elif isinstance(error, StoreError):
             mine = type(error)(*error.args)  # each caller gets one of its own to raise
         else:
@@ -239,7 +241,7 @@ class Database:
         # a file that was there once is not made anew: empty sessions would take its place
         if self._files.file is not None and not Path(self.path).exists():
             raise StoreUnavailable(
-                f"{self.path!r} was deleted while in use; put it back, or make a new store"
+                f"{self.path!r} was deleted while in use; put it back, or create a new store"
             )
         return connect(
             self.path,

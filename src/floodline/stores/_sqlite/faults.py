@@ -11,12 +11,12 @@ _CORRUPT = {
     "SQLITE_NOTADB": "is not a SQLite database",
 }
 _UNAVAILABLE = {
-    "SQLITE_BUSY": "is locked by another process; find who holds it, or raise busy_timeout",
-    "SQLITE_LOCKED": "is locked by another connection; find who holds it",
-    "SQLITE_FULL": "cannot grow, the disk is full; make room, nothing was lost",
+    "SQLITE_BUSY": "is locked by another process; find out which one, or raise busy_timeout",
+    "SQLITE_LOCKED": "is locked by another connection; find out which one",
+    "SQLITE_FULL": "cannot grow: the disk is full; free some space, nothing was lost",
     "SQLITE_READONLY": "cannot be written; give this user write access to it and its directory",
     "SQLITE_PERM": "may not be opened; give this user read and write access",
-    "SQLITE_CANTOPEN": "cannot be opened; check the path, the rights and the open-file limit",
+    "SQLITE_CANTOPEN": "cannot be opened; check the path, the permissions and the open-file limit",
     "SQLITE_IOERR": "cannot be read or written; check the disk, its space and its quota",
 }
 _CONTRADICTIONS = (
@@ -40,7 +40,7 @@ def translate(error: sqlite3.Error, path: str) -> FloodlineError:
     if kind in _UNAVAILABLE:
         return StoreUnavailable(f"{path!r} {_UNAVAILABLE[kind]}{said}")
     if kind == "SQLITE_TOOBIG":
-        return TooLarge(f"{path!r} takes no value of that size; keep sessions smaller{said}")
+        return TooLarge(f"{path!r} cannot hold a value of that size; keep sessions smaller{said}")
     return StoreUnavailable(f"{path!r} refused an operation{said}")
 
 

@@ -286,7 +286,7 @@ class Operations:
 
     def _never_written(self, id: str) -> StoreCorrupt:
         """A row without a version would pass for no row at all."""
-        return self.rows.corrupt(f"the row of session {id!r} holds what was never written")
+        return self.rows.corrupt(f"the row of session {id!r} holds data that was never written")
 
     def _make(self, name: str, id: str, envelope: bytes, write_id: str) -> int:
         (floor,) = self.execute("SELECT floor FROM meta").fetchone()
@@ -303,7 +303,7 @@ class Operations:
         try:
             self.execute(_MAKE, (self.rows.free_place(name, id), *row))
         except sqlite3.IntegrityError as error:
-            why = f"it has a session {id!r} that it did not find"
+            why = f"it has a session {id!r} that a search did not find"
             raise self.rows.corrupt(why) from error
 
     def _overwrite(self, name: str, envelope: bytes, write_id: str, old: Any) -> int:

@@ -62,18 +62,18 @@ class Rows:
             raise self.corrupt(f"its table and its index disagree about session {id!r}")
         found = self._execute(sql, (*before, row, name, id)).fetchone()
         if found is None:
-            raise self.corrupt(f"its index knows session {id!r}, and its table does not")
+            raise self.corrupt(f"its index has session {id!r}, but its table does not")
         return found
 
     def _believe(self, name: str, id: str, place: int) -> None:
         """Raise unless there is every reason to say that a session is not stored."""
         there = self._execute(_KEY, (place,)).fetchone()
         if there is not None and not _is_at_home(place, there[0], there[1]):
-            raise self.corrupt(f"another row stands in the place of session {id!r}")
+            raise self.corrupt(f"another row is in the place of session {id!r}")
         if self.damage:
             raise self.corrupt(f"{self.damage}, so session {id!r} may only seem to be missing")
         if self.old and self._scan(name, id):
-            raise self.corrupt(f"its table knows session {id!r}, and its index does not")
+            raise self.corrupt(f"its table has session {id!r}, but its index does not")
 
     def _scan(self, name: str, id: str) -> bool:
         (rows,) = self._execute("SELECT ifnull(sum(count), 0) FROM totals").fetchone()
@@ -104,7 +104,7 @@ class Rows:
         rows = self._execute(_OLD, (after, 2**63 - 1, limit)).fetchall()
         for row, name, one in rows:
             if self._execute(_LISTED, (name, one)).fetchall() != [(row,)]:
-                self.damage = f"its index does not know row {row}"
+                self.damage = f"its index does not have row {row}"
         return rows[-1][0] if len(rows) == limit else None
 
     def inspect_index(self, after: tuple[str, str], limit: int) -> tuple[str, str] | None:
@@ -116,7 +116,7 @@ class Rows:
         entries = self._execute(sql, terms).fetchall()
         for name, one, row in entries:
             if self._execute(_KEY, (row,)).fetchone() != (name, one):
-                self.damage = f"its table does not know row {row}"
+                self.damage = f"its table does not have row {row}"
         return (entries[-1][0], entries[-1][1]) if len(entries) == limit else None
 
     def corrupt(self, what: str) -> StoreCorrupt:

@@ -74,7 +74,7 @@ def connect(
     parent = Path(path).parent
     with suppress(PermissionError):  # SQLite may not look there either, and says so
         if not parent.is_dir():
-            raise StoreUnavailable(f"{path!r} has no directory; make {str(parent)!r} first")
+            raise StoreUnavailable(f"{path!r} has no directory; create {str(parent)!r} first")
     mode = "rwc" if create else "rw"
     connection = sqlite3.connect(
         f"{Path(path).as_uri()}?mode={mode}",
@@ -131,7 +131,7 @@ def _check_size(connection: sqlite3.Connection, path: str) -> None:
         if log or size == pages * page_size:
             return
     raise StoreCorrupt(
-        f"{path!r} is damaged: it has {size} bytes, and its header says {pages * page_size}; it "
+        f"{path!r} is damaged: it has {size} bytes, but its header says {pages * page_size}; it "
         "was left as it is; restore a copy of it"
     )
 
@@ -167,19 +167,19 @@ def _is_ours(connection: sqlite3.Connection, path: str) -> bool:
     (schema,) = connection.execute("PRAGMA user_version").fetchone()
     if program != APPLICATION_ID:
         raise StoreCorrupt(
-            f"{path!r} is a database of another program, with {count} tables and indexes, and was "
+            f"{path!r} belongs to another program: it has {count} tables and indexes, and was "
             "left as it is; choose another path for the sessions"
         )
     if schema > _LAST_SCHEMA or (schema <= SCHEMA_VERSION and (changed := _changed(connection))):
         what = f"its schema is {schema}" if schema > _LAST_SCHEMA else f"it has no {changed}"
         raise StoreCorrupt(
-            f"{path!r} is damaged: {what}, as no floodline makes it, and was left as it is; "
+            f"{path!r} is damaged: {what}, unlike any file of floodline, and was left as it is; "
             f"restore a copy of it, or recover it with `sqlite3 {path} .recover`"
         )
     if schema > SCHEMA_VERSION:
         raise StoreTooNew(
-            f"{path!r} has schema {schema}, this floodline knows up to {SCHEMA_VERSION}, and was "
-            "left as it is; update floodline, or choose another path"
+            f"{path!r} has schema {schema}, but this floodline knows up to {SCHEMA_VERSION}; "
+            "it was left as it is: update floodline, or choose another path"
         )
     return True
 

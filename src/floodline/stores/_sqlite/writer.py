@@ -133,7 +133,7 @@ class Writer:
         if self.is_writer_thread():
             raise StoreUnavailable(
                 f"{call.what} was called by a finalizer on the thread that works for "
-                f"{self._path!r}; ask is_writer_thread() first, and call later"
+                f"{self._path!r}; ask is_writer_thread() first, and call again later"
             )
         self._queue.put(call)
         if self._thread is None or sys.is_finalizing():
@@ -183,7 +183,7 @@ class Writer:
     def _run_here(self) -> None:
         """Do what waits on this thread; a thread that exit froze may hold the lock for ever."""
         if not self._running.acquire(timeout=_patience()):
-            self._refuse(StoreUnavailable(f"{self._path!r} cannot be used any more at exit"))
+            self._refuse(StoreUnavailable(f"{self._path!r} can no longer be used at exit"))
             return
         try:
             while batch := self._take(block=False):
@@ -248,7 +248,7 @@ class Writer:
             self._shut()
         finally:
             self._helpers.discard(me)
-        self._refuse(StoreClosed(f"{self._path!r} was closed meanwhile; open it again"))
+        self._refuse(StoreClosed(f"{self._path!r} was closed in the meantime; open it again"))
 
     def _shut(self) -> None:
         if self._running.acquire(timeout=_patience()):

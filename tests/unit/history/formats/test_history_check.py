@@ -33,8 +33,8 @@ def test_a_whole_conversation_passes(shape):
 def test_a_result_without_its_call_is_rejected(shape):
     messages = [shape.user("go"), *shape.results("1", ["a"])]
     (problem,) = check(messages)
-    assert problem == Problem("$[1]", "a result of 'a', which is called nowhere before it")
-    assert str(problem) == "a result of 'a', which is called nowhere before it: $[1]"
+    assert problem == Problem("$[1]", "a result for 'a', which was not called before it")
+    assert str(problem) == "a result for 'a', which was not called before it: $[1]"
 
 
 @every_shape
@@ -64,7 +64,7 @@ def test_a_result_must_stand_right_after_its_call(shape):
     messages = [shape.user("go"), *shape.calls("hm", ["a"]), shape.user("x")]
     messages += shape.results("1", ["a"])
     assert places(messages) == ["$[3]"]
-    assert "does not stand right after its call" in check(messages)[0].why
+    assert "does not come right after its call" in check(messages)[0].why
 
 
 def test_openai_takes_no_system_message_between_call_and_result():
@@ -115,7 +115,7 @@ def test_messages_of_another_provider_are_rejected_if_one_is_named():
 
 def test_opaque_messages_pass():
     assert check([openai.user("go"), {"type": "of next year"}], "gemini") == [
-        Problem("$[0]", "gemini does not take messages of another provider")
+        Problem("$[0]", "gemini does not accept messages of another provider")
     ]
     assert check([{"type": "of next year"}], "openai") == []
 
@@ -123,9 +123,7 @@ def test_opaque_messages_pass():
 def test_an_approval_response_needs_its_request():
     messages = [responses.user("go"), responses.approves("mcpr_1")]
     (problem,) = check(messages)
-    assert problem == Problem(
-        "$[1]", "a response to 'mcpr_1', which is requested nowhere before it"
-    )
+    assert problem == Problem("$[1]", "a response to 'mcpr_1', which was not requested before it")
     assert problem.rule == "approval"
     assert (
         check([responses.user("go"), responses.asks("mcpr_1"), responses.approves("mcpr_1")]) == []
@@ -140,7 +138,7 @@ def test_an_approval_request_needs_a_response_before_the_next_turn():
     assert places([*messages, responses.user("well?")]) == ["$[1]"]
     late = [*messages, responses.user("well?"), responses.approves("mcpr_1")]
     (problem,) = check(late)
-    assert problem.why == "the response to 'mcpr_1' comes after the next user's message"
+    assert problem.why == "the response to 'mcpr_1' comes after the next user message"
 
 
 def test_an_item_that_lost_its_reasoning_is_found_beside_the_original():
@@ -152,7 +150,7 @@ def test_an_item_that_lost_its_reasoning_is_found_beside_the_original():
     assert check(parted) == []
     (problem,) = check(parted, original=whole)
     assert (problem.place, problem.rule) == ("$[1]", "reasoning")
-    assert "function_call was parted from the reasoning" in problem.why
+    assert "function_call was separated from the reasoning" in problem.why
     assert places([whole[0], *searches], original=whole) == ["$[1]", "$[2]"]
 
 
@@ -206,10 +204,10 @@ def test_messages_without_a_role_and_with_one_that_nobody_has_are_reported():
     problems = check(messages)
     assert [(p.place, p.rule) for p in problems] == [("$[1].role", "role"), ("$[2].role", "role")]
     assert str(problems[0]) == (
-        "a message needs a role, or a type as the items of responses: $[1].role"
+        "a message needs a role, or a type like the items of responses: $[1].role"
     )
     assert str(problems[1]) == (
-        "the role 'critic' is unknown; openai has system, developer, user, assistant, tool and "
+        "the role 'critic' is unknown; openai accepts system, developer, user, assistant, tool and "
         "function: $[2].role"
     )
 
@@ -219,4 +217,6 @@ def test_a_role_that_another_provider_has_is_reported():
     assert check([openai.user("go"), function], "openai") == []
     for provider in ("responses", "anthropic", "gemini"):
         assert places([function], provider) == ["$[0]"]
-    assert "gemini has system, user, model" in check([{"role": "assistant", "parts": []}])[0].why
+    assert (
+        "gemini accepts system, user, model" in check([{"role": "assistant", "parts": []}])[0].why
+    )

@@ -235,7 +235,7 @@ def test_objects_of_an_sdk_are_refused_with_what_to_do():
 
 
 def test_what_is_no_json_is_refused():
-    with pytest.raises(MalformedMessage, match=r"no JSON .*: \$\[0\]$"):
+    with pytest.raises(MalformedMessage, match=r"not JSON .*: \$\[0\]$"):
         Conversation([{"role": "user", "content": "x", "meta": {(1, 2): 3}}])
 
 

@@ -347,7 +347,7 @@ def test_a_call_that_stands_behind_the_end_is_refused(
     async def main() -> None:
         # asked after the call saw an open store, and before it stands in the queue
         monkeypatch.setattr(writer, "is_writer_thread", close_meanwhile)
-        with pytest.raises(StoreClosed, match="meanwhile"):
+        with pytest.raises(StoreClosed, match="in the meantime"):
             await asyncio.wait_for(store.aio.count("chat"), 20)
 
     asyncio.run(main())
