@@ -8,22 +8,17 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from floodline import __version__
-from floodline.cli import _fixing, _scan_settings
+from floodline.cli import _scan_settings
 from floodline.cli._scan_settings import codes
 from floodline.cli._scanning import folder_for_cache, scanning, without_ignored
 from floodline.scan import Report, Scan
 from floodline.scan._findings.baseline import against, known, write
 from floodline.scan._findings.finding import Confidence, Status, at_least
-from floodline.scan._reporters import audit as audit_module
-from floodline.scan._reporters import github as github_module
-from floodline.scan._reporters import json as json_module
-from floodline.scan._reporters import sarif as sarif_module
-from floodline.scan._reporters import text as text_module
 
+# Importing takes longer than showing a cached report: rich, the reporters and `--fix` are imported
+# where they are used.
 FOUND, SKIPPED = 1, 3
 LEVEL = click.Choice(_scan_settings.LEVELS)
 
@@ -122,6 +117,8 @@ def command(
             return _audited(scan, form)
         report = judged(scan)
     if fix or diff:
+        from floodline.cli import _fixing
+
         shown = [f for f in report.findings if at_least(f.confidence, confidence)]
         changed = _fixing.fix(shown, scan.paths, dry=diff, to_stderr=form != "text")
         if diff:
@@ -148,17 +145,22 @@ def _explain(scan: Scan, name: str) -> int:
 
 
 def _audited(scan: Scan, form: str) -> int:
+    from floodline.scan._reporters import audit
+
     report, containers = scan.report(), scan.audit()
     if form == "json":
-        click.echo(audit_module.render(containers, report.files, report.skipped, __version__))
+        click.echo(audit.render(containers, report.files, report.skipped, __version__))
     else:
-        _print(audit_module.pieces(containers, report.skipped))
+        _print(audit.pieces(containers, report.skipped))
     return SKIPPED if report.skipped else 0
 
 
 def _print(pieces: Iterable[tuple[str, str]]) -> None:
     """Print with colours on a terminal, and plain text otherwise."""
     if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.text import Text
+
         console = Console(highlight=False, soft_wrap=True)
         console.print(Text.assemble(*((text, style) for style, text in pieces)), end="")
     else:
@@ -167,11 +169,21 @@ def _print(pieces: Iterable[tuple[str, str]]) -> None:
 
 def _show(report: Report, form: str, fail_on: str, *, statistics: bool) -> None:
     if form == "text":
-        _print(text_module.pieces(report, statistics=statistics))
+        from floodline.scan._reporters import text
+
+        _print(text.pieces(report, statistics=statistics))
         return
     if form == "github":
-        rendered = github_module.render(report, fail_on)
+        from floodline.scan._reporters import github
+
+        rendered = github.render(report, fail_on)
+    elif form == "json":
+        from floodline.scan._reporters import json
+
+        rendered = json.render(report, __version__)
     else:
-        rendered = (json_module if form == "json" else sarif_module).render(report, __version__)
+        from floodline.scan._reporters import sarif
+
+        rendered = sarif.render(report, __version__)
     if rendered:
         click.echo(rendered)

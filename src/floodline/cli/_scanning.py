@@ -7,15 +7,17 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from typing import TYPE_CHECKING
 
 from floodline import __version__
 from floodline.errors import ConfigError
-from floodline.scan import RULES, Finding, Scan
+from floodline.scan import Finding, Scan
 from floodline.scan._sources.cache import Cache, default_folder
 from floodline.scan._sources.files import matches
+
+if TYPE_CHECKING:  # only a terminal needs rich, and it takes long to import
+    from rich.console import Console
+    from rich.progress import Progress
 
 MANY_FILES = 200
 DAY = 24 * 60 * 60
@@ -30,6 +32,8 @@ class Bar:
 
     def __call__(self, done: int, total: int) -> None:
         if self._bar is None and total > MANY_FILES:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
             columns = (TextColumn("reading files"), BarColumn(), MofNCompleteColumn())
             self._bar = Progress(*columns, console=self._console, transient=True)
             self._bar.add_task("", total=total)
@@ -57,6 +61,8 @@ def scanning(
             cache = stack.enter_context(Cache(cache_dir, __version__, day=int(time.time()) // DAY))
         bar = None
         if sys.stderr.isatty():
+            from rich.console import Console
+
             bar = Bar(Console(stderr=True))
             stack.callback(bar.stop)
         yield Scan(paths, library=library, exclude=exclude, cache=cache, progress=bar)
@@ -71,6 +77,10 @@ def without_ignored(
     findings: Sequence[Finding], by_pattern: Mapping[str, Sequence[str]]
 ) -> list[Finding]:
     """Drop what `per-file-ignores` leaves out; an unknown rule raises `ConfigError`."""
+    if not by_pattern:
+        return list(findings)
+    from floodline.scan import RULES  # imports every rule, which a cached report does without
+
     for pattern, codes in by_pattern.items():
         for code in codes:
             if not any(known.startswith(code) for known in RULES):

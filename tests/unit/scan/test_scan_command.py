@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,12 @@ sessions = {}
 def handle(session_id, state):
     sessions[session_id] = state
 """
+IMPORTED = """\
+import sys
+from floodline.cli import main
+status = main(["scan", "--cache-dir", ".cache", "app.py"])
+print(status, *sorted(name for name in sys.modules if name.startswith(("floodline.scan.", "rich"))))
+"""
 UNSURE = """\
 class Service:
     def __init__(self):
@@ -35,6 +43,26 @@ def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "app.py").write_text(LEAKY)
     return tmp_path
+
+
+def imported(folder):
+    told = subprocess.run([sys.executable, "-c", IMPORTED], cwd=folder, capture_output=True)
+    status, *names = told.stdout.decode().splitlines()[-1].split()
+    return status, " ".join(names)
+
+
+def test_a_cached_report_imports_no_frontend_no_rules_and_no_rich(project):
+    (project / "app.py").write_text("known = {}\n")
+    status, first = imported(project)
+    assert status == "0"
+    assert "._frontends.python" in first
+    assert "._rules.growth" in first
+    status, second = imported(project)
+    assert status == "0"
+    assert "._findings.packing" in second
+    assert "._frontends" not in second
+    assert "._rules" not in second
+    assert "rich" not in first + second
 
 
 def test_a_certain_finding_fails_with_frame_carets_and_four_proofs(project, capsys):

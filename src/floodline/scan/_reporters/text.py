@@ -11,8 +11,8 @@ from pathlib import Path
 
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, Status
 from floodline.scan._findings.report import Report
+from floodline.scan._findings.rule import Rule
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN
-from floodline.scan._rules.registry import RULES
 
 Piece = tuple[str, str]  # style, text
 STYLES = {HIGH: "bold red", MEDIUM: "yellow", LOW: "cyan"}
@@ -33,6 +33,12 @@ def pieces(report: Report, *, statistics: bool = False) -> Iterator[Piece]:
     yield from _summary(report, fresh)
 
 
+def _rule(code: str) -> Rule:
+    from floodline.scan._rules.registry import RULES  # a report without findings needs no rules
+
+    return RULES[code]
+
+
 def _finding(finding: Finding) -> Iterator[Piece]:
     yield "bold", f"{finding.path}:{finding.line}:{finding.column}: "
     yield STYLES[finding.confidence], f"{finding.rule} {finding.confidence}"
@@ -42,7 +48,7 @@ def _finding(finding: Finding) -> Iterator[Piece]:
         yield "dim", f"    {SIGNS[proof.state]:>5}  "
         yield "", f"{proof.claim}"
         yield "dim", f"  {proof.at}\n" if proof.at else "\n"
-    yield "green", f"    use    {RULES[finding.rule].advice}\n\n"
+    yield "green", f"    use    {_rule(finding.rule).advice}\n\n"
 
 
 def _frame(finding: Finding) -> Iterator[Piece]:
@@ -79,7 +85,7 @@ def line_of(path: str, number: int) -> str:
 def _statistics(findings: list[Finding]) -> Iterator[Piece]:
     counts = Counter((finding.rule, finding.confidence) for finding in findings)
     for (rule, confidence), count in sorted(counts.items()):
-        yield "", f"{count:6}  {rule} {RULES[rule].name} ({confidence})\n"
+        yield "", f"{count:6}  {rule} {_rule(rule).name} ({confidence})\n"
 
 
 def _summary(report: Report, fresh: list[Finding]) -> Iterator[Piece]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -15,10 +16,18 @@ PACKAGE = __name__.rpartition(".")[0]
 
 
 def _modules() -> Iterator[ModuleType]:
-    for path in sorted(
-        HOME.glob("*/[!_]*.py")
-    ):  # pkgutil would import half of the standard library
-        yield import_module(f"{PACKAGE}.{path.parent.name}.{path.stem}")
+    # pkgutil would import half of the standard library, and globbing takes ten times as long
+    for family in _entries(HOME):
+        if family.is_dir():
+            for file in _entries(family.path):
+                name, _, suffix = file.name.partition(".")
+                if suffix == "py" and not name.startswith("_"):
+                    yield import_module(f"{PACKAGE}.{family.name}.{name}")
+
+
+def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as listing:
+        return sorted(listing, key=lambda entry: entry.name)
 
 
 def _collected() -> tuple[dict[str, Rule], tuple[Detector, ...]]:

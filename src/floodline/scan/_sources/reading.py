@@ -6,14 +6,15 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from floodline.scan._facts.model import FileFacts
 from floodline.scan._facts.reasons import Reason
-from floodline.scan._frontends.python.reader import read
 from floodline.scan._sources.cache import Cache
 from floodline.scan._sources.comments import Comment, comments
-from floodline.scan._sources.encoding import pack_facts, unpack_facts
 from floodline.scan._sources.files import Skip, Skipped, Source, decoded, sources
+
+if TYPE_CHECKING:
+    from floodline.scan._facts.model import FileFacts
 
 MANY_BYTES = 8 * 1024 * 1024
 MANY_ITEMS = 400_000  # a data table: its tree would take 100 MB and say nothing
@@ -97,6 +98,10 @@ class Reading:
             yield Skip.NOT_SOURCE(str(error))
 
     def _read_content(self, source: Source, data: bytes) -> None:
+        # a cached report is shown without any of this, and importing it takes longer
+        from floodline.scan._frontends.python.reader import read
+        from floodline.scan._sources.encoding import pack_facts, unpack_facts
+
         key = self._keys[source.shown] = self._cache.key(data) if self._cache else b""
         if self._cache and (known := self._cache.get(key)) is not None:
             with suppress(ValueError, TypeError, EOFError, IndexError):

@@ -10,9 +10,10 @@ import pytest
 
 from floodline.cli import main
 from floodline.scan import Scan
+from floodline.scan._frontends.python import reader
 from floodline.scan._sources import cache as cache_module
-from floodline.scan._sources import reading
 from floodline.scan._sources.cache import NAME, Cache, default_folder, tool_key
+from floodline.scan._sources.reading import Reading
 
 LEAKY = "sessions = {}\n\n\ndef handle(session_id, state):\n    sessions[session_id] = state\n"
 CLASS = """
@@ -60,13 +61,13 @@ def scanned(folder: Path, *, day: int = 1, version: str = "1", max_bytes: int = 
 def parsed(monkeypatch):
     """The names of the files that were read by the parser."""
     seen: list[str] = []
-    real = reading.read
+    real = reader.read
 
     def read(text, path, module):
         seen.append(Path(path).name)
         return real(text, path, module)
 
-    monkeypatch.setattr(reading, "read", read)
+    monkeypatch.setattr(reader, "read", read)
     return seen
 
 
@@ -134,7 +135,7 @@ def test_a_damaged_entry_is_read_from_its_file_again(project):
 
 def test_an_entry_of_another_shape_is_read_from_its_file_again(project, monkeypatch):
     for name in ("pack_facts", "pack_report"):
-        place = "_sources.reading" if name == "pack_facts" else "_scan"
+        place = "_sources.encoding" if name == "pack_facts" else "_scan"
         monkeypatch.setattr(f"floodline.scan.{place}.{name}", lambda *_: b"i\x01\x00\x00\x00")
     scanned(project)
     monkeypatch.undo()
@@ -263,7 +264,7 @@ def test_a_report_that_a_lack_of_memory_cut_short_is_not_remembered(project, mon
     def refuse(*_):
         raise MemoryError
 
-    monkeypatch.setattr(reading, "read", refuse)
+    monkeypatch.setattr(reader, "read", refuse)
     assert len(scanned(project).skipped) == 2
     monkeypatch.undo()
     monkeypatch.chdir(project)
@@ -319,4 +320,4 @@ def test_a_file_that_cannot_be_read_has_a_digest_too(project, monkeypatch):
 
 
 def test_without_a_cache_there_is_no_digest(project):
-    assert reading.Reading([project]).digest() == b""
+    assert Reading([project]).digest() == b""
