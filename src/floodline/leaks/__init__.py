@@ -1,8 +1,8 @@
 """Finding what grows: the walk over all named places, the trend, the names, the feeding line.
 
-Standard library only: it runs inside the watched program, also one that has no floodline.
-What users need is here, imported when it is asked for. Soak runs and sessions take the rest from
-the stages, whose packages export what is used outside of them.
+Standard library only: it runs inside the watched program, even one without floodline installed.
+The public names are here and load lazily. Soak runs and sessions import the rest from the stage
+packages, which export what is used outside them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from floodline._lazy import lazy_names
 
-# forks count from the first import on, also those before somebody asks for a live watch
+# count forks from the first import, including those before a live watch is wanted
 from floodline.leaks import _forks as _forks
 
 if TYPE_CHECKING:

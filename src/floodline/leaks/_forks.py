@@ -1,4 +1,4 @@
-"""How often this process was forked: what a child inherits, a live watch leaves alone."""
+"""Counts the forks behind this process: a live watch leaves what a child inherits alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class _Fork:
-    """How often this process is the child of a fork, and how many modules the last one found."""
+    """How many forks led to this process, and how many modules were loaded at the last one."""
 
     generation: int = 0
     modules: int = 0

@@ -1,4 +1,4 @@
-"""A suspect as JSON has it, for those who read answers and have no use for the engine."""
+"""The JSON record of a suspect, for readers of answers that do not need the engine."""
 
 from __future__ import annotations
 

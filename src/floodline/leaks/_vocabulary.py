@@ -1,7 +1,7 @@
 """The words of an answer: what a program does, where it grows, and how that is known.
 
-They are the strings of the JSON documents. It imports nothing, so that those who only read answers
-need not load the engine.
+They are the strings in the JSON documents. The module imports nothing else, so that readers of
+answers need not load the engine.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal
 
 
 class Outcome(StrEnum):
-    """What a program does, or one suspect of it."""
+    """The verdict on a program, or on one of its suspects."""
 
     GROWING = "growing"
     BOUNDED = "bounded"
@@ -19,7 +19,7 @@ class Outcome(StrEnum):
 
 
 class Where(StrEnum):
-    """In which memory the growth is; `none` is written where nothing grows."""
+    """Which memory grows; `none` if nothing does."""
 
     PYTHON = "python"
     NATIVE = "native"
@@ -29,14 +29,14 @@ class Where(StrEnum):
 
 
 class LineSource(StrEnum):
-    """How the feeding line is known: it was seen to feed, or the source says so."""
+    """How the feeding line is known: observed at run time, or read from the source."""
 
     TRACE = "trace"
     STATIC = "static"
 
 
 class Cause(StrEnum):
-    """Why a verdict is not simply that a named container grows, or that nothing does."""
+    """Why the verdict is not simply that a named container grows, or that nothing does."""
 
     TOO_FEW = "too few samples"
     TOO_SHORT = "watched too briefly"
@@ -56,7 +56,7 @@ class Cause(StrEnum):
 
 
 class Hold(StrEnum):
-    """What keeps an object alive: a name, the caller alone, a garbage cycle, or nobody knows."""
+    """What keeps an object alive: a name, the caller alone, a garbage cycle, or unknown."""
 
     HELD = "held"
     CALLER = "caller"
@@ -64,6 +64,6 @@ class Hold(StrEnum):
     UNKNOWN = "unknown"
 
 
-Column = Literal["length", "text", "count"]  # the figures of a slot that may grow
-Step = Literal["round", "second"]  # what rates are counted by
-Unit = Literal["item", "byte", "object"]  # what the length of a suspect counts
+Column = Literal["length", "text", "count"]  # the figures of a slot that can grow
+Step = Literal["round", "second"]  # what rates are per
+Unit = Literal["item", "byte", "object"]  # what a suspect's length counts

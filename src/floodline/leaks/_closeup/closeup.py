@@ -1,4 +1,4 @@
-"""A closer look at the first candidates, while the objects themselves are at hand."""
+"""A closer look at the first candidates, with access to the objects themselves."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _cache_names: Callable[[Any], dict[str, Any]] = vars(LruWrapper)["__dict__"].__g
 
 
 class Close:
-    """A candidate with its objects: for naming, for the watch on its length, for its cap."""
+    """A candidate with its objects, for its name, the watch on its length, and its cap."""
 
     def __init__(self, one: Candidate, find: Find, *, most: int | None = None) -> None:
         self.one, self._most = one, most
@@ -68,20 +68,20 @@ class Close:
 
     @property
     def shared(self) -> bool:
-        """Whether the slot has its name from the first of many places that it stands for."""
+        """True if the slot stands for many places and is named after the first."""
         slot, column = self.one.slot, self.one.column
         borrowed = self.head.index != slot.index and column != "count"
         return borrowed and slot.starred and slot.label[0] == "."
 
     def move(self, above: Above) -> None:
-        """Take the name from where the fullest containers lie."""
+        """Take the name from where the fullest containers are."""
         self.held, self._above = above.held, above.slot
         self.head, self.heads = above.slot.head(), above.holders
         known = above.holders if self.head.index == above.slot.index else []
         self.owner, self.defined_in = owner_of(self.head, known)
 
     def _is_of_library(self) -> bool:
-        """Tell whether a name of the program only leads to what the library has of its own."""
+        """Return True if a name of the program only leads to what the library itself owns."""
         slot, held = self.one.slot, self.held
         led = slot.standard and slot.label[0] == "." and not self.head.standard
         return led and bool(held) and kept_by_library(held[0].holder)
@@ -139,17 +139,17 @@ class Close:
         return plan.items(value) if plan.kind == "container" else []
 
     def ids(self) -> set[int]:
-        """Return the identities of what it holds, also of what dead or weak entries point at."""
+        """Return the identities of what it holds, including what dead or weak entries point to."""
         items = (_pointed_at(o) for held in self.held for o in self.items_of(held.value))
         return {id(o) for o in items if id(type(o)) not in INERT}
 
     def points(self) -> bool:
-        """Tell whether it holds nothing but weak references."""
+        """Return True if it holds nothing but weak references."""
         items = [o for held in self.held for o in islice(self.items_of(held.value), 50)]
         return bool(items) and all(derives(type(o), ref) for o in items)
 
     def watch(self) -> Watch:
-        """Return a watch on the lengths of the containers, also if they are replaced."""
+        """Return a watch on the lengths of the containers, even if they are replaced."""
         chosen = _watched(self.held)
         private = self.head.anchor if self.head.label[:1] in ("{", "(") else None
         if self.one.slot.key == AT_EXIT:
@@ -173,12 +173,12 @@ class Close:
         return None
 
     def cap_at(self, place: Place) -> tuple[int | None, bool]:
-        """Return the limit that the feeding code shows for what it feeds, by whatever name."""
+        """Return the limit that the feeding code shows for what it feeds, under any name."""
         return self._numbered(caps_at(place))
 
     @property
     def fills(self) -> bool:
-        """Whether the object or its feeding code shows a limit that was not reached."""
+        """True if the object or its feeding code shows a limit that was not reached."""
         cap, capped = self._cap
         return below(self.one.size, cap, capped=capped)
 
@@ -238,7 +238,7 @@ def chain_head(slot: Slot) -> Slot:
 
 
 def _hook_name(held: list[Held]) -> str:
-    """Return the newest function of the longest list of hooks, of the program if one is."""
+    """Return the newest function in the longest list of hooks, preferably the program's."""
     names: list[str] = []
     newest = list(reversed(held))
     newest.sort(key=lambda one: -length(one.value))
@@ -269,7 +269,7 @@ def look_closer(slots: Slots, found: list[Candidate], *, own: Iterable[Any] = ()
 
 
 def _watched(held: list[Held]) -> list[Held]:
-    """Choose some of many containers: the fullest, and of all others one in so many."""
+    """Choose some of many containers: the fullest, and every n-th of the others."""
     if len(held) <= MAX_WATCHED:
         return held
     order = sorted(held, key=lambda one: -length(one.value))
@@ -278,9 +278,9 @@ def _watched(held: list[Held]) -> list[Held]:
 
 
 def merge(close: list[Close]) -> list[tuple[Close, tuple[str, ...]]]:
-    """Put what only echoes another one below it: of the same owner, items, or pace in a library.
+    """Put what only echoes another below it: same owner, same items, or same pace in a library.
 
-    What holds comes before what only points at the same; a group has the place of its first one.
+    What holds objects comes before what only points at them; a group ranks as its first one.
     """
     kept: list[tuple[Close, list[str], list[int]]] = []
     for number, one in sorted(enumerate(close), key=lambda pair: _strength(pair[1])):
@@ -301,7 +301,7 @@ LAST = 3
 
 
 def _strength(one: Close) -> int:
-    """Order what holds before weak references, and the program's before those of the library."""
+    """Order what holds before weak references, and the program's before the library's."""
     library = is_standard(one.owner) or is_placeholder(one.owner)
     return (2 if library else 0) + one.points()
 
@@ -314,5 +314,5 @@ def _echoes(one: Close, ids: set[int], other: Close) -> bool:
     mine, theirs = one.one.trend.rate, other.one.trend.rate
     same_pace = abs(mine - theirs) <= 0.05 * max(mine, theirs)
     if same_pace and (is_standard(one.owner) or one.head.label == HELD_BY_C):
-        return one.fills or not other.fills  # what grows on is no echo of what will be full
+        return one.fills or not other.fills  # what keeps growing does not echo what will be full
     return bool(ids) and len(ids & other.ids()) > len(ids) / 2

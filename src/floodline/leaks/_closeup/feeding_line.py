@@ -1,4 +1,4 @@
-"""The line that feeds a container: lengths are watched from one line event to the next."""
+"""Finds the line that feeds a container by watching lengths from one line event to the next."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Length = Callable[[], int]
 
 
 class Watch:
-    """The lengths of the containers of one suspect, and the lines whose growth has stayed.
+    """The lengths of one suspect's containers, and the lines whose growth has stayed.
 
-    What a later line removes takes the newest growth away with it, so that the line which fills
-    and empties in turn is not shown, but the one that nothing answers.
+    What a later line removes cancels the newest growth, so that a line that fills and empties in
+    turn is not shown, but the one whose growth is never removed.
     """
 
     def __init__(
@@ -36,18 +36,18 @@ class Watch:
         told: Callable[[], Place | None] | None = None,
     ) -> None:
         self.lengths, self.owner, self.private = lengths, owner, private
-        self.told = told  # knows the line better than the events do
-        self.blind = False  # other threads run that cannot be traced
+        self.told = told  # knows the line better than line events do
+        self.blind = False  # other threads are running that cannot be traced
         self._last = [length() for length in lengths]
         self._stayed: list[list[tuple[Place, int]]] = [[] for _ in lengths]
 
     @property
     def fed(self) -> bool:
-        """Whether growth was seen that has stayed."""
+        """True if growth was seen that has stayed."""
         return any(self._stayed)
 
     def compare(self, place: Callable[[Watch], Place | None]) -> None:
-        """Read all lengths, and put growth down to the line that `place` tells."""
+        """Read all lengths, and attribute growth to the line that `place` returns."""
         for index, length in enumerate(self.lengths):
             change = length() - self._last[index]
             if change:
@@ -71,7 +71,7 @@ class Watch:
             del stayed[:-MAX_STAYED]
 
     def place(self) -> Place | None:
-        """Return the line at which most of the growth was seen that has stayed."""
+        """Return the line with the most growth that has stayed."""
         sums: Counter[Place] = Counter()
         for stayed in self._stayed:
             for place, size in stayed:
@@ -80,7 +80,7 @@ class Watch:
 
 
 class Feeder:
-    """Traces lines while it is entered; only if nobody else traces, and only the first suspects."""
+    """Traces lines while entered, only if no other tracer is set, and only the first suspects."""
 
     def __init__(self, watches: list[Watch]) -> None:
         self.watches = watches
@@ -93,7 +93,7 @@ class Feeder:
     def __enter__(self) -> Feeder:
         self.active = self._start_monitoring() if sys.version_info >= (3, 12) else self._settrace()
         if self.active:
-            gc.disable()  # else finalizers run inside the tracer, where their lines are not seen
+            gc.disable()  # else finalizers would run inside the tracer, with their lines unseen
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -117,7 +117,7 @@ class Feeder:
             watch.blind = len(sys._current_frames()) > 1
         threading.settrace(self._on_trace)
         sys.settrace(self._on_trace)
-        self._trace_callers(self._on_trace)  # a round may be a part of a function that runs already
+        self._trace_callers(self._on_trace)  # a round may be part of a running function
         return True
 
     def _trace_callers(self, tracer: Any) -> None:
@@ -171,7 +171,7 @@ class Feeder:
         return self._on_trace
 
     def _moved(self, frame: types.FrameType | None, line: int | None) -> None:
-        """Take growth since the last event to the line that ran until now."""
+        """Attribute growth since the last event to the line that has just run."""
         thread = threading.get_ident()
         if frame is not None:
             self._births.note(frame)
@@ -196,7 +196,7 @@ def _place(
     """Return the line to show: not one of the standard library below a line of the program.
 
     A container that only one function can reach (a cell, a local) is fed where that function hands
-    it out, if it is on the stack; what a task of the library feeds, where that task was begun.
+    it out, if it is on the stack; what a library's task feeds, where that task was started.
     """
     chain = _chain(frame, line)
     labels = [_label(at) for at, _ in chain]
@@ -221,7 +221,7 @@ def _first_of_program(chain: list[tuple[types.FrameType, int]]) -> Place | None:
 
 
 def _chain(frame: types.FrameType, line: int) -> list[tuple[types.FrameType, int]]:
-    """Return the callers of a frame; a thread that begins was called by who starts it."""
+    """Return the callers of a frame; the caller of a new thread is the code that starts it."""
     chain = _callers(frame, line)
     if chain and _label(chain[-1][0]) == "threading.Thread._bootstrap":
         chain += _starting()
@@ -238,7 +238,7 @@ def _callers(frame: types.FrameType, line: int) -> list[tuple[types.FrameType, i
 
 
 def _starting() -> list[tuple[types.FrameType, int]]:
-    """Return the callers of the thread that waits for another one to begin."""
+    """Return the callers of the thread that waits for another to start."""
     for frame in sys._current_frames().values():
         chain = _callers(frame, frame.f_lineno)
         if any(_label(at) == "threading.Thread.start" for at, _ in chain):
@@ -247,7 +247,7 @@ def _starting() -> list[tuple[types.FrameType, int]]:
 
 
 def _begins(frame: types.FrameType) -> bool:
-    """Tell whether a thread runs its first function: what grew until then are lists of threads."""
+    """Return True if a thread runs its first function; until then only lists of threads grew."""
     back = frame.f_back
     return back is not None and _label(back) == "threading.Thread._bootstrap_inner"
 

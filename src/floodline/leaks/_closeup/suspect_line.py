@@ -16,7 +16,7 @@ from floodline.leaks._vocabulary import LineSource
 
 
 def with_traced_line(suspect: Suspect, close: Close, watch: Watch | None) -> Suspect:
-    """Add the line that feeds: the cached function, else the traced line, else a static look."""
+    """Add the feeding line: the cached function, else the traced line, else from the source."""
     code = close.definition()
     if code is not None:
         return _at(suspect, _definition(code), LineSource.TRACE)
@@ -34,7 +34,7 @@ def with_traced_line(suspect: Suspect, close: Close, watch: Watch | None) -> Sus
 
 
 def with_static_line(suspect: Suspect, close: Close) -> Suspect:
-    """Add the line that feeds by the source alone: the cached function, else a statement."""
+    """Add the feeding line from the source alone: the cached function, else a statement."""
     code = close.definition()
     if code is not None:
         return _at(suspect, _definition(code), LineSource.STATIC)
@@ -44,7 +44,7 @@ def with_static_line(suspect: Suspect, close: Close) -> Suspect:
 
 
 def line_names(place: Place, name: str) -> bool:
-    """Return True if the text of a line has the name in it."""
+    """Return True if the text of a line contains the name."""
     return name in linecache.getline(place.file, place.line)
 
 

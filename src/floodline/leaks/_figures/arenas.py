@@ -1,4 +1,4 @@
-"""How much memory Python's own allocator has mapped; only its debug print tells."""
+"""Reads how much memory Python's own allocator has mapped; only its debug output says so."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _EACH = re.compile(rb"arenas \* (\d+) bytes/arena")
 
 @cache
 def _printer() -> Callable[[], bytes] | None:
-    """Return what makes the allocator print into memory, None where that cannot be done.
+    """Return a function that has the allocator print into memory, None if unavailable.
 
-    Leading file 2 elsewhere for that moment would lose what other threads write to it.
+    Redirecting file descriptor 2 instead would lose what other threads write to it meanwhile.
     """
     import ctypes
 
@@ -24,7 +24,7 @@ def _printer() -> Callable[[], bytes] | None:
             ctypes.pythonapi._PyObject_DebugMallocStats,
             *(c.open_memstream, c.fclose, c.free),
         )
-    except (AttributeError, OSError, TypeError):  # Windows, and where they are not exported
+    except (AttributeError, OSError, TypeError):  # Windows, or the symbols are not exported
         return None
     show.argtypes = close.argtypes = free.argtypes = [ctypes.c_void_p]
     stream.restype = ctypes.c_void_p
@@ -45,7 +45,7 @@ def _printer() -> Callable[[], bytes] | None:
 
 
 def arena_bytes() -> int | None:
-    """Return the bytes of all arenas, None where the allocator is another or cannot be asked."""
+    """Return the bytes of all arenas, None if the allocator is not pymalloc or cannot be asked."""
     printed = _printer()
     return _parsed(printed()) if printed is not None else None
 

@@ -1,4 +1,4 @@
-"""Which slots grow of themselves, and not only because what holds them grows."""
+"""Finds the slots that grow by themselves, not merely because their holders multiply."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _JUDGED: tuple[Column, ...] = ("length", "text")
 
 
 class Figures(Protocol):
-    """What slots measured over rounds or seconds: the series of a soak, or live tracks."""
+    """Figures of slots over rounds or seconds: the series of a soak, or live tracks."""
 
     slots: Slots
 
     def changed(self) -> list[int]:
-        """Return the indices of the slots that were not always the same."""
+        """Return the indices of the slots that have changed."""
 
     def at(self, index: int) -> Sequence[float]:
-        """Return when a slot was measured."""
+        """Return the times at which a slot was measured."""
 
     def column(self, index: int, column: str) -> list[int]:
         """Return one figure of a slot at these times."""
@@ -36,7 +36,7 @@ class Figures(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class Candidate:
-    """A slot, which of its figures grows (`length`, `text` or `count`), and how."""
+    """A slot, which of its figures grows (`length`, `text` or `count`), and its trend."""
 
     slot: Slot
     column: Column
@@ -47,16 +47,16 @@ class Candidate:
 
 @dataclass(slots=True, frozen=True)
 class Candidates:
-    """Those that grow, and those that may yet turn out to grow or to be full."""
+    """Slots that grow, and slots that may turn out to grow or to fill up."""
 
     growing: list[Candidate]
     rising: list[Candidate]
 
 
 def find_candidates(series: Figures, *, tests: int | None = None) -> Candidates:
-    """Judge each slot that changed, most bytes first, the names of the program before others.
+    """Judge each slot that changed, most bytes first, the program's names before others.
 
-    `tests` is how many are judged together, if they are more than these.
+    `tests` is how many slots are judged together, if more than these.
     """
     changed = series.changed()
     tests = max(1, tests or len(changed))
@@ -80,7 +80,7 @@ def _judge(series: Figures, index: int, column: Column, tests: int) -> Trend:
 
 
 def _explained(series: Figures, index: int, column: Column, count: Trend) -> bool:
-    """Tell whether there is only more of it because there are more holders of the same kind."""
+    """Return True if there is more of it only because there are more holders of the same kind."""
     if count.kind == "flat":
         return False
     values = series.column(index, column)
@@ -92,7 +92,7 @@ def _explained(series: Figures, index: int, column: Column, count: Trend) -> boo
 def _chains(
     series: Figures, counts: dict[int, Trend], below: dict[int, float], known: set[int]
 ) -> Iterable[Candidate]:
-    """Find objects that grow in number below a slot that does not: links of a chain, hooks."""
+    """Find objects that multiply below a slot that does not grow: links of a chain, hooks."""
     for index, count in counts.items():
         parent = series.slots.parents[index]
         if count.kind == "flat" or index in known:
@@ -109,7 +109,7 @@ def _candidate(
 
 
 def _bytes_below(series: Figures, changed: list[int]) -> dict[int, float]:
-    """Return how many bytes a round each slot gained, with all that hangs below it."""
+    """Return the bytes per round that each slot gained, including everything below it."""
     below: dict[int, float] = {}
     for index in changed:
         rounds = series.at(index)
@@ -130,12 +130,12 @@ def _ranked(found: list[Candidate], kind: Literal["growing", "rising"]) -> list[
 
 
 def _distance(head: Slot) -> tuple[bool, bool]:
-    """Order what the program named before the library's names, and these before what has none."""
+    """Order the program's names before the library's, and those before unnamed slots."""
     return is_placeholder(head.label), head.standard
 
 
 def _is_named(slot: Slot) -> bool:
-    """Tell whether the program itself has a name for it."""
+    """Return True if the program itself has a name for it."""
     return not any(_distance(slot.head()))
 
 

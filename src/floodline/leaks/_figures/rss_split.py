@@ -1,4 +1,4 @@
-"""Where the resident memory of this process is: Python, malloc in use, malloc free, mapped."""
+"""Splits the resident memory of this process: Python, malloc in use, malloc free, mapped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from floodline.memory import rss
 
 @dataclass(slots=True, frozen=True)
 class Split:
-    """One reading in bytes, and in blocks; 0 where an allocator cannot tell."""
+    """One reading in bytes and in blocks; 0 where an allocator does not report."""
 
     rss: int
     blocks: int
@@ -50,12 +50,12 @@ def _mallinfo2() -> Callable[[], tuple[int, int, int]] | None:
 
 
 def read_malloc() -> tuple[int, int, int]:
-    """Return the bytes of malloc in use, free but held, and mapped; 0 where it cannot tell."""
+    """Return the bytes of malloc in use, free but held, and mapped; 0 if unknown."""
     ask = _mallinfo2()
     return ask() if ask else (0, 0, 0)
 
 
 def read_split() -> Split:
-    """Measure now; the arenas are printed to stderr, so it is not for a live server."""
+    """Measure now; not for a live server, because the arenas are printed to stderr."""
     blocks = sys.getallocatedblocks()
     return Split(rss(), blocks, *read_malloc(), arena_bytes() or 0)

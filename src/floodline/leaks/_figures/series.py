@@ -1,4 +1,4 @@
-"""What each slot measured at each sample, kept small: only changes are written down."""
+"""The figures of each slot at each sample, kept small by storing only changes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ PROCESS = (
 
 
 class Series:
-    """The samples of a run; their memory grows with what changes, in flat arrays."""
+    """The samples of a run in flat arrays; memory use grows only with what changes."""
 
     unit: Step = "round"
     least_resident = 1 << 19
-    least_native = 1 << 17  # freed blocks that a thread keeps at hand count as in use
+    least_native = 1 << 17  # freed blocks in a thread's cache count as in use
 
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
@@ -38,17 +38,17 @@ class Series:
         return self.process("round")
 
     def process(self, name: str) -> list[int]:
-        """Return a figure of the whole process, one a sample."""
+        """Return a figure of the whole process, one per sample."""
         return self._process[name].tolist()
 
     def restart(self) -> None:
-        """Forget the samples so far; the room that they took is used again."""
+        """Forget the samples so far; their memory is reused."""
         for values in self._process.values():
             del values[:]
         self._changes.clear()
 
     def add(self, at: int, walk: Walk, objects: int, split: Split) -> None:
-        """Take the figures of one walk at the end of round `at`."""
+        """Record the figures of one walk at the end of round `at`."""
         sample = len(self)
         self._process["round"].append(at)
         self._process["objects"].append(objects)
@@ -77,11 +77,11 @@ class Series:
         self._last[index] = row
 
     def changed(self) -> list[int]:
-        """Return the indices of the slots that were not always the same."""
+        """Return the indices of the slots that have changed."""
         return list(self._changes)
 
     def at(self, _: int) -> list[int]:
-        """Return the rounds of the samples, the same for each slot."""
+        """Return the rounds of the samples, which are the same for each slot."""
         return self.rounds
 
     def last(self, index: int, column: str) -> int:
@@ -89,7 +89,7 @@ class Series:
         return self._last[index][COLUMNS.index(column)] if index < len(self._last) else 0
 
     def column(self, index: int, column: str) -> list[int]:
-        """Return the figures of one slot, one a sample."""
+        """Return the figures of one slot, one per sample."""
         which = 1 + COLUMNS.index(column)
         changes = self._changes.get(index)
         if changes is None:

@@ -1,4 +1,4 @@
-"""The record of one suspect: what grows, who owns it, and which line feeds it."""
+"""The record of one suspect: what grows, what owns it, and which line feeds it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floodline.leaks._vocabulary import LineSource, Outcome, Unit
 
 
 def outcome_of(trend: Trend) -> Outcome:
-    """Return what the trend of one container says of it; alone it never proves a bound."""
+    """Return what a container's trend says about it; on its own it never proves a bound."""
     return Outcome.GROWING if trend.kind == "growing" else Outcome.UNDECIDED
 
 
@@ -58,5 +58,5 @@ class Suspect:
         }
 
     def but(self, **changes: Any) -> Suspect:
-        """Return the same suspect with other values of some fields."""
+        """Return a copy of the suspect with some fields replaced."""
         return replace(self, **changes)

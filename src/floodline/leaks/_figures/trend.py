@@ -1,4 +1,4 @@
-"""Does a series of figures grow? Answers that a saw-tooth, a fill or a drift does not fool."""
+"""Decides whether a series grows, without being fooled by a saw-tooth, a fill or a drift."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Literal
 LEVEL = 0.001
 LEAST_SAMPLES = 8
 LEAST_GAIN = 3.0
-SLOWER = 2.3  # errors below zero: a fall of the pace that is not chance
-UNSURE = 1.65  # errors that the pace may have fallen more than it seems
-MOST_LOST = 0.9  # of the mean pace, from the beginning of the run to its end
-EVEN = 0.1  # of the mean pace: a second half that keeps it so well is no fill
+SLOWER = 2.3  # standard errors below zero: the pace falls, and not by chance
+UNSURE = 1.65  # standard errors by which the pace may have fallen more than it seems
+MOST_LOST = 0.9  # of the mean pace, from the start of the run to its end
+EVEN = 0.1  # of the mean pace: if the second half keeps this much, it is not a fill
 
 
 @dataclass(slots=True, frozen=True)
 class Trend:
-    """What a series does: `growing`, `rising` (it may be a leak, or a fill), or `flat`."""
+    """What a series does: `growing`, `rising` (perhaps a leak, perhaps a fill), or `flat`."""
 
     kind: Literal["growing", "rising", "flat"]
     rate: float = 0.0
@@ -33,8 +33,8 @@ FLAT = Trend("flat")
 def trend(at: Sequence[float], values: Sequence[float], *, tests: int = 1) -> Trend:
     """Judge a series of values at rounds, as one of `tests` series that are judged together.
 
-    Growing is what rises beyond chance, falls nowhere by more than half of its gain, in the last
-    tenth of the run still rises at half of its overall rate or more, and does not slow down.
+    A series is growing if it rises beyond chance, never falls by more than half of its gain, still
+    rises at half of its overall rate or more in the last tenth of the run, and does not slow down.
     """
     if len(values) < LEAST_SAMPLES or min(values) == max(values):
         return FLAT
@@ -55,14 +55,14 @@ def trend(at: Sequence[float], values: Sequence[float], *, tests: int = 1) -> Tr
 
 
 def _last_rate(at: Sequence[float], values: Sequence[float]) -> float:
-    """Return the typical slope between the samples of the last tenth of the run."""
+    """Return the median slope over the last tenth of the run."""
     begin = at[-1] - (at[-1] - at[0]) / 10
     first = min(next(i for i, r in enumerate(at) if r >= begin), len(at) - 6)
     return typical_slope(at[first:], values[first:])
 
 
 def typical_slope(at: Sequence[float], values: Sequence[float]) -> float:
-    """Return the median slope between all pairs of samples, which single steps do not move."""
+    """Return the median slope between all pairs of samples, which single steps do not affect."""
     points = list(zip(at, values, strict=True))
     slopes = [
         (b[1] - a[1]) / (b[0] - a[0])
@@ -74,7 +74,7 @@ def typical_slope(at: Sequence[float], values: Sequence[float]) -> float:
 
 
 def _minima(at: Sequence[float], values: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Return the lowest value of each of about ten blocks: what stays when work has drained."""
+    """Return the lowest value of each of about ten blocks: what stays once work has drained."""
     size = max(1, len(values) // 10)
     starts = range(0, len(values) - size + 1, size)
     lows = [min(range(i, i + size), key=values.__getitem__) for i in starts]
@@ -82,10 +82,10 @@ def _minima(at: Sequence[float], values: Sequence[float]) -> tuple[list[float], 
 
 
 def _chance(at: Sequence[float], values: Sequence[float]) -> float:
-    """Return how likely a walk without drift rises like this.
+    """Return the probability that a random walk without drift rises like this.
 
-    The steps between samples are tested, not the values: values that hang together from one sample
-    to the next (a drifting population) would else look like a certain rise.
+    The steps between samples are tested, not the values: values that are correlated from one sample
+    to the next (a drifting population) would otherwise look like a certain rise.
     """
     steps = [
         (b - a, s - r) for a, b, r, s in zip(values, values[1:], at, at[1:], strict=False) if s > r
@@ -93,7 +93,7 @@ def _chance(at: Sequence[float], values: Sequence[float]) -> float:
     if len(steps) < 5:
         return 1.0
     rate = sum(d for d, _ in steps) / sum(t for _, t in steps)
-    # of a random walk the variance of a step is in proportion to its time
+    # in a random walk the variance of a step is proportional to its duration
     free = len(steps) - 1
     spread = sum((d - rate * t) ** 2 / t for d, t in steps) / free
     if rate <= 0:
@@ -105,15 +105,15 @@ def _chance(at: Sequence[float], values: Sequence[float]) -> float:
 
 
 def _may_fill(at: Sequence[float], values: Sequence[float]) -> bool:
-    """Tell whether the pace falls, or is too uneven to say that it does not.
+    """Return True if the pace falls, or is too uneven to rule that out.
 
-    A set of keys that is finite fills like this: new ones become rare, and never stop at once.
+    A finite set of keys fills like this: new ones become rare, and never stop all at once.
     """
     if not all(_slows(*_bend(*points)) for points in ((at, values), _minima(at, values))):
         return False
     half = len(values) // 2
     bend, error = _bend(at[half:], values[half:])
-    return bend < -EVEN or UNSURE * error > EVEN  # else only the first half was faster
+    return bend < -EVEN or UNSURE * error > EVEN  # otherwise only the first half was faster
 
 
 def _slows(bend: float, error: float) -> bool:
@@ -121,7 +121,7 @@ def _slows(bend: float, error: float) -> bool:
 
 
 def _bend(at: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
-    """Return by which part of itself the pace changes over a series, and the error of that."""
+    """Return the relative change in slope over the series, and its standard error."""
     steps = [
         (b - a, s - r, (r + s) / 2)
         for a, b, r, s in zip(values, values[1:], at, at[1:], strict=False)
@@ -133,10 +133,10 @@ def _bend(at: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
     rate, middle = gain / span, sum(t * m for _, t, m in steps) / span
     weight = sum(t * (m - middle) ** 2 for _, t, m in steps)
     bend = sum(d * (m - middle) for d, _, m in steps) / weight
-    # of a step the variance is in proportion to its time, as above
+    # the variance of a step is proportional to its duration, as above
     rest = sum((d - t * (rate + bend * (m - middle))) ** 2 / t for d, t, m in steps)
     error = math.sqrt(rest / (len(steps) - 2) / weight)
-    # less than this is rounding, where a series is as even as can be
+    # anything less is rounding, in a perfectly even series
     return bend * span / rate, max(error * span / rate, 1e-9)
 
 

@@ -1,4 +1,4 @@
-"""Growing, bounded or undecided, and where the growth is."""
+"""Decides between growing, bounded and undecided, and says where the growth is."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from floodline.leaks._figures.trend import LEAST_SAMPLES, Trend, trend
 from floodline.leaks._heap.container_limit import below
 from floodline.leaks._vocabulary import Outcome, Step, Where
 
-LEAST_OBJECTS = 0.5  # a round
-LEAST_BLOCKS = 4.0  # a round; free lists of the interpreter fill more slowly
-LEAST_NATIVE = 512.0  # bytes a round
-DWARFS = 4  # so many times what stays in use is free: the pins of fragments, and no leak
+LEAST_OBJECTS = 0.5  # per round
+LEAST_BLOCKS = 4.0  # per round; the interpreter's free lists fill more slowly
+LEAST_NATIVE = 512.0  # bytes per round
+DWARFS = 4  # so many times as much free as in use: fragmentation, not a leak
 LEAST_STEP = 1 << 16  # bytes from one fifth of the run to the next
 
 
 class Figures(Protocol):
-    """What the whole process measured over rounds or seconds."""
+    """Figures of the whole process over rounds or seconds."""
 
     unit: Step
-    least_resident: int  # bytes; below it, pages and arenas make steps
-    least_native: int  # bytes that malloc has more at the end
+    least_resident: int  # bytes; below this, pages and arenas cause steps
+    least_native: int  # bytes that malloc must have gained by the end
 
     def __len__(self) -> int: ...
 
@@ -35,12 +35,12 @@ class Figures(Protocol):
         """When each sample was taken."""
 
     def process(self, name: str) -> list[int]:
-        """Return one figure, one a sample."""
+        """Return one figure, one value per sample."""
 
 
 @dataclass(slots=True, frozen=True)
 class Verdict:
-    """The answer, where it grows, and for undecided what more is needed."""
+    """The verdict, where the growth is, and what else an undecided one needs."""
 
     verdict: Outcome
     where: Where | None = None
@@ -54,7 +54,7 @@ class Verdict:
 
 
 def decide(series: Figures, growing: list[Suspect], rising: list[Suspect]) -> Verdict:
-    """Judge the whole run; every reason against *bounded* is asked in turn."""
+    """Judge the whole run; every reason against *bounded* is checked in turn."""
     total, unit = _total(series), series.unit
     if len(series) < LEAST_SAMPLES:
         return _undecided(Where.UNKNOWN, max(40, 4 * total), reasons.too_few(unit))
@@ -75,7 +75,7 @@ def _total(series: Figures) -> int:
 
 
 def may_fill(one: Suspect) -> bool:
-    """Tell whether what grows has a cap that it has not reached."""
+    """Return True if what grows has a cap that it has not reached."""
     return below(one.len, one.cap, capped=one.capped)
 
 
@@ -105,14 +105,14 @@ def _unnamed(series: Figures) -> Verdict | None:
 
 
 def _native(series: Figures, total: int) -> Verdict | None:
-    """Find memory that the process holds while its Python objects stay."""
+    """Find memory that the process gains while its Python objects do not grow."""
     used = [a + b for a, b in _pairs(series, "malloc_used", "malloc_mapped")]
     native = trend(series.rounds, used, tests=len(series))
     resident, free = _trend(series, "rss"), _trend(series, "malloc_free")
     steady = resident.kind != "flat" or _climbs(series.process("rss"))
     rose = steady and resident.gain >= series.least_resident
     held = rose and free.gain >= resident.gain / 2 and free.gain > native.gain
-    # one large block that came and went leaves a step: beside a sure leak only a climb counts
+    # one large block that came and went leaves a step: next to a sure leak only a climb counts
     climbs = free.kind != "flat" or _climbs(series.process("malloc_free"))
     dwarfed = held and climbs and free.gain >= DWARFS * native.gain
     enough = native.rate >= LEAST_NATIVE and native.gain >= series.least_native
@@ -129,7 +129,7 @@ def _native(series: Figures, total: int) -> Verdict | None:
     if _arena_gain(series) >= resident.gain / 2:
         reason = reasons.held_by_arenas(resident.gain)
         return _undecided(Where.FRAGMENTATION, 2 * total, reason)
-    if any(used):  # malloc told its figures, and they do not explain it
+    if any(used):  # malloc reported its figures, and they do not explain it
         outcome = Outcome.GROWING if resident.kind == "growing" else Outcome.UNDECIDED
         return Verdict(outcome, Where.NATIVE, 2 * total, reasons.mapped(resident.gain))
     reason = reasons.resident(resident.gain, series.unit)
@@ -137,7 +137,7 @@ def _native(series: Figures, total: int) -> Verdict | None:
 
 
 def _climbs(values: list[int]) -> bool:
-    """Tell whether the lowest figure of each fifth of the run rises again and again, in steps."""
+    """Return True if the lowest figure of each fifth of the run keeps rising, in steps."""
     size = len(values) // 5
     lows = [min(values[k * size : (k + 1) * size]) for k in range(5)]
     steps = [after - before >= LEAST_STEP for before, after in pairwise(lows)]

@@ -1,4 +1,4 @@
-"""The number that limits a container: its own, that of what holds it, or one that code names."""
+"""Finds the limit of a container: its own, its holder's, or one that code mentions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _maxlen: Callable[[Any], int | None] = vars(deque)["maxlen"].__get__
 
 
 def below(length: int, cap: int | None, *, capped: bool) -> bool:
-    """Tell whether what is so long has a limit that it has not passed; one may be unknown."""
+    """Return True if this length is below a limit; the limit itself may be unknown."""
     return capped and (cap is None or length <= cap * 1.05)
 
 
 def shown_limit(held: list[Held], heads: list[Held]) -> int | None:
-    """Return the limit that an object shows: of a deque, a cache, or an attribute beside it."""
+    """Return the limit that an object shows: of a deque, a cache, or an attribute next to it."""
     together = _together(held)
     if together is not None:
         return together
@@ -43,7 +43,7 @@ def shown_limit(held: list[Held], heads: list[Held]) -> int | None:
 
 
 def _together(held: list[Held]) -> int | None:
-    """Return how much all containers of a slot may hold, unless most is in those without limit."""
+    """Return how much all containers of a slot may hold, unless most is in unlimited ones."""
     most = free = total = 0
     for value in (one.value for one in held):
         limit, size = _own_limit(value), length(value)
@@ -67,7 +67,7 @@ def _maxsize(cache: Any) -> int | None:
 
 
 def _beside(holder: Any) -> int | None:
-    """Return an attribute that is called as the library calls a limit: `maxsize`, `_max_len`."""
+    """Return an attribute named as libraries name a limit: `maxsize`, `_max_len`."""
     plan = Outline(type(holder))
     if plan.kind != "instance":
         return None
@@ -80,19 +80,19 @@ def _beside(holder: Any) -> int | None:
 
 
 def room(held: list[Held]) -> int | None:
-    """Return how many items the one container has room for that holds them all."""
+    """Return the capacity of the one container that holds all the items."""
     holders = {id(one.holder): one.holder for one in held}
     return length(next(iter(holders.values()))) or None if len(holders) == 1 else None
 
 
 def read_numbers(limits: Iterable[ast.expr], holder: Any, module: str | None) -> list[int]:
-    """Return the limits that are written as numbers, or named and known."""
+    """Return the limits that are written as numbers, or as names with a known value."""
     found = (number(limit, lambda node: _known(node, holder, module)) for limit in limits)
     return [each for each in found if each is not None]
 
 
 def _known(limit: ast.expr, holder: Any, module: str | None) -> int | None:
-    """Return the number that a name or an attribute has at this moment."""
+    """Return the current number of a name or an attribute."""
     value: Any = None
     if isinstance(limit, ast.Attribute):
         value = _attribute(holder, limit.attr)
@@ -105,7 +105,7 @@ def _known(limit: ast.expr, holder: Any, module: str | None) -> int | None:
 
 
 def _attribute(holder: Any, name: str) -> Any:
-    """Return an attribute of an instance or a module; no `__dict__` is made by asking."""
+    """Return an attribute of an instance or a module without creating a `__dict__`."""
     plan = Outline(type(holder))
     if plan.kind == "module":
         return dict.get(names_of_module(holder), name)

@@ -1,4 +1,4 @@
-"""Who makes context variables while the program runs: each one stays in its context for ever."""
+"""Finds code that creates context variables at run time: each stays in its context forever."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SCOPES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def count_variables(walk: Walk, context: contextvars.Context) -> None:
-    """Count the variables of a context that nothing else leads to, by their names."""
+    """Count the variables of a context that nothing else leads to, by name."""
     for variable in list(contextvars.Context.keys(context)):
         if id(variable) not in walk.seen:
             walk.seen.add(id(variable))
@@ -29,12 +29,12 @@ def count_variables(walk: Walk, context: contextvars.Context) -> None:
 
 
 def kind_of(slot: Slot) -> str:
-    """Return what a slot counts of which no object is at hand."""
+    """Return what a slot counts for which there is no object to inspect."""
     return _MAKER if slot.parent is None and slot.label.startswith(PREFIX) else ""
 
 
 def maker_of(variable: str) -> tuple[str, str] | None:
-    """Return the owner to which a function assigns new variables of a name, and its definer."""
+    """Return the owner to which a function assigns new variables of a name, and its home."""
     for module, found in list(sys.modules.items()):
         if not derives(type(found), types.ModuleType) or is_standard(module) or own_module(module):
             continue

@@ -1,4 +1,4 @@
-"""Names that a developer can search for: the class or module whose source makes the container."""
+"""Names that a developer can search for: the class or module that creates the container."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def owner_of(slot: Slot, held: list[Held]) -> tuple[str, str]:
 
 
 def isinstance_of_type(obj: Any) -> bool:
-    """Tell whether an object is a class, whatever it says itself."""
+    """Return True if an object is a class, whatever it claims to be."""
     return derives(type(obj), type)
 
 
 def written(kind: type, attr: str) -> tuple[str, str]:
-    """Return the class and the name of an attribute as the source has them.
+    """Return the class and the name of an attribute as the source writes them.
 
-    What a class `Box` writes as `self.__rows` is kept as `_Box__rows`, which no source shows.
+    What a class `Box` writes as `self.__rows` is stored as `_Box__rows`, which no source shows.
     """
     for base in mro_of(kind):
         label = label_of(base)
@@ -75,12 +75,12 @@ def defining_class(kind: type, attr: str) -> str:
 
 
 def module_of(name: str) -> str | None:
-    """Return the imported module that a dotted name is, or lies in."""
+    """Return the imported module that a dotted name is, or is in."""
     return _module_above(f"{name}.")
 
 
 def _module_above(label: str) -> str | None:
-    """Return the longest imported module that a dotted name lies in."""
+    """Return the longest imported module name that a dotted name is in."""
     parts = label.split(".")
     for end in range(len(parts) - 1, 0, -1):
         name = ".".join(parts[:end])
@@ -90,7 +90,7 @@ def _module_above(label: str) -> str | None:
 
 
 def _home(module: str, name: str, value: Any) -> str:
-    """Return the module that makes a global, of all that have it under that name."""
+    """Return the module that creates a global, out of all that have it under that name."""
     if module_assigns(module, name):
         return module
     for other, found in list(sys.modules.items()):
@@ -102,7 +102,7 @@ def _home(module: str, name: str, value: Any) -> str:
 
 
 def _thread_local(attr: str) -> tuple[str, str]:
-    """Find the thread local of which some code uses this attribute; its dict leads nowhere."""
+    """Find the thread local whose attribute some code uses; its dict leads nowhere."""
     local = _thread._local
     for module, found in list(sys.modules.items()):
         if not derives(type(found), types.ModuleType) or is_standard(module):
@@ -125,5 +125,5 @@ def _uses(file: str, expression: str) -> bool:
 
 
 def last_name(owner: str) -> str:
-    """Return the word by which source code calls the container of an owner."""
+    """Return the word that source code uses for an owner's container."""
     return re.split(r"[.{(]", owner.rstrip("}=)"))[-1].lstrip(")")

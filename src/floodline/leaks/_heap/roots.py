@@ -1,4 +1,4 @@
-"""Where a walk begins: modules, then frames, contexts and tasks, then what only C code holds."""
+"""Where a walk starts: modules, then frames, contexts and tasks, then what only C code holds."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def survey(
     capture: frozenset[int] = frozenset(),
     walk: Walk | None = None,
 ) -> Walk:
-    """Walk the whole process once; `own` are objects of the engine, which are left out."""
+    """Walk the whole process once; `own` are the engine's objects, which are left out."""
     walk = walk or Walk(slots, capture=capture)
     collecting = gc.isenabled()
-    gc.disable()  # the walk makes many objects and no garbage
+    gc.disable()  # the walk creates many objects and no garbage
     try:
         walk.seen.update(map(id, (slots, slots.__dict__, *slots.__dict__.values())))
         for obj in (walk, *own):
             _leave_out(obj, walk)
         loop = _running_loop()
-        walk.seen.add(id(loop))  # all who hold it have a way to what it holds: it is nobody's
+        walk.seen.add(id(loop))  # all tasks lead to what the loop holds: it belongs to none
         _modules(walk)
         walk.run()
         _frames(walk)
@@ -60,7 +60,7 @@ def survey(
 
 
 def _leave_out(obj: Any, walk: Walk) -> None:
-    """Mark what hangs below an object of the engine, as far as nothing of the program does."""
+    """Mark what is below an object of the engine, except the program's objects."""
     todo = [obj]
     while todo:
         at = todo.pop()
@@ -91,7 +91,7 @@ def _modules(walk: Walk) -> None:
 
 
 def _rank(name: str) -> int:
-    """Put the program's own names first, so that they win; what is ours leads to nothing first."""
+    """Put the program's own names first, so that they win, and the engine's last."""
     return 2 if name.split(".", 1)[0] == _PACKAGE else int(is_standard(name))
 
 
@@ -129,16 +129,16 @@ def _asynchronous(walk: Walk, loop: Any) -> None:
 
 
 def _at_exit(walk: Walk) -> None:
-    """Count the hooks that the interpreter keeps where no walk leads."""
+    """Count the hooks that the interpreter keeps where no walk can reach."""
     slot = walk.slots.child(walk.slots.root("atexit"), "atexit", ".register")
     walk.push(atexit.register, slot)
     walk.lengthen(slot, atexit._ncallbacks())
 
 
 def _orphans(walk: Walk) -> None:
-    """Push what the collector knows but no name leads to: thread locals, hooks of the interpreter.
+    """Push what the collector tracks but no name leads to: thread locals, interpreter hooks.
 
-    After `gc.freeze()` the collector does not list these any more.
+    After `gc.freeze()` the collector no longer lists these.
     """
     seen = walk.seen
     known = gc.get_objects()
@@ -157,5 +157,5 @@ def _orphans(walk: Walk) -> None:
 
 
 def _is_hooks(obj: Any) -> bool:
-    """Tell whether it is a list of functions alone, as the interpreter keeps for at-fork hooks."""
+    """Return True for a list of nothing but functions, such as the at-fork hooks."""
     return type(obj) is list and bool(obj) and {id(type(item)) for item in obj} <= _CALLED

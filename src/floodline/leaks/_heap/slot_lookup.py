@@ -1,4 +1,4 @@
-"""Finding again what a slot names, from its root down, without having kept a reference to it."""
+"""Finds again what a slot names, from its root down, without having kept a reference."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from floodline.leaks._objects.outline import MISSING, Outlines
 
 MOST_AT_A_STEP = 128
 MOST_REFERENTS = 10_000
-_HEADER = 8  # objects that a coroutine refers to before its variables, at most
+_HEADER = 8  # at most so many referents of a coroutine come before its variables
 
 
 def suspended_locals(obj: Any) -> list[tuple[str, Any]]:
-    """Return the variables of a suspended coroutine or generator, of a running one none.
+    """Return the variables of a suspended coroutine or generator, none for a running one.
 
-    Before 3.13 their values are those that the collector sees, in the order of the names; where
-    some are not assigned yet, the names after them may be those of their neighbours.
+    Before 3.13 the values are those that the collector sees, in the order of the names; if some
+    are not assigned yet, values after them may get a neighbour's name.
     """
     code, waits = _state_of(obj)
     if code is None or not waits:
@@ -55,14 +55,14 @@ def suspended_locals(obj: Any) -> list[tuple[str, Any]]:
 
 
 def locals_of(obj: Any) -> list[tuple[str, Any]]:
-    """Return the variables of a running frame, or of what is suspended."""
+    """Return the variables of a running frame, or of a suspended coroutine or generator."""
     if type(obj) is types.FrameType:
         return list(read_locals(obj).items()) if READS_RUNNING else []
     return suspended_locals(obj)
 
 
 def suspended_label(obj: Any) -> str:
-    """Return the label of the root that the variables of a coroutine or generator hang below."""
+    """Return the label of the root above the variables of a coroutine or generator."""
     code, _ = _state_of(obj)
     if code is None:
         return label_of(type(obj))
@@ -88,7 +88,7 @@ def _inside(value: Any) -> Any:
 
 
 def _state_of(obj: Any) -> tuple[types.CodeType | None, bool]:
-    """Return the code and whether it waits; the frame is not asked for, which would make it."""
+    """Return the code and whether it is suspended; reading the frame would create it."""
     kind = type(obj)
     if kind is types.GeneratorType:
         return obj.gi_code, obj.gi_suspended
@@ -100,13 +100,13 @@ def _state_of(obj: Any) -> tuple[types.CodeType | None, bool]:
 
 
 class Places:
-    """The roots that have a name, and the steps from an object to what one of its names holds."""
+    """The named roots, and the steps from an object to what one of its names holds."""
 
     def __init__(self, outlines: Outlines, anchors: dict[str, list[Callable[[], Any]]]) -> None:
         self._outlines, self._anchors = outlines, anchors
 
     def held(self, slot: Slot) -> list[Held]:
-        """Return what is in a slot now, with its holders: all of it, or a part if it is much."""
+        """Return what is in a slot now, with its holders; only a part if there is a lot."""
         if slot.parent is None:
             return [Held(None, root) for root in self._roots(slot.label)]
         holders = self.values(slot.parent)
@@ -114,7 +114,7 @@ class Places:
         return list(islice(pairs, 2 * MOST_AT_A_STEP))
 
     def values(self, slot: Slot, *, most: int = MOST_AT_A_STEP, whole: bool = False) -> list[Any]:
-        """Return what is in a slot now, at most so many; if it is to be whole, else nothing."""
+        """Return what is in a slot now, at most so many; with `whole`, all of them or nothing."""
         root, *steps = slot.way
         found = self._roots(root)
         for label in steps:
@@ -213,7 +213,7 @@ def by_name(label: str) -> Any:
 
 
 def cached(cache: Any) -> list[Any]:
-    """Return what a `functools` cache holds, of one with more than 10,000 results nothing."""
+    """Return what a `functools` cache holds, nothing if it has more than 10,000 results."""
     if LruWrapper.cache_info(cache).currsize > MOST_REFERENTS:
         return []
     held = gc.get_referents(cache)
@@ -222,12 +222,12 @@ def cached(cache: Any) -> list[Any]:
 
 
 def is_function(anything: Any) -> bool:
-    """Tell whether it is a plain function, exactly."""
+    """Return True if it is exactly a plain function."""
     return type(anything) is types.FunctionType
 
 
 def own_dicts(function: Any) -> list[dict[str, Any]]:
-    """Return the dicts that a function has to itself: its attributes, its named defaults."""
+    """Return the dicts that a function owns: its attributes, its keyword defaults."""
     if not is_function(function):
         return []
     shared = id(function.__globals__), id(function.__builtins__)
@@ -236,7 +236,7 @@ def own_dicts(function: Any) -> list[dict[str, Any]]:
 
 
 def thread_dicts(local: Any) -> list[dict[str, Any]]:
-    """Return the attributes of a thread local, one dict for each thread that has set some."""
+    """Return the attributes of a thread local, one dict per thread that has set any."""
     return [
         names
         for threads in gc.get_referents(local)
@@ -264,5 +264,5 @@ def _default(function: Any, name: str) -> list[Any]:
 
 
 def label_of_function(function: types.FunctionType) -> str:
-    """Return the label of the root that a function's variables hang below."""
+    """Return the label of the root above a function's variables."""
     return code_label(function.__code__, function.__globals__)

@@ -1,7 +1,7 @@
-"""Where the containers of one slot really lie.
+"""Finds where the containers of one slot really are.
 
-Below items, an attribute of a class of the library is one slot for all objects of that class, named
-by the first that was met: of a hundred events, it may be another one whose waiters stay.
+Below items, an attribute of a library class is one slot for all objects of that class, named after
+the first one met: of a hundred events, it may be another one whose waiters stay.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from floodline.leaks._objects.anatomy import (
 
 @dataclass(slots=True, frozen=True)
 class Above:
-    """The slot in which the fullest containers have their holders, these, and the containers."""
+    """The slot of the fullest containers' holders, those holders, and the containers."""
 
     slot: Slot
     holders: list[Held]
@@ -36,7 +36,7 @@ class Above:
 
 
 class Finder(Walk):
-    """A walk that notes in which slot each of some objects lies."""
+    """A walk that notes the slot of each of some objects."""
 
     def __init__(self, slots: Slots, wanted: frozenset[int]) -> None:
         super().__init__(slots)
@@ -50,7 +50,7 @@ class Finder(Walk):
 
 
 def find_above(slots: Slots, groups: list[list[Held]], own: Iterable[Any]) -> list[Above | None]:
-    """Return for each group of containers where those lie that together hold most."""
+    """Return, for each group of containers, the place of those that together hold the most."""
     wanted = frozenset(id(held.holder) for group in groups for held in group)
     finder = Finder(slots, wanted)
     survey(slots, own=own, walk=finder)
@@ -70,7 +70,7 @@ def _fullest(slots: Slots, group: list[Held], finder: Finder) -> Above | None:
 
 
 def kept_by_library(obj: Any) -> bool:
-    """Tell whether the standard library itself has a global or a class attribute for an object."""
+    """Return True if a global or class attribute of the standard library holds the object."""
     for name, module in list(sys.modules.items()):
         if not is_standard(name) or not derives(type(module), types.ModuleType):
             continue

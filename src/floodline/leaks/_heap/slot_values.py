@@ -1,4 +1,4 @@
-"""What is in a place now: its value, how long it is, how often it was replaced."""
+"""Reads what is in a place now: its value, its length, how often it was replaced."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FAST: dict[int, Callable[[Any], int]] = {
 
 
 def length(value: Any) -> int:
-    """Return how long a container, a text or a cache is, 0 for anything else."""
+    """Return the length of a container, a text or a cache, 0 for anything else."""
     fast = _FAST.get(id(type(value)))
     if fast is not None:
         return fast(value)
@@ -42,7 +42,7 @@ def length(value: Any) -> int:
 
 
 def names_in(value: Any) -> Mapping[Any, Any] | None:
-    """Return the attributes of what has no length of its own; no `__dict__` is made by asking."""
+    """Return the attributes of an object without a length; no `__dict__` is created."""
     plan = Outline(type(value))
     if plan.kind == "module":
         return names_of_module(value)
@@ -67,7 +67,7 @@ def length_in(held: Held, slot: Slot, column: str) -> Callable[[], int]:
 def changes_in(held: Held, slot: Slot) -> Callable[[], int]:
     """Return a function that counts how often the head of a chain was replaced.
 
-    What C code keeps below the head has no name: of that all that the head refers to is counted.
+    What C code keeps below the head has no name, so everything the head refers to is counted.
     """
     now = value_in(held, slot)
     state: list[Any] = [id(held.value), 0, *_inside(held.value)]
@@ -83,7 +83,7 @@ def changes_in(held: Held, slot: Slot) -> Callable[[], int]:
 
 
 def _inside(value: Any) -> tuple[int, bool]:
-    """Return how many objects C code keeps in a value, and whether it does at all."""
+    """Return how many objects C code keeps in a value, and whether it keeps any."""
     more = _keeps_more(Anatomy(type(value)))
     return (len(gc.get_referents(value)) if more else 0), more
 
@@ -93,7 +93,7 @@ def _keeps_more(plan: Anatomy) -> bool:
 
 
 def value_in(held: Held, slot: Slot) -> Callable[[], Any]:
-    """Return a function that reads what is in that place now, also after it was replaced."""
+    """Return a function that reads what is in that place now, even after a replacement."""
     holder, value, name = held.holder, held.value, slot.label[1:]
     if type(holder) is contextvars.ContextVar:
         return lambda: contextvars.ContextVar.get(holder, value)
@@ -120,7 +120,7 @@ def _in_cell(function: Any, name: str, value: Any) -> Callable[[], Any]:
 
 
 def _in_frame(holder: Any, slot: Slot, value: Any) -> Callable[[], Any]:
-    """Read a variable of a frame that runs or waits; one that has ended keeps its last value."""
+    """Read a variable of a running or suspended frame; one that ended keeps its last value."""
     name, frame = slot.label[2:], frame_of(holder)
     frames = frames_of(slot.anchor) if frame is None else [frame]
     for at in frames:

@@ -1,6 +1,6 @@
 """Named places that hold something: `app.SERVICE._sessions`, `app.Chat.events`, `app.run()jobs`.
 
-A place below named things alone keeps its whole path as its key. Below an item of a container the
+A place reached only through names has its whole path as its key. Below an item of a container, the
 many places of one kind are one slot (`Chat.events` of all chats), and so are the links of a chain.
 """
 
@@ -15,15 +15,16 @@ from floodline.leaks._objects.anatomy import is_standard
 MAX_DEPTH = 14
 MAX_SLOTS = 100_000
 MAX_PATH = 200
-MAX_UP = 64  # steps; a function may lie in a variable of its own
+MAX_UP = 64  # steps; a function may be in a variable of its own
 NOWHERE = -1
 ITEM = "[*]"
 
 
 class Slots:
-    """All slots of a process, the same numbers from one walk to the next.
+    """All slots of a process; their numbers stay the same from one walk to the next.
 
-    A slot is a number in flat columns, for as many objects of our own would call the collector in.
+    A slot is a number in flat columns, because so many objects of our own would trigger the
+    collector.
     """
 
     def __init__(self) -> None:
@@ -33,12 +34,12 @@ class Slots:
         self.parents = array("l")
         self.depths = array("l")
         self.starred = bytearray()
-        self.library = bytearray()  # whether the path begins in the standard library
+        self.library = bytearray()  # True if the path starts in the standard library
         self._entered: dict[int, int] = {}
         self._by_key: dict[str, int] = {}
         self.kids: dict[int, int] = {}  # by the parent and the number of the name
         self.names = {ITEM: 0}  # anchors with labels, numbered
-        self.root("<more>")  # what comes when all are taken
+        self.root("<more>")  # for further ones when all are taken
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -60,7 +61,7 @@ class Slots:
         return self._make(name, NOWHERE, "", name, starred=False) if found is None else found
 
     def child(self, parent: int, anchor: str, label: str) -> int:
-        """Return the slot of `label` below `parent`; `anchor` is the class or function it is of."""
+        """Return the slot of `label` below `parent`; `anchor` is its class or function."""
         name = anchor + label
         number = self.names.get(name)
         found = self.kids.get(parent << 32 | number) if number is not None else None
@@ -72,11 +73,11 @@ class Slots:
         return found
 
     def enter(self, index: int, entered: int) -> None:
-        """Note where the function or generator of a cell or a local lies, unless it is known."""
+        """Note the slot of the function or generator of a cell or local, unless it is known."""
         self._entered.setdefault(index, entered)
 
     def entered(self, index: int) -> int:
-        """Return where the function or generator of a cell or a local lies, else `NOWHERE`."""
+        """Return the slot of the function or generator of a cell or local, else `NOWHERE`."""
         return self._entered.get(index, NOWHERE)
 
     def _place(self, parent: int, anchor: str, label: str) -> int:
@@ -110,7 +111,7 @@ class Slots:
         return index
 
     def _run_of(self, index: int, label: str) -> int:
-        """Count how many unnamed steps end here, so that nested lists make no slots for ever."""
+        """Count the unnamed steps that end here, so that nested lists do not add slots forever."""
         count = 0
         while index != NOWHERE and not is_name(self.labels[index]):
             count += 1 if self.labels[index] == label or label[0] == "→" else 0
@@ -134,12 +135,12 @@ class Slot:
 
     @property
     def key(self) -> str:
-        """What tells it from all others."""
+        """What distinguishes it from all others."""
         return self.slots.keys[self.index]
 
     @property
     def anchor(self) -> str:
-        """The module, class or function that the name is of."""
+        """The module, class or function that the name belongs to."""
         return self.slots.anchors[self.index]
 
     @property
@@ -154,7 +155,7 @@ class Slot:
 
     @property
     def starred(self) -> bool:
-        """Whether it stands for many places."""
+        """True if it stands for many places."""
         return bool(self.slots.starred[self.index])
 
     @property
@@ -164,7 +165,7 @@ class Slot:
 
     @property
     def entered(self) -> Slot | None:
-        """Where the function or generator lies whose cell or local this is."""
+        """The slot of the function or generator whose cell or local this is."""
         return self._at(self.slots.entered(self.index))
 
     def _at(self, index: int) -> Slot | None:
@@ -172,7 +173,7 @@ class Slot:
 
     @property
     def way(self) -> list[str]:
-        """The label of the root and those of the steps from there."""
+        """The labels of the root and of the steps from there."""
         slots, labels, at = self.slots, [], self.index
         while at != NOWHERE:
             labels.append(slots.labels[at])
@@ -182,12 +183,12 @@ class Slot:
 
     @property
     def path(self) -> str:
-        """The way from the root in one."""
+        """The whole path from the root as one text."""
         return "".join(self.way)
 
     @property
     def named(self) -> bool:
-        """Whether a developer wrote this name: an attribute, a global, a cell, a local."""
+        """True if a developer wrote this name: an attribute, a global, a cell, a local."""
         return is_name(self.label)
 
     @property
@@ -197,15 +198,15 @@ class Slot:
 
     @property
     def standard(self) -> bool:
-        """Whether the name is written in the standard library, not in the program."""
+        """True if the name is written in the standard library, not in the program."""
         return is_standard(self.anchor or self.label)
 
     def head(self) -> Slot:
         """Return the nearest slot with a name that the program itself wrote, else with any name.
 
-        What lies in an item of a container that the library keeps for itself is not the program's:
-        all loggers hang below each of them. A variable of a function of the library belongs to
-        where that function lies.
+        What is in an item of a container that the library keeps for itself is not the program's:
+        all loggers are reachable from each of them. A variable of a library function belongs to
+        the place of that function.
         """
         first: Slot | None = None
         at: Slot | None = self
@@ -223,19 +224,19 @@ class Slot:
 
 
 def _kept_by_library(slot: Slot | None) -> bool:
-    """Tell whether a container is an attribute of something that is an attribute of the library."""
+    """Return True if a container is an attribute of an attribute of the library."""
     if slot is None or slot.parent is None:
         return False
     return all(one.named and one.standard for one in (slot, slot.parent))
 
 
 def is_name(label: str) -> bool:
-    """Tell whether a developer wrote the name, which is no item and no unnamed reference."""
+    """Return True if a developer wrote the name: neither an item nor an unnamed reference."""
     return label[:1] not in ("[", "→")
 
 
 def is_placeholder(name: str) -> bool:
-    """Return True for `<thread local>` and its like, which stand where no source has a name."""
+    """Return True for `<thread local>` and the like, used where the source has no name."""
     return name.startswith("<")
 
 

@@ -1,4 +1,4 @@
-"""One walk over everything that is reachable: how many, how long and how large each slot is."""
+"""One walk over everything reachable: the count, length and size of each slot."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from floodline.leaks._objects.frames import code_label, read_locals
 PLAIN = INERT | {id(str), id(bytes), id(bytearray)}
 _DULL = frozenset(("__builtins__", "__loader__", "__spec__", "__doc__", "__module__"))
 MAX_NAMES = 200
-MANY_NAMES = 64  # so many attributes nobody writes: they are keys
+MANY_NAMES = 64  # no source has this many attributes: they are keys
 MAX_CAPTURED = 4096
 
 
 class Held:
-    """One object in a captured slot, with what holds it; kept while suspects are looked at."""
+    """One object in a captured slot, with its holder; kept while suspects are examined."""
 
     __slots__ = ("holder", "value")
 
@@ -41,7 +41,7 @@ class Held:
 
 
 class Walk:
-    """Counts per slot, by the index of the slot; strong references are dropped with the walk."""
+    """Counts per slot, by slot index; strong references are dropped with the walk."""
 
     def __init__(self, slots: Slots, *, capture: frozenset[int] = frozenset()) -> None:
         self.slots = slots
@@ -72,7 +72,7 @@ class Walk:
         }
 
     def push(self, obj: Any, slot: int) -> None:
-        """Count an object in a slot, once in the walk, and look into it later."""
+        """Count an object in a slot, once per walk, and inspect it later."""
         if id(type(obj)) in INERT or id(obj) in self.seen:
             return
         self.seen.add(id(obj))
@@ -99,23 +99,23 @@ class Walk:
         self._queue.append((obj, slot))
 
     def lengthen(self, slot: int, length: int) -> None:
-        """Add to the length of a slot what no object shows."""
+        """Add to the length of a slot what no object accounts for."""
         if slot >= len(self.length):
             self._widen(slot)
         self.length[slot] += length
 
     def _count_names(self, slot: int, count: int) -> None:
-        """Add attributes to the length of what has them: of one object, or of a few with many."""
+        """Add attributes to the length of their object: a single one, or a few with many."""
         if not self.slots.starred[slot] or count > MANY_NAMES:
             self.lengthen(slot, count)
 
     def _count_referents(self, obj: Any, slot: int) -> None:
-        """Add what C code keeps in one object to its length: that is all that can be seen of it."""
+        """Add what C code keeps in one object to its length: nothing more of it can be seen."""
         if not self.slots.starred[slot]:
             self.lengthen(slot, len(gc.get_referents(obj)))
 
     def run(self) -> None:
-        """Look into all that was pushed, nearest first."""
+        """Inspect everything that was pushed, nearest first."""
         queue, plans, expand = self._queue, self._plans, self._expand
         while queue:
             obj, slot = queue.popleft()
@@ -178,7 +178,7 @@ class Walk:
             self._opaque(obj, slot, plan)
 
     def _thread_local(self, obj: Any, slot: int) -> None:
-        """Name the attributes in all threads; asking for `__dict__` would make one in this one."""
+        """Name the attributes in all threads; reading `__dict__` would create one in this."""
         label = self._plan(type(obj)).label
         place = self.slots[slot]
         anchor = (place.owner or place.path) if is_standard(label) else label
@@ -262,7 +262,7 @@ class Walk:
         self._function_names(obj, root, label, slot)
 
     def _function_names(self, obj: Any, root: int, label: str, slot: int) -> None:
-        # `__dict__` would be made by asking for it
+        # reading `__dict__` would create it
         passed = (id(obj.__globals__), id(obj.__kwdefaults__))
         for value in gc.get_referents(obj):
             if type(value) is dict and id(value) not in passed and id(value) not in self.seen:
@@ -288,7 +288,7 @@ class Walk:
         self._opaque(obj, slot, plan)
 
     def frame(self, frame: types.FrameType, entered: int = NOWHERE) -> None:
-        """Name what the locals of a frame hold; `entered` is where its generator lies."""
+        """Name what the locals of a frame hold; `entered` is the slot of its generator."""
         label = code_label(frame.f_code, frame.f_globals)
         root = self.slots.root(label)
         for name, value in read_locals(frame).items():

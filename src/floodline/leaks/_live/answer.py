@@ -1,4 +1,4 @@
-"""What a live watch answers, as a record."""
+"""The record of what a live watch answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fork inherited: looking at it would copy pages that parent and children share."""
+"""Tells what a fork inherited: reading it would copy pages that parent and children share."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from io import FileIO
 from itertools import chain, islice
 from pathlib import Path
 
-MAX_PAGES = 1_000_000  # what lies beyond counts as inherited
+MAX_PAGES = 1_000_000  # anything beyond counts as inherited
 AT_ONCE = 65_536
-HARDLY_SHARED = 0.9  # of all pages are ours alone
-WORD = 8  # bytes that tell of a page
-# of a page's word in /proc/self/pagemap: it is in memory; this process alone has it
+HARDLY_SHARED = 0.9  # share of all pages that is ours alone
+WORD = 8  # bytes per page in /proc/self/pagemap
+# bits of that entry: the page is in memory; only this process has it
 _PRESENT, _ALONE = 1 << 63, 1 << 56
 
 
 class Inherited:
-    """The address space that was there at the first look, but for pages that were ours alone.
+    """The address space as it was at the first look, except for pages that were ours alone.
 
-    A page that this process has written to since the fork is its own already, and looking at it
-    costs nothing. Later on looking itself makes pages ours, so they are asked for once. Where the
-    system does not tell, all that was mapped counts as inherited. `alone` says that hardly any
-    page is shared: the parent has ended, as that of a daemon does.
+    A page that this process has written to since the fork is already its own, and reading it costs
+    nothing. Later, reading itself makes pages ours, so they are looked up only once. If the system
+    does not say, everything that was mapped counts as inherited. `alone` means that hardly any
+    page is shared, because the parent has ended, as a daemon's does.
     """
 
     def __init__(self) -> None:
@@ -61,12 +61,12 @@ def _mapped() -> list[tuple[int, int]]:
 
 
 def _pages(ranges: list[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
-    """Return the pages that are in memory, each with what the system says of it."""
+    """Return the pages that are in memory, each with what the system says about it."""
     try:
         with Path("/proc/self/pagemap").open("rb", buffering=0) as file:
             told = (_pages_between(file, begin // size, end // size) for begin, end in ranges)
             yield from islice(chain.from_iterable(told), MAX_PAGES)
-    except OSError:  # not told here
+    except OSError:  # not available here
         return
 
 

@@ -1,4 +1,4 @@
-"""Judging the tracks of a live watch, and naming what grows, one suspect at a time."""
+"""Judges the tracks of a live watch, and names what grows, one suspect at a time."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from floodline.leaks._live.tracks import Process, Track, Tracks
 from floodline.leaks._vocabulary import Outcome, Where
 
 EVERY = 2.0
-LEAST_NAMED = 15.0  # seconds of growth, after which it is named
-LEAST_SURE = 60.0  # seconds for a verdict; what a server fills when it starts looks like growth
-STEADY = 0.75  # of the pace of the first half, which the second half keeps if it is a leak
+LEAST_NAMED = 15.0  # seconds of growth before it is named
+LEAST_SURE = 60.0  # seconds for a verdict; what a server fills at start-up looks like growth
+STEADY = 0.75  # of the first half's pace: a leak keeps at least this much in the second half
 MAX_JUDGED = 32
 MAX_SUSPECTS = 12
 MAX_NAMED = 200
 
 
 class Judged(Tracks):
-    """Those tracks that rise, the steepest first, as many as are judged at once."""
+    """The rising tracks, steepest first, as many as are judged at once."""
 
     def __init__(self, tracks: Tracks, indices: list[int]) -> None:
         self.slots = tracks.slots
@@ -35,7 +35,7 @@ class Judged(Tracks):
 
 
 class Judge:
-    """Turns tracks into suspects with names, and these into a verdict."""
+    """Turns tracks into named suspects, and these into a verdict."""
 
     def __init__(self, ticks: Tracks, walks: Tracks, places: Places, process: Process) -> None:
         self._ticks, self._walks, self._places, self._process = ticks, walks, places, process
@@ -56,11 +56,11 @@ class Judge:
             self._next, self._asked = now + EVERY, True
 
     def due(self, _: float) -> bool:
-        """Tell whether there is something to judge or to name."""
+        """Return True if there is something to judge or to name."""
         return self._asked or bool(self._pending)
 
     def walked(self, walk: SlicedWalk) -> None:
-        """Judge soon: a walk has ended."""
+        """Judge soon: a walk has finished."""
         self._cut, self._asked = walk.cut, True
 
     def settled(self, now: float) -> None:
@@ -68,12 +68,12 @@ class Judge:
         self._settled = now
 
     def seconds_left(self, now: float) -> float:
-        """Return how long it takes until enough was seen for a verdict."""
+        """Return the seconds until enough has been seen for a verdict."""
         return LEAST_SURE if self._settled is None else max(0.0, LEAST_SURE - now + self._settled)
 
     @property
     def decided(self) -> bool:
-        """Whether the verdict is growing or bounded."""
+        """True if the verdict is growing or bounded."""
         return self._verdict.verdict != Outcome.UNDECIDED
 
     def work(self, now: float) -> None:
@@ -93,7 +93,7 @@ class Judge:
         seldom = find_candidates(
             Judged(self._walks, [i for i in slow if i not in self._ticks.by_index]), tests=tests
         )
-        # more objects below something are no news if what holds them is seen to grow
+        # more objects below something say nothing new if their holder is known to grow
         slowly = [c for c in seldom.growing if c.column != "count" or not found.growing]
         rising = [c for c in found.growing + slowly if self._track(c).span >= LEAST_NAMED]
         self._growing = [c for c in rising if self._is_steady(c)]
@@ -107,7 +107,7 @@ class Judge:
         return self._ticks.by_index.get(index) or self._walks.by_index[index]
 
     def _is_steady(self, one: Candidate) -> bool:
-        """Tell whether it grows on as it began: what fills up slows down."""
+        """Return True if it keeps its initial pace: what fills up slows down."""
         track = self._track(one)
         times, values = track.times, track.column(COLUMNS.index(one.column))
         middle = bisect_left(times, (times[0] + times[-1]) / 2)
@@ -122,7 +122,7 @@ class Judge:
 
     def _decide(self, now: float) -> None:
         growing, rising = self._named(self._growing), self._named(self._rising)
-        # named growth needs no figures of the process, which begin anew when the watch has settled
+        # named growth needs no figures of the process, which restart once the watch has settled
         sure = any(not may_fill(one) for one in growing)
         named = Verdict(Outcome.GROWING, Where.PYTHON) if sure else None
         verdict = named or decide(self._process, growing, rising)
@@ -138,7 +138,7 @@ class Judge:
         self._suspects, self._verdict = _ranked(growing or rising, verdict), verdict
 
     def _named(self, found: list[Candidate]) -> list[Suspect]:
-        """Return the records of candidates; those that only echo another one are put below it."""
+        """Return the records of candidates; those that only echo another go below it."""
         kept: list[tuple[Named, Suspect, list[str]]] = []
         for one in found[:MAX_SUSPECTS]:
             named = self._names.get(one.slot.index)
@@ -163,7 +163,7 @@ class Judge:
         self, *, watched: float, objects: int, walks: int, expected: float, cost: float,
         blind: tuple[str, ...],
     ) -> LiveAnswer:  # fmt: skip
-        """Put the answer of now together."""
+        """Build the current answer."""
         verdict = self._verdict
         return LiveAnswer(
             verdict=verdict.verdict,
@@ -180,7 +180,7 @@ class Judge:
 
 
 def _ranked(found: list[Suspect], verdict: Verdict) -> tuple[Suspect, ...]:
-    """Return those first that have no cap, numbered."""
+    """Return the suspects numbered, those without a cap first."""
     chosen = sorted(found, key=may_fill)
     sure = verdict.verdict == Outcome.GROWING
     return tuple(
@@ -195,7 +195,7 @@ def _ranked(found: list[Suspect], verdict: Verdict) -> tuple[Suspect, ...]:
 def _too_early(now: float, since: float | None, found: list[Suspect], verdict: Verdict) -> Verdict:
     """Return undecided, with what is suspected so far."""
     if found and verdict.verdict == Outcome.UNDECIDED and verdict.where == Where.PYTHON:
-        return verdict  # it says more: a cap that is not reached yet
+        return verdict  # more informative: a cap that has not been reached yet
     left = max(1, round(LEAST_SURE - (now - (now if since is None else since))))
     reason = reasons.first_walk() if since is None else reasons.too_short(now)
     if not found:
@@ -211,7 +211,7 @@ def _needed(verdict: Verdict) -> dict[str, Any] | None:
 
 
 def _rising(tracks: Tracks) -> list[int]:
-    """Return the slots that have more at the end than at the beginning, most bytes first."""
+    """Return the slots that have more at the end than at the start, most bytes first."""
     found = []
     for index, track in tracks.by_index.items():
         gains = track.gains

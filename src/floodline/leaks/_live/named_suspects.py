@@ -1,4 +1,4 @@
-"""Naming a live suspect: its owner, its cap, what it holds and, from the source, what feeds it."""
+"""Names a live suspect: its owner, cap and contents and, from the source, what feeds it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _SHARED = frozenset(("type", "module", "function", "suspended", "frame", "cache"
 
 @dataclass(slots=True, frozen=True)
 class Named:
-    """A suspect with what an item of it weighs, and the identities of some of its items."""
+    """A suspect, the weight of one of its items, and the identities of some of them."""
 
     suspect: Suspect
     weight: float
     ids: frozenset[int]
-    kinds: tuple[tuple[str, float], ...]  # the most frequent types of items, and their shares
-    points: bool = False  # it holds weak references alone
+    kinds: tuple[tuple[str, float], ...]  # the commonest item types, and their shares
+    points: bool = False  # it holds nothing but weak references
 
 
 def name(one: Candidate, places: Places) -> Named:
-    """Return the record of a candidate; what no path leads back to is named by its slot alone."""
+    """Return a candidate's record; if no path leads back to it, it is named after its slot."""
     close = Close(one, places.held, most=MOST_ITEMS)
     items = [item for at in close.held[-WEIGHED:] for item in list(close.items_of(at.value))]
     weight = _mean_weight(items[-WEIGHED:]) if one.column != "text" else 0.0
@@ -43,7 +43,7 @@ def name(one: Candidate, places: Places) -> Named:
 
 
 def _mean_weight(items: list[Any]) -> float:
-    """Return what one item takes with what hangs below it, as far as that is its own."""
+    """Return the bytes of one item, including what it alone holds."""
     return sum(map(_weight, items)) / len(items) if items else 0.0
 
 
@@ -64,7 +64,7 @@ def _weight(item: Any) -> int:
 
 
 def renewed(named: Named, one: Candidate, rank: int) -> Suspect:
-    """Return a named suspect with the figures of now."""
+    """Return a named suspect with current figures."""
     weight = max(one.bytes_rate, 0.0) + one.trend.rate * named.weight
     return named.suspect.but(
         rank=rank,
@@ -77,14 +77,14 @@ def renewed(named: Named, one: Candidate, rank: int) -> Suspect:
 
 
 def _holds(named: Named, size: int) -> str:
-    """Return what it holds now, going by the items that were looked at when it was named."""
+    """Return what it holds now, estimated from the items inspected when it was named."""
     if not named.kinds:
         return named.suspect.holds
     return ", ".join(f"{kind} ×{max(1, round(share * size))}" for kind, share in named.kinds)
 
 
 def echoes_of(one: Named, mine: Suspect, other: Named, theirs: Suspect) -> bool:
-    """Tell whether a suspect holds what another one holds, or is a library's at the same pace."""
+    """Return True if one holds what the other holds, or is a library's and grows in step."""
     same_pace = abs(mine.per_round - theirs.per_round) <= 0.05 * max(
         mine.per_round, theirs.per_round
     )

@@ -1,4 +1,4 @@
-"""Looking into objects so that nothing is made by it, and remembering by words what was seen."""
+"""Inspects objects without creating anything in them, and remembers by name what it saw."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from floodline.leaks._objects.anatomy import LruWrapper, label_of
 from floodline.leaks._objects.identity_set import Seen
 from floodline.leaks._objects.outline import Outline, Outlines
 
-# of a larger container a part is looked at; the more a walk has met, the smaller
+# larger containers are sampled; the more a walk has met, the smaller the sample
 MAX_EXPANDED = ((150_000, 10_000, 500), (300_000, 2_000, 250), (sys.maxsize, 500, 100))
 MAX_ANCHORS = 16
 MAX_ROOTS = 20_000
-UNKNOWN = (1 << 32) - 1  # the number of no name
-KNOWN = 16  # objects of a type without an unknown attribute, after which none is looked for
+UNKNOWN = (1 << 32) - 1  # the number that stands for no name
+KNOWN = 16  # objects in a row without an unknown attribute, after which none is looked for
 MAX_SAMPLED = 100
 Anchors = dict[str, list[Callable[[], Any]]]
 
 
 class OutlineWalk(Walk):
-    """A walk by outlines: no `__dict__` is made, no type or function is kept.
+    """A walk by outlines: it creates no `__dict__` and keeps no type or function alive.
 
     `anchors` are weak references to the classes, functions and coroutines that are roots of slots
-    and that no module has under their own name.
+    but that no module has under their own name.
     """
 
     seen: Seen  # type: ignore[assignment]  # a set of identities, only smaller
@@ -47,7 +47,7 @@ class OutlineWalk(Walk):
         self._outlines, self._anchors = outlines, anchors
 
     def _edge(self, slot: int, size: int) -> int:
-        """Return how many items are looked at from both ends, 0 for all of them."""
+        """Return how many items to inspect at either end, 0 for all of them."""
         most, edge = next((m, e) for met, m, e in MAX_EXPANDED if self.objects < met)
         if size <= most:
             return 0
@@ -60,7 +60,7 @@ class OutlineWalk(Walk):
             del self.sampled[min(self.sampled, key=self.sampled.__getitem__)]
 
     def _keys(self, keys: list[Any], slot: int) -> None:
-        """Count keys, but do not look into them: what a key holds does not grow."""
+        """Count keys without inspecting them: what a key holds does not grow."""
         texts = [key for key in keys if type(key) is str or type(key) is bytes]
         if texts:
             self._texts(texts, self.slots.child(slot, "", "[keys]"))
@@ -126,7 +126,7 @@ class OutlineWalk(Walk):
             super()._cache(obj, slot, plan)
 
     def _anchor(self, obj: Any, label: str) -> None:
-        """Remember weakly which class, function or coroutine a root is, unless its name does."""
+        """Keep a weak reference to a root's class, function or coroutine if no name leads to it."""
         if by_name(label) is obj:
             return
         known = self._anchors.get(label)
@@ -140,7 +140,7 @@ class OutlineWalk(Walk):
 
 
 def is_dull(function: types.FunctionType) -> bool:
-    """Tell whether a function holds nothing that could grow: no cell, no default, no attribute."""
+    """Return True if a function holds nothing that can grow: no cell, default or attribute."""
     if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
         return False
     return not own_dicts(function)

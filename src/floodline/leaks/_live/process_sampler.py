@@ -1,7 +1,7 @@
-"""The figures of the whole process, read often if that is cheap and seldom if it is not.
+"""Samples the figures of the whole process, often if that is cheap and rarely if it is not.
 
-The census counts all objects that the collector knows. It lists them in one go, which takes
-about a millisecond for 20,000, so it is rare, and left out where the heap is large.
+The census counts all objects that the collector tracks. It lists them in one go, which takes about
+a millisecond per 20,000, so it is rare, and skipped if the heap is large.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from floodline.memory import rss
 EVERY = 1.0
 MALLOC_EVERY = 10.0
 CENSUS_EVERY = 15.0
-CENSUS_BLOCKS = 150_000  # blocks of Python's allocator; above it there is no census
-BLOCK = 96  # bytes, what a block of Python's allocator takes on average
-DEAR = 0.002  # seconds of a question to malloc, after which it is asked less often
+CENSUS_BLOCKS = 150_000  # blocks of Python's allocator; above this there is no census
+BLOCK = 96  # average bytes of a block of Python's allocator
+DEAR = 0.002  # seconds; if malloc takes longer to answer, it is asked less often
 
 
 class Sampler:
-    """Samples resident memory, blocks of Python and what malloc says of itself."""
+    """Samples resident memory, Python's blocks and malloc's own figures."""
 
     def __init__(self, *, census: bool = True) -> None:
         self.process = Process()
@@ -32,7 +32,7 @@ class Sampler:
         self._next = self._next_malloc = self._next_census = 0.0
         self._malloc = (0, 0, 0)
         self._objects = self._highest = 0
-        read_malloc()  # the first question loads a library
+        read_malloc()  # the first call loads a library
 
     def allow_census(self) -> None:
         """Count objects from now on."""
@@ -48,7 +48,7 @@ class Sampler:
         blocks = sys.getallocatedblocks()
         if now >= self._next_census:
             self._count(now, blocks)
-        # what Python's own allocator once took it seldom gives back; it tells its arenas on stderr
+        # Python's own allocator rarely gives memory back; it reports its arenas on stderr
         # only, so they are estimated
         self._highest = max(self._highest, blocks)
         beyond = rss() - BLOCK * self._highest

@@ -20,12 +20,12 @@ Begin = Callable[[SlicedWalk], None]
 
 
 def roots(skipped: int = 0) -> Iterator[Begin]:
-    """Return the beginnings of a walk in their order; the `skipped` oldest modules are left out.
+    """Return the starting points of a walk in order, without the `skipped` oldest modules.
 
     The program's own modules come first, then those of libraries, then the standard library, so
     that the program's names win.
     """
-    # from the newest on: what a fork inherited is not even touched
+    # newest first: what a fork inherited is not even touched
     newest = list(islice(reversed(sys.modules), max(0, len(sys.modules) - skipped)))
     names = [name for name in reversed(newest) if type(name) is str and not own_module(name)]
     for name in sorted(names, key=_rank):
@@ -56,7 +56,7 @@ def _module(name: str) -> Begin:
 
 
 def _tasks() -> list[Callable[[], Any]]:
-    """Return the weak references by which asyncio knows its tasks."""
+    """Return the weak references through which asyncio knows its tasks."""
     module = dict.get(sys.modules, "asyncio.tasks")
     if module is None:
         return []

@@ -1,4 +1,4 @@
-"""The same walk in slices: between two of them it holds no object of the program, only places."""
+"""The walk in slices: between slices it references no object of the program, only places."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from floodline.leaks._objects.items import edges, part
 from floodline.leaks._objects.outline import Outline, Outlines
 
 CHUNK = 48
-SMALL = 32  # items of a container that is looked into at once
-NESTED = 8  # steps that are taken at once below one that waits
-DIVE = 2_000  # objects that are met at once where none can be found again
-AT_ONCE = 200  # objects that are met at once below one that waits
+SMALL = 32  # items of a container that is inspected at once
+NESTED = 8  # steps taken at once below a waiting object
+DIVE = 2_000  # objects visited at once where none can be found again
+AT_ONCE = 200  # objects visited at once below a waiting object
 MAX_WAITING = 50_000
-REBASE = 64  # so many steps down, an object is found again by a weak reference
-_ANCHORED = frozenset(("type", "function", "suspended"))  # they allow weak references
+REBASE = 64  # this many steps down, an object is found again by a weak reference
+_ANCHORED = frozenset(("type", "function", "suspended"))  # these allow weak references
 _ENTERED = frozenset(("container", "instance"))
 
 
 class SlicedWalk(OutlineWalk):
-    """One walk, advanced for as long as it is allowed to; `done` when nothing waits any more.
+    """One walk, advanced for as long as it may run; `done` when nothing is waiting.
 
-    What has a path of names alone comes first, nearest first; then what containers hold, the
-    program's own before the library's. Small things below an item are looked into at once.
+    Whatever has a path made only of names comes first, nearest first; then what containers hold,
+    the program's own before the library's. Small things below an item are inspected at once.
     """
 
     def __init__(
@@ -53,22 +53,22 @@ class SlicedWalk(OutlineWalk):
         self._names: deque[int] = deque()
         self._stack: list[int] = []
         self._deep: list[int] = []
-        self._path: list[int | tuple[Any, int, int]] = []  # entries, made when they are needed
+        self._path: list[int | tuple[Any, int, int]] = []  # entries, created when needed
         self._step = -1
         self._allowed = 0
         self._diving: list[tuple[Any, int]] | None = None
 
     @property
     def done(self) -> bool:
-        """Whether nothing waits any more."""
+        """True once nothing is waiting."""
         return not (self._names or self._stack or self._deep)
 
     def root(self, obj: Any, label: str) -> None:
-        """Begin at an object that has a name of its own; a module is found again by it."""
+        """Begin at an object with a name of its own, by which a module is found again."""
         self.push(obj, self.slots.root(label))
 
     def advance(self, due: Callable[[], bool]) -> None:
-        """Look into what waits until `due` says so, then let go of everything."""
+        """Inspect what is waiting until `due` returns True, then drop every reference."""
         try:
             while not self.done and not due():
                 self._look(self._next())
@@ -76,7 +76,7 @@ class SlicedWalk(OutlineWalk):
             self.let_go()
 
     def let_go(self) -> None:
-        """Hold no object of the program any more."""
+        """Drop every reference to objects of the program."""
         self._finder.close()
         self._holder = None
 
@@ -87,10 +87,10 @@ class SlicedWalk(OutlineWalk):
         return (self.count[index], self.length[index], self.text[index], self.bytes[index])
 
     def forget(self) -> None:
-        """Keep the figures alone."""
+        """Keep only the figures."""
         self.seen = Seen()
         self._variables.clear()
-        self._expand.clear()  # methods of its own: the walk would wait for a collection
+        self._expand.clear()  # its own bound methods: a cycle that only a collection would free
 
     def _next(self) -> int:
         if self._names:
@@ -121,7 +121,7 @@ class SlicedWalk(OutlineWalk):
             self._entries.drop(last)
 
     def push(self, obj: Any, slot: int) -> None:
-        """Count an object in a slot, once in the walk, and look into it now or later."""
+        """Count an object in a slot, once per walk, and inspect it now or later."""
         kind = type(obj)
         plan = self._outlines.by_id.get(id(kind)) or self._outlines.of(kind)
         if plan.skipped or not self.seen.mark(id(obj)):
@@ -156,14 +156,14 @@ class SlicedWalk(OutlineWalk):
             self._later(obj, slot, plan)
 
     def _without_length(self, obj: Any, slot: int, plan: Outline) -> None:
-        """Count what a cache has, or the memory that an object of a C type has besides its own."""
+        """Count the entries of a cache, or the extra memory of an object of a C type."""
         if plan.kind == "cache":
             self.length[slot] += LruWrapper.cache_info(obj).currsize
         else:
             self.text[slot] += plan.extra(obj)  # type: ignore[misc]  # what grows otherwise has it
 
     def _is_link(self, kind: type) -> bool:
-        """Tell whether it hangs below one of its own type: all of a chain is met in a moment."""
+        """Return True if it is below one of its own type: a chain is visited in one go."""
         last = self._path[-1] if self._path else None
         return self._diving is None and type(last) is tuple and type(last[0]) is kind
 
@@ -191,7 +191,7 @@ class SlicedWalk(OutlineWalk):
         self._step = step
 
     def _in_items(self) -> bool:
-        """Tell whether this is below an item already: names come first."""
+        """Return True if this is already below an item: names come first."""
         first = self._path[0]
         assert type(first) is int
         entries = self._entries
@@ -223,7 +223,7 @@ class SlicedWalk(OutlineWalk):
             self._names.append(entry)
 
     def _dive(self, obj: Any, slot: int) -> None:
-        """Follow what lies too deep to be found again, at once, as far as a moment allows."""
+        """Follow what is too deep to be found again at once, as far as time allows."""
         path, self._path = self._path, []
         todo = self._diving = [(obj, slot)]
         until = self.objects + DIVE
@@ -240,7 +240,7 @@ class SlicedWalk(OutlineWalk):
             self._path, self._diving = path, None
 
     def _parent(self) -> int:
-        """Return the entry of what is looked into now; those on the way to it get theirs too."""
+        """Return the entry of what is being inspected; those on the way to it get theirs too."""
         parent = NONE
         for at, step in enumerate(self._path):
             if type(step) is tuple:
@@ -274,7 +274,7 @@ class SlicedWalk(OutlineWalk):
         kinds = {id(type(item)) for item in items}
         if kinds <= INERT:
             return
-        child = self._kids.get(slot << 32)  # number 0 is that of an item
+        child = self._kids.get(slot << 32)  # number 0 stands for an item
         if child is None:
             child = self.slots.child(slot, "", ITEM)
         if kinds <= PLAIN:
@@ -286,14 +286,14 @@ class SlicedWalk(OutlineWalk):
         self._step = -1
 
     def _is_watched(self, slot: int) -> bool:
-        """Tell whether the length of what is here is worth reading between walks."""
+        """Return True if its length is worth reading between walks."""
         if self.slots.labels[slot].startswith(".__"):
             return False
         return not (self._starred[slot] and self.slots.library[slot])
 
 
 def _label(obj: Any, kind: str) -> str:
-    """Return the name under which a module may have it."""
+    """Return the name by which a module may have it."""
     if kind == "function":
         return label_of_function(obj)
     return label_of(obj) if kind == "type" else ""

@@ -1,4 +1,4 @@
-"""The figures of slots over time, each with its own clock, in a room that does not grow."""
+"""The figures of slots over time, each with its own clock, in bounded memory."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from floodline.leaks._heap.slots import Slots
 from floodline.leaks._vocabulary import Step
 
 MAX_POINTS = 48
-MAX_SPACING = 64.0  # seconds between two points; after that the oldest half is forgotten
+MAX_SPACING = 64.0  # seconds between two points; beyond that the oldest half is forgotten
 MAX_TRACKS = 2_000
 Row = tuple[int, int, int, int]
 _RECORDS = {width: Struct("d" + "q" * width) for width in (len(COLUMNS), len(PROCESS))}
 
 
 class Track:
-    """Points of one slot: their times and the columns of a walk, one record of bytes each.
+    """The points of one slot: a time and the columns of a walk, one record of bytes each.
 
-    When it is full, every second point is dropped and the next come half as often.
+    When it is full, every other point is dropped and new ones come half as often.
     """
 
     __slots__ = ("_points", "_record", "_spacing", "latest", "moved", "quiet")
@@ -36,7 +36,7 @@ class Track:
         return len(self._points) // self._record.size
 
     def add(self, at: float, row: tuple[int, ...]) -> None:
-        """Take a point, unless the last one is too near."""
+        """Record a point, unless the last one is too recent."""
         first = not self._points
         same = first or row == self.latest
         self.quiet = 0 if first or not same else self.quiet + 1
@@ -71,7 +71,7 @@ class Track:
 
     @property
     def gains(self) -> tuple[int, ...]:
-        """By how much each figure is more at the last point than at the first."""
+        """The gain of each figure from the first point to the last."""
         return tuple(new - old for old, new in zip(self._at(0)[1:], self._at(-1)[1:], strict=True))
 
     @property
@@ -81,7 +81,7 @@ class Track:
 
     @property
     def changes(self) -> bool:
-        """Whether the figures were not always the same."""
+        """True if the figures have ever changed."""
         if not self.moved or not self._points:
             return False
         _, *first = self._at(0)
@@ -96,7 +96,7 @@ class Tracks:
         self.by_index: dict[int, Track] = {}
 
     def add(self, index: int, at: float, row: Row) -> None:
-        """Take a point of a slot."""
+        """Record a point of a slot."""
         track = self.by_index.get(index)
         if track is None:
             if len(self.by_index) >= MAX_TRACKS and not self._make_room():
@@ -111,7 +111,7 @@ class Tracks:
         return bool(still)
 
     def changed(self) -> list[int]:
-        """Return the indices of the slots that were not always the same."""
+        """Return the indices of the slots that have changed."""
         return [index for index, track in self.by_index.items() if track.changes]
 
     def at(self, index: int) -> list[float]:
@@ -128,7 +128,7 @@ class Tracks:
 
 
 class Process:
-    """Figures of the whole process over time, which `decide` reads like those of a soak."""
+    """Figures of the whole process over time; `decide` reads them like those of a soak."""
 
     unit: Step = "second"
     # a server's caches, and our own tracks, take some memory before they are full
@@ -146,7 +146,7 @@ class Process:
         return self._track.times
 
     def process(self, name: str) -> list[int]:
-        """Return a figure of the whole process, one a sample."""
+        """Return a figure of the whole process, one per sample."""
         return self._track.column(PROCESS.index(name))
 
     def restart(self) -> None:
@@ -154,5 +154,5 @@ class Process:
         self._track = Track(len(PROCESS))
 
     def add(self, at: float, row: tuple[int, ...]) -> None:
-        """Take the figures in the order of `PROCESS`."""
+        """Record the figures, in the order of `PROCESS`."""
         self._track.add(at, row)

@@ -1,4 +1,4 @@
-"""What waits to be looked into, and how it is found again without a reference to it."""
+"""The queue of what a walk still has to inspect, without references to the objects."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ GONE: Any = type("Gone", (), {})()
 
 
 class Entries:
-    """What waits: of each object its place below another one, and how far it was looked into.
+    """For each waiting object, its place below its holder and how far it has been inspected.
 
-    One is found again from what holds it: by name, by position, or among the referents by its
-    identity; far from a root by a weak reference. The object itself is kept within a slice only.
-    An entry is a number in flat columns, for objects of our own would call the collector in.
+    It is found again from its holder: by name, by position, or by identity among the referents; far
+    from a root by a weak reference. The object itself is referenced only within a slice. An entry
+    is a number in flat columns, because objects of our own would trigger the collector.
     """
 
     def __init__(self) -> None:
@@ -32,13 +32,13 @@ class Entries:
         self.ref: dict[int, str | Callable[[], Any]] = {}  # a name that leads to it, or weak
         self.ident, self.step, self.depth = array("Q"), array("q"), array("l")
         self.cursor = array("q")
-        self.edge = array("l")  # items from either end of it that are looked at; 0 is all
+        self.edge = array("l")  # items inspected at either end; 0 is all
         self.parent = array("l")
-        self._users = array("l")  # it waits or is looked into, and those below it
+        self._users = array("l")  # itself, waiting or being inspected, and the entries below it
         self._free: list[int] = []
 
     def add(self, obj: Any, slot: int, parent: int, step: int) -> int:
-        """Return a new entry; `parent` is that of what holds the object, or NONE."""
+        """Return a new entry; `parent` is its holder's entry, or NONE."""
         depth = 0
         if parent != NONE:
             self._users[parent] += 1
@@ -61,12 +61,12 @@ class Entries:
             column.append(0)
 
     def keep(self, entry: int) -> int:
-        """Count one more that needs an entry."""
+        """Count one more user of an entry."""
         self._users[entry] += 1
         return entry
 
     def drop(self, entry: int) -> None:
-        """Count one less; an entry that nobody needs is free for another object."""
+        """Count one user less; an entry without users is free for another object."""
         while entry != NONE:
             self._users[entry] -= 1
             if self._users[entry]:
@@ -77,7 +77,7 @@ class Entries:
             entry = self.parent[entry]
 
     def rebase(self, entry: int, label: str = "") -> bool:
-        """Cut the way back to the root short; False if it is too long and cannot be cut."""
+        """Shorten the way back to the root; False if it is too long and cannot be shortened."""
         try:
             named = label and by_name(label) is self.obj[entry]
             self.ref[entry] = label if named else weakref.ref(self.obj[entry])
@@ -89,7 +89,7 @@ class Entries:
 
 
 class Finder:
-    """Opens entries: their objects are at hand until all are closed again."""
+    """Opens entries: their objects are available until all are closed again."""
 
     def __init__(self, entries: Entries, slots: Slots, places: Places, outlines: Outlines) -> None:
         self._entries, self._slots = entries, slots
@@ -97,13 +97,13 @@ class Finder:
         self.opened: list[int] = []
 
     def close(self) -> None:
-        """Let go of all objects."""
+        """Drop all objects."""
         for entry in self.opened:
             self._entries.obj[entry] = None
         self.opened.clear()
 
     def open(self, entry: int) -> Any:
-        """Return the object of an entry, `GONE` if it is not in its place any more."""
+        """Return the object of an entry, `GONE` if it is no longer in its place."""
         entries, way, at = self._entries, [], entry
         while at != NONE and entries.obj[at] is None:
             way.append(at)

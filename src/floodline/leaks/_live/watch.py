@@ -1,4 +1,4 @@
-"""Watching a running server for what grows: about a millisecond of work now and then."""
+"""Watches a running server for what grows, about a millisecond of work at a time."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from floodline.leaks._live.tracks import Tracks
 from floodline.leaks._live.watched_slots import Ticks
 from floodline.leaks._objects.outline import Outlines
 
-SLICE = 0.001  # seconds of processor time a step
-TICK = 1.0  # seconds between two readings of the watched slots, at least
-REST = 5.0  # seconds between two walks, at least
-STARVED = 2.5  # times its processor time, which a step is charged at most
-LATE = 0.006  # seconds, in which the interpreter passes from thread to thread
+SLICE = 0.001  # seconds of CPU time per step
+TICK = 1.0  # seconds, at least, between two readings of the watched slots
+REST = 5.0  # seconds, at least, between two walks
+STARVED = 2.5  # times its CPU time: the most a step is charged
+LATE = 0.006  # seconds in which the interpreter switches threads
 LIMIT_EVERY = 1.0
-MARGIN = 0.1  # of the memory limit, which the watch does not touch
-SHORTEST, LONGEST = 0.01, 1.0  # seconds until the next step; each one takes turns with others
+MARGIN = 0.1  # of the memory limit, left untouched by the watch
+SHORTEST, LONGEST = 0.01, 1.0  # seconds until the next step; other threads run in between
 SETTLING = 2  # walks
 PRICE = 4e-6  # seconds to walk one object, until it is known
 LEAST_MET = 5_000
-MOST_MET = 400_000  # about so many objects are met in a large heap
+MOST_MET = 400_000  # about as many objects as are visited in a large heap
 Limit = Callable[[], tuple[int, int | None]]
 
 
 class Live:
     """Finds what grows in this process; call `step()` when it asks for it, from one thread.
 
-    `budget` is the share of one processor that it may take. `limit` returns the resident bytes and
-    the memory limit (None: there is none); above nine tenths of it the watch stops until there is
-    room again. What a fork inherited is looked at only if `inherited` is true.
+    `budget` is the share of one CPU that it may use. `limit` returns the resident bytes and the
+    memory limit (None: there is none); above nine tenths of it the watch pauses until there is room
+    again. What a fork inherited is inspected only if `inherited` is true.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Live:
         self._reset()
 
     def _reset(self) -> None:
-        """Begin anew, also in the child of a fork, where nothing of before is true any more."""
+        """Start over, also in a forked child, where earlier observations no longer hold."""
         self._generation = FORK.generation
         fresh = self._inherited or not FORK.generation
         self._shared = None if fresh else Inherited()
@@ -86,7 +86,7 @@ class Live:
         self._short = False
 
     def step(self) -> float:
-        """Work for about a millisecond; return the seconds until the next call is wanted."""
+        """Work for about a millisecond; return the seconds until the next call is due."""
         began, cpu, since = self._cpu(), self._cpu, self._clock()
         if self._generation != FORK.generation:
             self._reset()
@@ -97,7 +97,7 @@ class Live:
             idle = self._work(lambda: cpu() - began >= SLICE, now)
         spent = max(0.0, cpu() - began)
         self._cost += spent
-        # on a busy machine a thread that waits for a processor keeps the others from running
+        # on a busy machine a thread that waits for a CPU keeps the others from running
         late = max(0.0, since - self._wanted - LATE)
         end = self._clock()
         held = min(end - since + late, STARVED * spent)
@@ -106,7 +106,7 @@ class Live:
         return wait
 
     def answer(self) -> LiveAnswer:
-        """Return what is known now; it is put together from finished parts."""
+        """Return what is known now, assembled from finished parts."""
         return self._judge.answer(
             watched=self._now(),
             objects=self._met,
@@ -127,7 +127,7 @@ class Live:
             self._next_limit = now + LIMIT_EVERY
             resident, limit = self._limit()
             self._short = limit is not None and limit - resident < limit * MARGIN
-            if self._short:  # what a walk has met takes memory too
+            if self._short:  # remembering what a walk has visited takes memory too
                 self._walk = None
         return self._short
 
@@ -168,7 +168,7 @@ class Live:
             elif not self._begin_next(walk):
                 self._compare(walk, due, now)
                 break
-        walk.let_go()  # what a root has just begun with
+        walk.let_go()  # what has just been started from a root
         while walk.containers:
             self._ticks.watch(walk.containers.pop())
 
@@ -186,7 +186,7 @@ class Live:
         return begin is not None
 
     def _compare(self, walk: SlicedWalk, due: Callable[[], bool], now: float) -> None:
-        """Take up the slots that changed since the walk before; it takes several steps too."""
+        """Track the slots that changed since the previous walk; this takes several steps too."""
         before, size = self._before, len(walk.count)
         while self._compared < size and not due():
             for index in range(self._compared, min(size, self._compared + 500)):
@@ -209,7 +209,7 @@ class Live:
         self._walks += 1
         self._walk_seconds = now - self._walk_began
         self._before_at = now
-        if self._walks <= SETTLING:  # by then the engine has the room that it needs
+        if self._walks <= SETTLING:  # by then the engine has all the memory it needs
             self._sampler.process.restart()
             self._judge.settled(now)
         self._judge.walked(walk)
@@ -219,18 +219,18 @@ class Live:
 
     @property
     def _met(self) -> int:
-        """The objects that the last walk has met, before its end those of the first one so far."""
+        """The objects that the last finished walk visited, or the first one so far."""
         walk = self._before or self._walk
         return walk.objects if walk else 0
 
     def _expected(self) -> float:
-        """Return in how many seconds a verdict can be expected: the first walk, then readings."""
+        """Return the seconds until a verdict can be expected: the first walk, then readings."""
         if self._judge.decided:
             return 0.0
         if self._walks:
             left = max(0, SETTLING - self._walks) * self._walk_seconds
             return left + self._judge.seconds_left(self._now())
-        # most blocks of the allocator are objects; what has been walked tells the price of one
+        # most allocator blocks are objects; what has been walked gives the cost of one
         met = self._walk.objects if self._walk else 0
         price = self._cost / met if met > LEAST_MET else PRICE
         blocks = min(sys.getallocatedblocks(), MOST_MET)

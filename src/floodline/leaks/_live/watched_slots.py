@@ -1,4 +1,4 @@
-"""The cheap part between walks: reading how long the watched slots are now."""
+"""The cheap part between walks: reads the current lengths of the watched slots."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from floodline.leaks._objects.anatomy import LruWrapper, names_of_module, names_
 from floodline.leaks._objects.outline import Outline, Outlines
 
 MAX_WATCHED = 5_000
-MAX_MANY = 300  # of them slots of many places each
-NEVER = 3  # readings of a slot that has never changed, after which only a walk looks again
+MAX_MANY = 300  # of them, slots that stand for many places
+NEVER = 3  # readings without any change, after which the slot is left to the walk
 QUIET = 12  # the same for one that has changed before
-FRESH = 300  # slots that have not changed so far, and are read in a round, in turn
-PLACES = 3_000  # the same for slots of many places each
-GUESS = {False: 1, True: 100}  # places of a slot that was not read yet
-FALLEN = 10  # readings, after which one that is not longer than at first is left to the walk
+FRESH = 300  # unchanged slots to read per round, in turn
+PLACES = 3_000  # the same for slots that stand for many places
+GUESS = {False: 1, True: 100}  # places of a slot that has not been read yet
+FALLEN = 10  # readings after which a slot no longer than at first is left to the walk
 MOST_PLACES = 2_500
 LOST = 3  # readings that find nothing
 
@@ -38,7 +38,7 @@ class Ticks:
 
     @property
     def busy(self) -> bool:
-        """Whether a round of readings has begun and not ended."""
+        """True while a round of readings is under way."""
         return bool(self._todo)
 
     def watch(self, index: int) -> None:
@@ -68,7 +68,7 @@ class Ticks:
         self._todo = chosen[::-1]
 
     def advance(self, due: Callable[[], bool], now: Callable[[], float]) -> None:
-        """Read on until `due` says so."""
+        """Continue reading until `due` returns True."""
         while self._todo and not due():
             index = self._todo.pop()
             row = self._read(self._tracks.slots[index])
@@ -94,10 +94,10 @@ class Ticks:
             del self._tracks.by_index[index]
 
     def _read(self, slot: Slot) -> Row | None:
-        """Return the figures of a slot as a walk counts them, None if it is not found."""
+        """Return a slot's figures as a walk counts them, None if it is not found."""
         count = length = text = size = 0
         try:
-            # a part would not show how all of them grow
+            # a sample would not show how the whole grows
             values = self._places.values(slot, most=MOST_PLACES, whole=True)
         except RuntimeError:  # a dict that another thread or a finalizer changed meanwhile
             return None
@@ -119,9 +119,9 @@ class Ticks:
 
 
 def _names_of(value: Any, plan: Outline) -> int:
-    """Count the attributes of what has no length of its own, and what C code keeps in it.
+    """Count the attributes of an object without a length, and what C code keeps in it.
 
-    No `__dict__` is made by it.
+    This creates no `__dict__`.
     """
     if plan.kind == "module":
         return dict.__len__(names_of_module(value))

@@ -1,1 +1,1 @@
-"""Looking into one object without running its code."""
+"""Inspects one object without running its code."""

@@ -1,7 +1,7 @@
-"""How to look into an object without running a line of its code.
+"""Inspects an object without running a line of its code.
 
 Only `type()`, the slots of builtin types and `gc.get_referents` are used: a class may lie about its
-length, its class and its attributes, and is not asked.
+length, its class and its attributes, so it is not asked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _qualname: Callable[[type], object] = type.__dict__["__qualname__"].__get__
 LruWrapper = type(functools.lru_cache(lambda: None))
 
 TEXT = (str, bytes, bytearray, array, io.BytesIO, io.StringIO)
-# they hold nothing that a program could let grow
+# they hold nothing that a program could make grow
 INERT = frozenset(
     id(kind)
     for kind in (
@@ -46,7 +46,7 @@ def _array_bytes(obj: Any) -> int:
 
 
 def _position(tell: Callable[[Any], int]) -> Callable[[Any], int]:
-    """Return what reads how far a buffer was written; a closed one holds nothing."""
+    """Return a function that reads how far a buffer was written; a closed one holds nothing."""
 
     def position(obj: Any) -> int:
         try:
@@ -83,7 +83,7 @@ SIZES: dict[type, Any] = {base: base.__sizeof__ for base, _ in _LENGTHS}
 
 
 def label_of(kind: type) -> str:
-    """Return `module.Class`, as its class statement wrote it."""
+    """Return `module.Class` as its class statement has it."""
     try:
         module, name = _module(kind), _qualname(kind)
     except AttributeError:  # a class that removed its own `__module__`
@@ -93,12 +93,12 @@ def label_of(kind: type) -> str:
 
 
 def derives(kind: type, base: type) -> bool:
-    """Tell whether a class has another one among its bases, without its metaclass."""
+    """Return True if a class has another among its bases, without asking its metaclass."""
     return any(one is base for one in mro_of(kind))
 
 
 def is_standard(label: str) -> bool:
-    """Tell whether a dotted name starts in the standard library or the interpreter."""
+    """Return True if a dotted name starts in the standard library or the interpreter."""
     first = label.split(".", 1)[0]
     return first in sys.stdlib_module_names or (
         "." not in label and isinstance(__builtins__, dict) and first in __builtins__
@@ -118,7 +118,7 @@ class Anatomy:
         self.length = next((count for base, count in _LENGTHS if id(base) in bases), None)
         self.base = next((base for base, _ in _LENGTHS if id(base) in bases), None)
         self.kind = _kind_of(kind, bases, self.base)
-        # state in C that only the collector's view shows; a container's is its items
+        # state in C that only the collector sees; a container's is its items
         self.hidden = self.base is None and any(
             base is not object and not _made_in_python(base) for base in mro
         )
@@ -138,7 +138,7 @@ class Anatomy:
                     self.dict_of = value.__get__
 
     def items(self, obj: Any) -> list[Any]:
-        """Return what a container holds; of a dict the values."""
+        """Return what a container holds; for a dict, its values."""
         for _ in range(3):
             try:
                 if self.base is dict:
@@ -150,7 +150,7 @@ class Anatomy:
 
 
 def _extra(mro: tuple[type, ...]) -> Callable[[Any], int] | None:
-    """Return what reads the memory that an object of a C type has besides its own, if it tells."""
+    """Return a function that reads the extra memory of a C type's object, if it reports any."""
     for base in mro:
         size = names_of_type(base).get("__sizeof__")
         if size is not None:
@@ -167,7 +167,7 @@ def _is_heap(kind: type) -> bool:
 
 
 def _made_in_python(kind: type) -> bool:
-    """Tell whether a class adds nothing to its base but slots, a dict and weak references."""
+    """Return True if a class adds nothing to its base but slots, a dict and weak references."""
     if not _is_heap(kind):
         return False
     base: type = type.__dict__["__base__"].__get__(kind)
@@ -199,11 +199,11 @@ def _kind_of(kind: type, bases: set[int], base: type | None) -> str:
 
 
 def unwrapped(value: Any) -> Any:
-    """Return the function that a static method or a class method is made of, else the value."""
+    """Return the function inside a static method or class method, else the value itself."""
     return value.__func__ if type(value) is staticmethod or type(value) is classmethod else value
 
 
 def size_of(obj: Any, base: type | None) -> int:
-    """Return the bytes of one object alone, by the builtin that made its memory layout."""
+    """Return the bytes of one object alone, by the builtin that defines its memory layout."""
     size: int = SIZES[base](obj) if base is not None else basic_size(type(obj))
     return size

@@ -1,4 +1,4 @@
-"""The locals of frames, read so that nothing which the program drops stays alive."""
+"""Reads the locals of frames without keeping alive what the program drops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OWN = tuple(f"floodline.{part}" for part in ("leaks", "soak", "pytest_plugin", 
 
 
 def code_label(code: types.CodeType, names: dict[str, Any]) -> str:
-    """Return `module.outer.<locals>.inner` of a code object and its globals."""
+    """Return `module.outer.<locals>.inner` for a code object and its globals."""
     module = dict.get(names, "__name__")
     return f"{module}.{code.co_qualname}" if type(module) is str else code.co_qualname
 
@@ -32,10 +32,10 @@ def frame_of(holder: Any) -> types.FrameType | None:
 
 
 def read_locals(frame: types.FrameType) -> dict[str, Any]:
-    """Return the locals of a function's frame; of a module's or class's body nothing.
+    """Return the locals of a function's frame; nothing for the body of a module or class.
 
-    Before 3.13 asking for them makes a copy that stays in the frame and keeps alive what the
-    program drops later, so the copy is emptied again unless somebody else holds it too.
+    Before 3.13 reading them creates a copy that stays in the frame and keeps alive what the
+    program drops later, so the copy is emptied again unless something else holds it too.
     """
     if not frame.f_code.co_flags & _OPTIMIZED:
         return {}
@@ -51,14 +51,14 @@ def read_locals(frame: types.FrameType) -> dict[str, Any]:
 def read_local(frame: types.FrameType, name: str) -> Any:
     """Return one variable of a function's frame, None if it is not bound.
 
-    It may be asked for in a trace function. Before 3.13 the interpreter takes all variables back
-    after it, from the copy that is read here: so that copy is not emptied.
+    It may be called in a trace function. Before 3.13 the interpreter then restores all variables
+    from the copy that is read here, so that copy is not emptied.
     """
     return frame.f_locals.get(name)
 
 
 def is_ours(frame: types.FrameType) -> bool:
-    """Tell whether a frame runs the engine itself, also the file that starts it in a child."""
+    """Return True if a frame runs the engine itself, or the file that starts it in a child."""
     name = dict.get(frame.f_globals, "__name__")
     if type(name) is str and own_module(name):
         return True
@@ -66,12 +66,12 @@ def is_ours(frame: types.FrameType) -> bool:
 
 
 def own_module(name: str) -> bool:
-    """Tell whether a module belongs to the engine, whose growth is not the program's."""
+    """Return True if a module belongs to the engine, whose growth is not the program's."""
     return name.startswith(_OWN)
 
 
 def running_frames() -> list[types.FrameType]:
-    """Return the frames that run now, but for those of the engine."""
+    """Return the frames that are running, except the engine's."""
     found = []
     for top in sys._current_frames().values():
         frame: types.FrameType | None = top
@@ -79,7 +79,7 @@ def running_frames() -> list[types.FrameType]:
             if not is_ours(frame):
                 found.append(frame)
             frame = frame.f_back
-        del top  # a frame that holds itself would keep what it has alive
+        del top  # a frame that holds itself would keep its variables alive
     return found
 
 

@@ -1,4 +1,4 @@
-"""Which objects a walk has met, at one bit for sixteen bytes of address space."""
+"""The set of objects a walk has met, at one bit per sixteen bytes of address space."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _BITS = tuple(1 << bit for bit in range(8))
 
 
 class Seen:
-    """A set of addresses: a map of bits for each mebibyte that holds one of them.
+    """A set of addresses: a bitmap for each mebibyte that contains one of them.
 
-    It takes less than a hundredth of the memory that the objects themselves take.
+    It takes less than a hundredth of the memory of the objects themselves.
     """
 
     __slots__ = ("_maps",)
@@ -24,7 +24,7 @@ class Seen:
         return bits is not None and bool(bits[(number >> 7) & 8191] & _BITS[(number >> 4) & 7])
 
     def mark(self, address: int) -> bool:
-        """Mark an address; tell whether it was new."""
+        """Mark an address; return True if it was new."""
         bits = self._maps.get(address >> 20)
         if bits is None:
             bits = self._maps[address >> 20] = bytearray(8192)

@@ -1,4 +1,4 @@
-"""Parts of a container, taken in one step each, so that another thread cannot come between."""
+"""Reads parts of a container, each in one step that no other thread can interrupt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def part(obj: Any, base: type | None, begin: int, end: int, *, keys: bool = False) -> list[Any]:
-    """Return the items `begin` to `end` of a container of this builtin base; of a dict values."""
+    """Return the items `begin` to `end` of a container of this builtin base; a dict's values."""
     for _ in range(3):
         try:
             if base is list:
@@ -34,7 +34,7 @@ def _items(obj: Any, base: type | None, *, keys: bool) -> Iterable[Any]:
 
 
 def edges(obj: Any, base: type | None, edge: int) -> list[Any]:
-    """Return the first and the last items of a large container; of a set, which has none, some."""
+    """Return the first and last items of a large container; any items of a set."""
     if base is list or base is tuple:
         return part(obj, base, 0, edge) + part(obj, base, -edge, sys.maxsize)
     last: list[Any] = []
@@ -51,7 +51,7 @@ def edges(obj: Any, base: type | None, edge: int) -> list[Any]:
 
 
 def some(obj: Any, base: type | None, size: int, most: int) -> list[Any]:
-    """Return all items up to `most`, else as many from both ends."""
+    """Return all items up to `most`, else that many from both ends."""
     if size <= most:
         return part(obj, base, 0, size)
     return edges(obj, base, most // 2)

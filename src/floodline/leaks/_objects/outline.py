@@ -1,4 +1,4 @@
-"""What a type is made of, remembered by words alone, so that a class which is dropped can die."""
+"""What a type is made of, remembered only by names, so that a dropped class can be freed."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Outline:
         self.size = SIZES[plan.base] if plan.base is not None else None
         self.fixed = 0 if plan.base is not None else basic_size(kind)
         self.grows = plan.kind == "cache" or id(plan.base) in _MUTABLE or plan.extra is not None
-        # links of a chain that take no weak reference cannot be found again far from a root
+        # links of a chain without weak references cannot be found again far from a root
         self.may_link = plan.kind == "instance" and not _weak_offset(kind)
-        self.complete = 0  # objects of this type in a row whose attributes all had a known name
+        self.complete = 0  # consecutive objects of this type whose attributes all had a known name
         mro = mro_of(kind)
         self.slots = tuple(_slots(mro)) if plan.slots else ()
-        # a type that answers for its attributes itself is passed by
+        # a type that computes its attributes itself is skipped
         self.generic = not any(
             name in names_of_type(base)
             for base in mro
@@ -69,7 +69,7 @@ class Outline:
         self.names = {name: f"{self.label}.{name}" for name in stored}
 
     def attribute(self, obj: Any, name: str) -> Any:
-        """Return an attribute in the object itself; its `__dict__` is not made by asking."""
+        """Return an attribute of the object itself without creating a `__dict__`."""
         if self.slots:
             mro = mro_of(type(obj))
             for index, slot in self.slots:
@@ -109,7 +109,7 @@ class Outline:
         return found
 
     def rest(self, obj: Any, named: list[tuple[str, Any]]) -> tuple[Any, list[Any]]:
-        """Return the `__dict__` if there is one already, and what has no known name."""
+        """Return the `__dict__` if it already exists, and what has no known name."""
         known = {id(value) for _, value in named}
         names, rest = None, []
         for value in gc.get_referents(obj):
@@ -152,7 +152,7 @@ class Outlines:
         return known
 
     def refresh(self) -> None:
-        """Look again, in some objects of each type, for attributes that no code speaks of."""
+        """Look again, in some objects of each type, for attributes that no code mentions."""
         for known in list(self.by_id.values()):
             known.complete = 0
 
@@ -177,7 +177,7 @@ def _slot(mro: tuple[type, ...], index: int, name: str, obj: Any) -> Any:
 
 
 def _is_plain(mro: tuple[type, ...], name: str) -> bool:
-    """Tell whether no descriptor of a class would answer for this name."""
+    """Return True if no descriptor of the class handles this name."""
     for base in mro:
         names = names_of_type(base)
         if name in names:
@@ -187,7 +187,7 @@ def _is_plain(mro: tuple[type, ...], name: str) -> bool:
 
 
 def _stored_names(mro: tuple[type, ...]) -> list[str]:
-    """Return the attributes that the code and the annotations of a class speak of."""
+    """Return the attributes that the code and the annotations of a class mention."""
     found: dict[str, None] = {}
     for base in mro:
         names = names_of_type(base)

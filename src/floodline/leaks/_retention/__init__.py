@@ -1,4 +1,4 @@
-"""Who keeps an object alive, and what should be gone by now."""
+"""Finds what keeps an object alive, and what should be gone by now."""
 
 from __future__ import annotations
 

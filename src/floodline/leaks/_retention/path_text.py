@@ -1,4 +1,4 @@
-"""The text of a way from a root down to an object, with names that a developer can search for."""
+"""Writes the path from a root down to an object, with names that a developer can search for."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MAX_LOOKED_AT = 10_000
 
 
 class Route:
-    """`path` from the root to the object, `owner` the last name on it, `notes` on what was guessed.
+    """`path` from the root to the object, `owner` the last name on it, `notes` on guesses.
 
-    `chain` is the root's object first, then each one that the one before holds; `is_module` says
-    that the first is the dict of a module, whose keys are names.
+    `chain` starts with the root's object; each object in it holds the next. `is_module` means that
+    the first is the dict of a module, whose keys are names.
     """
 
     def __init__(self, root: str, chain: list[Any], *, is_module: bool = False) -> None:
@@ -31,7 +31,7 @@ class Route:
         self.path, self.owner = shorten(self._text), shorten(self._owner)
 
     def _step(self, chain: list[Any], at: int) -> int:
-        """Write one step; the answer is how many objects it has passed."""
+        """Write one step; return how many objects it covers."""
         holder = chain[at]
         plan = Anatomy(type(holder))
         if plan.kind == "function":
@@ -99,7 +99,7 @@ class Route:
 
     def _frame(self, holder: Any, child: Any) -> int:
         frame = frame_of(holder)
-        if frame is None:  # it has ended meanwhile
+        if frame is None:  # it has ended in the meantime
             self._text += "→" + label_of(type(child)).rpartition(".")[2]
             return 1
         label = code_label(frame.f_code, frame.f_globals)
@@ -109,7 +109,7 @@ class Route:
         return 1
 
     def _restart(self, label: str) -> None:
-        """Go on with the name of a function, which is what source code shows."""
+        """Continue with the name of a function, which is what source code shows."""
         self._text = f"{self._text} → {label}"
         self._owner = label
 
@@ -124,7 +124,7 @@ class Route:
         return known or len(items) > MAX_LOOKED_AT
 
     def _some(self, items: Any) -> Iterable[Any]:
-        """Return the first items, as a copy that other threads cannot change."""
+        """Return a copy of the first items, which other threads cannot change."""
         if len(items) > MAX_LOOKED_AT:
             self.notes.append(f"only {MAX_LOOKED_AT:,} of {len(items):,} items were searched")
         for _ in range(3):
@@ -147,7 +147,7 @@ def _namespace(holder: Any, plan: Anatomy) -> Any:
     if plan.kind == "module":
         return names_of_module(holder)
     if plan.kind == "type":
-        # the proxy shows the same dict that the collector names as the holder
+        # the proxy shows the same dict that the collector reports as the holder
         return next((o for o in gc.get_referents(holder) if type(o) is dict), None)
     return plan.dict_of(holder) if plan.dict_of and not plan.local else None
 

@@ -1,7 +1,7 @@
-"""Gone means gone: what should be freed by now is looked for, and its holder named.
+"""Finds objects that should have been freed by now, and names what holds them.
 
-Only what is still alive after a grace *and* a later full collection is reported, so that no
-collection is forced on a running server. Both lists of those under watch are bounded.
+Only what is still alive after a grace period *and* a later full collection is reported, so that no
+collection is forced on a running server. Both lists of watched objects are bounded.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ GRACE = 30.0
 CHECK_EVERY = 10.0
 MAX_WATCHED = 1000
 MAX_KEPT = 100
-MAX_SEARCHES = 3  # a check, because each makes passes over the heap
+MAX_SEARCHES = 3  # per check, because each search makes passes over the heap
 PASSES = 16
-# before 3.13 reading the locals of a running function keeps alive what it drops meanwhile
+# before 3.13, reading a running function's locals keeps alive what it drops meanwhile
 _FRAMES = sys.version_info >= (3, 13)
 
 
 class NoPath(StrEnum):
-    """What the event `retained` says in place of a path."""
+    """What the event `retained` says instead of a path."""
 
     NOT_SEARCHED = "not searched: too many were found at once"
     NO_NAME = "no name leads to it: held by a running function or by C code"
@@ -50,7 +50,7 @@ class _Departure:
 
 @dataclass(slots=True)
 class _Group:
-    """What one path retains: the first label, the longest time, how many."""
+    """The objects that one path retains: the first label, the longest time, how many."""
 
     label: str
     seconds: float
@@ -58,10 +58,10 @@ class _Group:
 
 
 class Watchlist:
-    """Objects that should be freed soon; `source` is who reports them.
+    """Objects that should be freed soon; `source` is the name they are reported under.
 
-    With `keep`, what takes no weak reference (a dict, a list) is kept for its grace and judged by
-    its reference count; else it is `unchecked`, as is what a full list forgets.
+    With `keep`, objects without weak references (dicts, lists) are kept for the grace period and
+    judged by their reference count; otherwise they are `unchecked`, as is what a full list forgets.
     """
 
     def __init__(self, source: str, *, max_watched: int = MAX_WATCHED, keep: int = 0) -> None:
@@ -72,13 +72,13 @@ class Watchlist:
         self.retained = 0
 
     def watch(self, obj: Any, label: str, now: float, grace: float = GRACE) -> bool:
-        """Expect `obj` to be freed within the grace; tell whether that can be checked."""
+        """Expect `obj` to be freed within the grace period; return True if that can be checked."""
         if obj is None:
             return False
         full = _full_collections()
         try:
             ref = weakref.ref(obj)
-        except TypeError:  # dict, list and the like
+        except TypeError:  # a dict, a list and so on
             if not self._max_kept or id(type(obj)) in PLAIN:
                 self.unchecked += 1
                 return False
@@ -96,13 +96,13 @@ class Watchlist:
         watched.append(one)
 
     def check(self, now: float) -> int:
-        """Report those that should be freed by now and are not; return how many were found."""
+        """Report what should be freed by now but is not; return how many were found."""
         groups: dict[str, _Group] = {}
         searches = MAX_SEARCHES
         for one in self._take_due(now):
             path = _path_to(one) if searches > 0 else NoPath.NOT_SEARCHED.value
             searches -= 1
-            if path is None:  # free, or garbage: the next full collection will tell
+            if path is None:  # free, or garbage: the next full collection will show which
                 self._again(one)
             elif path in groups:
                 groups[path].count += 1
@@ -151,11 +151,11 @@ class Watchlist:
 def _is_gone(one: _Departure) -> bool:
     if one.ref is not None:
         return one.ref() is None
-    return sys.getrefcount(one.kept) <= 2  # the record and the question
+    return sys.getrefcount(one.kept) <= 2  # the record and this call
 
 
 def _path_to(one: _Departure) -> str | None:
-    """Return the first path, None if the object is free, or will be at the next collection."""
+    """Return the first path, None if the object is free or will be after the next collection."""
     obj = one.ref() if one.ref is not None else one.kept
     if obj is None:
         return None
@@ -170,7 +170,7 @@ def _full_collections() -> int:
 
 
 class Expectations:
-    """The watchlist behind `expect_gone`, checked by a timer while it is not empty."""
+    """The watchlist behind `expect_gone`, checked by a timer while not empty."""
 
     def __init__(self, source: str = "expect_gone", *, clock: Clock = monotonic) -> None:
         self.watchlist = Watchlist(source, keep=MAX_KEPT)
@@ -185,7 +185,7 @@ class Expectations:
         return watched
 
     def check(self) -> int:
-        """Look now; return how many were found that are retained."""
+        """Check now; return how many retained objects were found."""
         return self.watchlist.check(self._clock())
 
     def _tick(self) -> float | None:
@@ -197,14 +197,15 @@ _expectations = Expectations()
 
 
 def check_gone() -> int:
-    """Look now at what `expect_gone` was told; return how many were found that are retained."""
+    """Check the objects given to `expect_gone` now; return how many retained ones were found."""
     return _expectations.check()
 
 
 def expect_gone(obj: Any, label: str, grace: Duration = "30 s") -> bool:
     """Report an event `retained` with the holder's path if `obj` is not freed in time.
 
-    In time is: after the grace and the first full collection that happens by itself. Returns False
-    for what cannot be checked: None, numbers and text. The oldest of more than 1,000 is forgotten.
+    "In time" means by the first full collection after the grace period that happens by itself.
+    Returns False for what cannot be checked: None, numbers and text. Beyond 1,000 objects, the
+    oldest is forgotten.
     """
     return _expectations.expect_gone(obj, label, grace)

@@ -1,7 +1,7 @@
-"""Who holds an object, now: the search from it up to a name.
+"""Finds what holds an object now, by searching from it up to a name.
 
-Each step asks the collector for the holders of one object, which is one pass of C code over the
-heap and runs nothing of the program. The number of passes is bounded.
+Each step asks the collector for the holders of one object, which is one pass over the heap in C
+and runs none of the program's code. The number of passes is bounded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _INTERPRETERS = 1000  # Python 3.12 freezes some objects of its own
 
 @dataclass(slots=True, frozen=True)
 class Retainer:
-    """One way from a name to the object: `path` never holds keys or values."""
+    """One way from a name to the object; `path` never contains keys or values."""
 
     path: str
     owner: str
@@ -57,7 +57,7 @@ class WhyAlive:
 
     @property
     def path(self) -> str:
-        """The first path, or in words why there is none."""
+        """The first path, or a sentence that says why there is none."""
         return self.retainers[0].path if self.retainers else _WORDS[self.verdict]
 
     def as_dict(self) -> dict[str, Any]:
@@ -85,17 +85,17 @@ _WORDS = {
 
 
 class _Nodes(list[Any]):
-    """The objects of one search; a type of its own, so that no search takes it for a holder."""
+    """The objects of one search; its own type, so that no search mistakes it for a holder."""
 
 
 OWN = frozenset((id(_Nodes),))
 
 
 def why_alive(obj: Any) -> WhyAlive:
-    """Say what keeps an object alive: paths from a name down to it, shortest first.
+    """Return what keeps an object alive: paths from a name down to it, shortest first.
 
-    The caller's own variables do not count. At most 64 passes over the heap are made; what is
-    left out then is said in `notes`. No reference is kept.
+    The caller's own variables do not count. At most 64 passes are made over the heap; `notes` says
+    what was left out. No reference is kept.
     """
     return Search(obj, frames=True, caller=_caller()).answer()
 
@@ -103,7 +103,7 @@ def why_alive(obj: Any) -> WhyAlive:
 class Search:
     """One search; `frames` also reads the locals of running functions.
 
-    `caller` is the frame whose variables do not count, `own` the ids of holders to pass over.
+    `caller` is the frame whose variables do not count, `own` the ids of holders to skip.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Search:
         self._sampled: list[str] = []
 
     def answer(self) -> WhyAlive:
-        """Search, write the answer, and let go of everything."""
+        """Search, write the answer, and drop every reference."""
         kind = label_of(type(self._nodes[0]))
         try:
             done = self._climb()
@@ -139,7 +139,7 @@ class Search:
             self._nodes.clear()
 
     def _climb(self) -> bool:
-        """Go up, nearest holders first; tell whether everything was seen."""
+        """Go up, nearest holders first; return True if everything was seen."""
         at = passes = 0
         while at < len(self._nodes):
             if passes >= self._passes or len(self._roots) >= MAX_PATHS * 4:
@@ -151,7 +151,7 @@ class Search:
         return not self._left_out
 
     def _name(self, at: int) -> bool:
-        """Note the roots that an object is; one that is a root need not be followed up."""
+        """Note which roots an object is; a root need not be followed further up."""
         node = self._nodes[at]
         label = self._locals.get(id(node))
         if label is not None:
@@ -176,7 +176,7 @@ class Search:
                 self._link(self._index[id(holder)], at)
                 continue
             new += 1
-            # one object with many holders must not use up all passes, but a module costs none
+            # one object with many holders must not use up all passes; a module costs none
             if new > max(4, self._passes // 4) and id(holder) not in self._modules:
                 self._left_out += 1
             else:
@@ -185,19 +185,19 @@ class Search:
                 self._held.append([at])
 
     def _is_passed_over(self, holder: Any, at: int) -> bool:
-        """Tell whether it is a frame of ours, or the caller's as far as it holds the object."""
+        """Return True if it is a frame of ours, or the caller's as far as it holds the object."""
         frame = frame_of(holder)
         if frame is None:
             return False
         return is_ours(frame) or (at == 0 and id(frame) == self._caller)
 
     def _link(self, holder: int, at: int) -> None:
-        """Note a second way down: what is met first depends on the collector, so any may be."""
+        """Note another way down: the collector decides which one is met first."""
         if len(self._held[holder]) < MAX_PATHS:
             self._held[holder].append(at)
 
     def _without_root(self) -> Hold:
-        """Tell what holds a closed set: C code, nothing but itself, or the caller alone."""
+        """Say what holds a closed set: C code, only itself, or only the caller."""
         if any(map(_is_large, self._nodes)):
             self._sampled.append(
                 f"a holder with more than {MAX_LOOKED_AT:,} items was not searched"
@@ -208,7 +208,7 @@ class Search:
         for node in self._nodes:
             held = [id(o) for o in gc.get_referents(node) if id(o) in self._index]
             inner.update(held)
-            # a cell that nobody holds is a variable of the caller
+            # a cell that nothing holds is a variable of the caller
             looped |= id(self._nodes[0]) in held and type(node) is not types.CellType
         del node
         spare = [sys.getrefcount(node) - 3 - inner[id(node)] for node in self._nodes]
@@ -270,7 +270,7 @@ def _module_names() -> dict[int, str]:
 
 
 def _running_locals(obj: Any, caller: types.FrameType | None) -> dict[int, str]:
-    """Return names for what the locals of running functions hold; not the caller's for `obj`."""
+    """Return names for what running functions' locals hold, except the caller's for `obj`."""
     found: dict[int, str] = {}
     for frame in running_frames():
         label = code_label(frame.f_code, frame.f_globals)

@@ -1,1 +1,1 @@
-"""What source code says about a container: who assigns, feeds and limits it."""
+"""Reads from source code what assigns, feeds and limits a container."""

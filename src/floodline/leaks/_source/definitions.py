@@ -1,4 +1,4 @@
-"""What the source of an imported module defines and assigns.
+"""Reads what the source of an imported module defines and assigns.
 
 Files are read and parsed, never imported or run.
 """
@@ -24,13 +24,13 @@ def file_of_module(name: str) -> str | None:
 
 
 def tree_of(module: str, word: str) -> ast.Module | None:
-    """Return what the source of an imported module says of a word, parsed."""
+    """Return the parts of an imported module's source that mention a word, parsed."""
     file = file_of_module(module)
     return tree_about(file, word) if file else None
 
 
 def find(tree: ast.AST, qualname: str) -> ast.AST | None:
-    """Return the class or function of that qualified name."""
+    """Return the class or function with that qualified name."""
     at: ast.AST | None = tree
     for name in qualname.replace("<locals>.", "").split("."):
         inner = ast.walk(at) if at is not None else iter(())
@@ -40,14 +40,14 @@ def find(tree: ast.AST, qualname: str) -> ast.AST | None:
 
 
 def class_assigns(module: str, qualname: str, attr: str) -> bool:
-    """Tell whether the source of a class assigns an attribute, in its body or to `self`."""
+    """Return True if the source of a class assigns an attribute, in its body or to `self`."""
     tree = tree_of(module, attr)
     node = find(tree, qualname) if tree else None
     return isinstance(node, ast.ClassDef) and assigns(node, attr)
 
 
 def assigns(node: ast.ClassDef, attr: str) -> bool:
-    """Tell whether a class assigns an attribute, in its body or to `self`."""
+    """Return True if a class assigns an attribute, in its body or to `self`."""
     if any(attr in _targets(statement) for statement in node.body):
         return True
     names = {f"self.{attr}", f"cls.{attr}", f"{node.name}.{attr}"}
@@ -55,7 +55,7 @@ def assigns(node: ast.ClassDef, attr: str) -> bool:
 
 
 def module_assigns(module: str, name: str) -> bool:
-    """Tell whether a module's own source makes a global, and does not only import it."""
+    """Return True if a module's own source creates a global, rather than importing it."""
     tree = tree_of(module, name)
     if tree is None:
         return False

@@ -1,4 +1,4 @@
-"""The parts of a source file that mention a word, so that a large file need not be parsed."""
+"""Extracts the parts of a source file that mention a word, to avoid parsing a large file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GOES_ON = (*")]}#", "else:", "elif ", "except", "finally:", "case ")
 
 @lru_cache(maxsize=64)
 def tree_about(file: str, word: str) -> ast.Module | None:
-    """Return what a file says of a word, parsed, None if it cannot be read or parsed.
+    """Return the parts of a file that mention a word, parsed; None if that fails.
 
     Lines keep their numbers. Statements and methods that do not mention the word are left out.
     """
@@ -23,7 +23,7 @@ def tree_about(file: str, word: str) -> ast.Module | None:
             return ast.Module([], [])
         try:
             return ast.parse(_focused(text, word))
-        except SyntaxError:  # text at the left edge of a string looked like a statement
+        except SyntaxError:  # text at the left margin of a string looked like a statement
             return ast.parse(source)
     except (OSError, SyntaxError, ValueError):
         return None
@@ -46,7 +46,7 @@ def _focused(text: str, word: str) -> str:
 def _keep_class(lines: list[str], kept: list[str], head: int, end: int, word: str) -> None:
     body = next((at for at in range(head + 1, end) if lines[at].lstrip()[:1] not in ("", "#")), end)
     indent = len(lines[body]) - len(lines[body].lstrip()) if body < end else 0
-    if not indent or not lines[head].rstrip().endswith(":"):  # a head of several lines
+    if not indent or not lines[head].rstrip().endswith(":"):  # a header over several lines
         kept[head:end] = lines[head:end]
         return
     kept[head], found = lines[head].rstrip() + " pass", False
@@ -59,7 +59,7 @@ def _keep_class(lines: list[str], kept: list[str], head: int, end: int, word: st
 
 
 def _blocks(lines: list[str], begin: int, end: int, indent: int) -> Iterator[tuple[int, int]]:
-    """Return the statements that begin at an indent, each with its decorators."""
+    """Return the statements that start at an indent, each with its decorators."""
     start, decorated, quoted = begin, False, False
     for at in range(begin, end):
         line, inside = lines[at], quoted

@@ -1,4 +1,4 @@
-"""The statements of a source file that feed a container."""
+"""Finds the statements of a source file that feed a container."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from floodline.leaks._source.place import Place
 def feeding_place(module: str, name: str, *, home: str = "") -> Place | None:
     """Return the first line of a module that most clearly adds to what is called `name`.
 
-    Lines of the function `home` come first, whose variable it may be, and those of `__init__` last:
-    they make what others fill.
+    Lines of the function `home`, whose variable it may be, come first, and those of `__init__`
+    last, because they create what others fill.
     """
     file, tree = file_of_module(module), tree_of(module, name)
     if file is None or tree is None:
@@ -31,7 +31,7 @@ def feeding_place(module: str, name: str, *, home: str = "") -> Place | None:
 
 
 def feeding_lines(function: Function, name: str) -> list[tuple[int, int]]:
-    """Return lines that may feed, each after a number: the less, the clearer it is that they do."""
+    """Return lines that may feed, each after a number: the lower, the clearer."""
     found = [
         (strength, getattr(node, "lineno", 0))
         for node in ast.walk(function)
@@ -41,9 +41,9 @@ def feeding_lines(function: Function, name: str) -> list[tuple[int, int]]:
 
 
 def _feeds(node: ast.AST, name: str) -> int | None:
-    """Tell how clearly a piece of source adds: 0 it says so, 1 it may, 2 it reads, 3 it replaces.
+    """Rate how clearly a piece of source adds: 0 it does, 1 it may, 2 it reads, 3 it replaces.
 
-    A call for its effect alone may add to what it is called on, or to what is handed to it.
+    A call made only for its effect may add to the object it is called on, or to an argument.
     """
     if isinstance(node, ast.Call):
         return _called_on(node, name)
@@ -63,7 +63,7 @@ def _feeds(node: ast.AST, name: str) -> int | None:
 def _called_on(call: ast.Call, name: str) -> int | None:
     if isinstance(call.func, ast.Attribute):
         return 0 if call.func.attr in GROWS_ANYTHING and is_named(call.func.value, name) else None
-    # what others have not read yet of the same source is kept for them
+    # keep what other readers of the same source have not read yet
     steps = isinstance(call.func, ast.Name) and call.func.id in ("next", "anext")
     return 1 if steps and call.args and is_named(call.args[0], name) else None
 

@@ -1,4 +1,4 @@
-"""Where the source limits a container: a comparison whose branch removes, or a sweep over it."""
+"""Finds where source limits a container: a comparison whose branch removes, or a sweep."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from floodline.leaks._source.place import Place
 def caps(module: str, name: str, *, of: str | None = None) -> list[ast.expr]:
     """Return what limits `name`: what its length is compared with, else the comparison itself.
 
-    If it is an attribute of a class, `of` is that class: one that has another attribute of the same
-    name says nothing of it.
+    If it is an attribute of a class, `of` is that class: another class with an attribute of the
+    same name says nothing about it.
 
-    The branch removes, or calls a function of the same file that does. One that does not ask for
-    the length has to remove whatever is there, or all that is too old: to remove one key that was
-    asked for is no limit.
+    The branch removes, or calls a function of the same file that does. If the test does not check
+    the length, the branch has to remove whatever is there, or everything that is too old: removing
+    one requested key is not a limit.
     """
     file, tree = file_of_module(module), tree_of(module, name)
     if file is None or tree is None:
@@ -36,7 +36,7 @@ def caps(module: str, name: str, *, of: str | None = None) -> list[ast.expr]:
 
 
 def _without_namesakes(tree: ast.Module, name: str, of: str) -> ast.Module:
-    """Leave out other classes that assign the name themselves, but for those derived from `of`."""
+    """Leave out other classes that assign the name themselves, except subclasses of `of`."""
     kept = [node for node in tree.body if not _is_namesake(node, name, of)]
     return ast.Module(kept, [])
 
@@ -48,7 +48,7 @@ def _is_namesake(node: ast.stmt, name: str, of: str) -> bool:
 
 
 def caps_at(place: Place) -> list[ast.expr]:
-    """Return what limits that which a line feeds by another name, as in `rows = table[key]`."""
+    """Return what limits what a line feeds under another name, as in `rows = table[key]`."""
     tree = tree_about(place.file, place.function)
     found = (f for f in functions(tree or ast.Module([], [])) if _around(f, place.line))
     function = max(found, key=lambda f: f.lineno, default=None)
@@ -92,7 +92,7 @@ def _in_branches(tree: ast.AST, name: str) -> list[ast.expr]:
 
 
 def _compared(test: ast.expr, name: str) -> list[ast.expr]:
-    """Return what the size of `name` has reached where a test holds."""
+    """Return what the size of `name` has reached if a test is true."""
     return [
         compared.limit
         for compared in size_comparisons(test)
@@ -103,7 +103,7 @@ def _compared(test: ast.expr, name: str) -> list[ast.expr]:
 
 
 def _in_sweeps(tree: ast.AST, name: str, text: str) -> Iterator[ast.expr]:
-    """Find functions that go over it and take out what a comparison chooses, if they are used."""
+    """Find functions that iterate over it and remove what a comparison selects, if used."""
     for function in functions(tree):
         sweeps = _sweeps(function, name)
         fed = {line for strength, line in feeding_lines(function, name) if not strength}
@@ -112,7 +112,7 @@ def _in_sweeps(tree: ast.AST, name: str, text: str) -> Iterator[ast.expr]:
 
 
 def _sweeps(function: Function, name: str) -> set[int]:
-    """Return the lines that take out of it, if the function goes over it at all."""
+    """Return the lines that remove from it, if the function iterates over it at all."""
     nodes = list(ast.walk(function))
     loops = [node for node in nodes if isinstance(node, (ast.For, ast.comprehension))]
     if not any(mentions(loop.iter, name) for loop in loops):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True, frozen=True)
 class Place:
-    """A line of a file, and the function that it is in."""
+    """A line of a file, and the function it is in."""
 
     file: str
     line: int

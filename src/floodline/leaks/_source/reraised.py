@@ -1,4 +1,4 @@
-"""Where an error that is kept was raised once more: each time its traceback gets longer."""
+"""Finds where a kept error was raised again: each raise makes its traceback longer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _traceback: Callable[[Any], types.TracebackType | None] = vars(BaseException)[
 
 
 class Raised:
-    """The kept errors of one suspect; `times` grows with each raise, `place` is where the last was.
+    """The kept errors of one suspect; `times` counts raises, `place` is the last one.
 
-    Before 3.12 the traceback is set when the error is caught, far from the line that raised it:
-    the traceback itself knows that line.
+    Before 3.12 the traceback is set when the error is caught, far from the line that raised it;
+    only the traceback itself knows that line.
     """
 
     def __init__(self, values: Iterable[Any]) -> None:
@@ -32,7 +32,7 @@ class Raised:
         return bool(self._errors)
 
     def times(self) -> int:
-        """Look at all errors, and return how often one had a new traceback so far."""
+        """Check all errors; return how often one has had a new traceback so far."""
         for index, error in enumerate(self._errors):
             now = _traceback(error)
             if now is not None and now is not self._last[index]:

@@ -1,4 +1,4 @@
-"""Where tasks were begun: the only line of the program behind one that waits in the library."""
+"""Records where tasks were started: the program's only line behind one waiting in a library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_NOTED = 10_000
 
 
 class Births:
-    """The place that began each task seen so far, by the identity of its coroutine."""
+    """The place that started each task seen so far, by the identity of its coroutine."""
 
     def __init__(self, place: Callable[[types.FrameType], Place | None]) -> None:
         self._place = place
@@ -21,10 +21,10 @@ class Births:
         self._create = _code_of_create_task()
 
     def note(self, frame: types.FrameType) -> None:
-        """Take down who asks for a new task, if a frame makes one."""
+        """Record the caller if a frame creates a new task."""
         if frame.f_code is not self._create:
             return
-        begun = frame.f_locals.get("coro")  # inside a tracer: what is changed there would be set
+        begun = frame.f_locals.get("coro")  # inside a tracer: changes there would be written back
         place = self._place(frame)
         if begun is not None and place is not None:
             if len(self._noted) >= MAX_NOTED:
@@ -32,13 +32,13 @@ class Births:
             self._noted[id(begun)] = place
 
     def place(self) -> Place | None:
-        """Return where the task was begun that runs now."""
+        """Return where the running task was started."""
         if self._create is None:
             return None
         tasks: Any = sys.modules["asyncio"].tasks
         try:
             task = tasks.current_task()
-        except RuntimeError:  # no loop runs in this thread
+        except RuntimeError:  # no loop is running in this thread
             return None
         return self._noted.get(id(task.get_coro())) if task is not None else None
 
