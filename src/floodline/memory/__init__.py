@@ -1,7 +1,7 @@
-"""Measuring memory, and acting when it gets short.
+"""Measures memory, and acts when it runs short.
 
-Names are imported when they are asked for: the probe inside a watched process measures, and needs
-neither budgets nor trackers.
+Names load lazily: the probe inside a watched process only measures, and needs neither budgets nor
+trackers.
 """
 
 from __future__ import annotations

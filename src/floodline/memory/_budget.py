@@ -1,4 +1,4 @@
-"""A line that the memory of the process must not pass, and what is done when it does."""
+"""A line that the process's memory must not cross, and what happens when it does."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Alarm = Literal["warn", "critical"]
 Level = Literal["ok", "warn", "critical", "pressure"]
 EventKind = Literal["warn", "critical", "pressure", "relieved", "exhausted"]
 BACK = 15 / 16  # the target below a limit, if none is given: 75% for 80%
-MOST_ROUNDS = 12  # of one check, each with a full collection; more is done by the next
-MOST_ITEMS = 4096  # of one round; slices may double while they do not suffice
+MOST_ROUNDS = 12  # per check, each with a full collection; the next check continues
+MOST_ITEMS = 4096  # per round; slices may double while they are not enough
 
 
 @dataclass(slots=True, frozen=True)
 class BudgetEvent:
     """What `on_event` gets; sizes are bytes.
 
-    `kind` is `warn`, `critical`, `pressure` (the line was passed), `relieved` (back at the target)
-    or `exhausted` (nothing more can go, and it is still too much).
+    `kind` is `warn`, `critical`, `pressure` (the line was crossed), `relieved` (back at the target)
+    or `exhausted` (nothing more can be shed, and it is still too much).
     """
 
     kind: EventKind
@@ -48,7 +48,7 @@ class BudgetEvent:
 
 @dataclass(slots=True, frozen=True)
 class Check:
-    """What one look at the memory found and did; `used` is after shedding."""
+    """What one check found and did; `used` is after shedding."""
 
     used: int
     limit: int
@@ -61,7 +61,7 @@ class Check:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class BudgetStats(Stats):
-    """`items` are attached holders, `bytes` the memory last seen, `max_bytes` the line."""
+    """`items` are attached holders, `bytes` the last memory reading, `max_bytes` the line."""
 
     target: int
     level: Level
@@ -81,12 +81,13 @@ class MemoryBudget:
     """Has holders shed when memory passes `limit`, until it is back at `target`.
 
     `Sessions(pressure=budget)` and bounded containers attach themselves; each budget sheds only
-    its own holders, those unused for longest first, in slices of at most `step` items and twice as
-    many a round, and no more than seem needed; then collects, trims and measures again. It ends at
-    the target, or when nothing more can go, and says which.
+    its own holders, least recently used first, in slices of at most `step` items, doubling each
+    round, and no more than seems needed; then it collects, trims and measures again. It stops at
+    the target, or when nothing more can be shed, and says which.
     `limit`, `target`, `warn` and `critical` are sizes, or shares of the cgroup's limit, else of the
-    machine. With `action="alert"` it only tells. Events of one kind come at most once a `cooldown`.
-    Looks every `every` seconds once a holder is attached or `on_event` is given; else `check()`.
+    machine's memory. With `action="alert"` it only reports. Events of one kind are reported at most
+    once per `cooldown`. It checks every `every` seconds once a holder is attached or `on_event` is
+    given; otherwise call `check()`.
     """
 
     def __init__(
@@ -152,23 +153,23 @@ class MemoryBudget:
     # ---- holders
 
     def attach(self, holder: object) -> None:
-        """Ask this holder too when memory is short; it is not kept alive, but keeps the budget."""
+        """Ask this holder too when memory is short; it keeps the budget alive, not vice versa."""
         self._holders.add(holder, self)
         self._want_tick()
 
     def _holder_gone(self, key: int) -> None:
         self._holders.forget(key)
 
-    # ---- looking
+    # ---- checking
 
     def check(self) -> Check:
-        """Measure now and do what is due; while another thread does so, its last result is told.
+        """Measure now and act; while another thread does so, return the last result.
 
-        On the thread of an event loop with `AsyncSessions` attached it raises `WouldBlockLoop`
-        when it would have to wait for that loop: `await acheck()` there.
+        On the thread of an event loop with `AsyncSessions` attached, it raises `WouldBlockLoop` if
+        it would have to wait for that loop: `await acheck()` there.
         """
         claimed: list[bool] = []
-        if not self._guard.is_guest():  # else this thread is about to claim it
+        if not self._guard.is_guest():  # otherwise this thread is about to claim it
             self._guard.run(partial(self._claim, claimed))
         if claimed != [True]:
             return self._last
@@ -212,7 +213,7 @@ class MemoryBudget:
         return self._relieve(Check(used, limit, target, level, 0, 0, False))
 
     def _relieve(self, found: Check) -> Check:
-        """Shed round by round: to the target, to the last that can go, or to the next check."""
+        """Shed in rounds, to the target, until nothing more can go, or until the next check."""
         used, limit, target = found.used, found.limit, found.target
         shed = rounds = 0
         exhausted = False
@@ -221,7 +222,7 @@ class MemoryBudget:
             went = self._holders.shed(ask, self.name)
             self._errors += went.errors
             if went.items == 0 and not went.sure:
-                break  # somebody is still at it
+                break  # a holder is still shedding
             rounds += 1
             shed += went.items
             exhausted = went.items == 0
@@ -246,11 +247,11 @@ class MemoryBudget:
         return Check(used, limit, target, found.level, shed, rounds, exhausted)
 
     def _may_collect(self) -> bool:
-        """Nothing went: a collection may help, but not at every look for as long as that lasts."""
+        """Return True if a collection is due; with nothing shed, not at every check."""
         last = self._said.get("collected")
         return last is None or self._clock() - last >= self._cooldown
 
-    # ---- telling
+    # ---- reporting
 
     def _say(self, kind: EventKind, used: int, limit: int, target: int, shed: int) -> None:
         now, last = self._clock(), self._said.get(kind)
@@ -274,7 +275,7 @@ class MemoryBudget:
             telemetry.emit("hook_error", self.name, error=telemetry.describe(error))
 
     def stats(self) -> BudgetStats:
-        """Return the figures of the last check and the sums over all of them."""
+        """Return the figures of the last check and the totals over all of them."""
         last, gc = self._last, self._collector.stats()
         return BudgetStats(
             kind="budget",
@@ -313,7 +314,7 @@ class MemoryBudget:
         self._ticking = True
         try:
             self.check()
-        except Exception as error:  # of a probe; the next look may succeed, and is due as ever
+        except Exception as error:  # from a probe; the next check may succeed, and is due as usual
             self._hook_errors += 1
             telemetry.emit("hook_error", self.name, error=telemetry.describe(error))
         return min(self._every or 1.0, 0.05) if self._pressed else self._every
@@ -324,17 +325,17 @@ class MemoryBudget:
 
 
 def _needed(excess: int, items: int, size: int) -> int:
-    """Return how many items hold `excess` bytes, if so many of them hold `size`; at least one."""
+    """Return how many items hold `excess` bytes if `items` hold `size`; at least one."""
     return max(1, -(-excess * items // size)) if size > 0 else MOST_ITEMS
 
 
 def _go_on_in_child() -> None:
-    """Nobody calls a budget, so nobody else would start its ticks in a forked worker."""
+    """Restart the ticks in a forked worker: nothing calls a budget there that would do it."""
     for budget in telemetry.holders():
         if isinstance(budget, MemoryBudget) and (budget._holders or budget._on_event):
             budget._want_tick()
 
 
 if hasattr(os, "register_at_fork"):
-    # after `_clock`, which is imported above, has made the child's ticker
+    # after `_clock`, which is imported above, has created the child's ticker
     os.register_at_fork(after_in_child=_go_on_in_child)

@@ -1,9 +1,9 @@
 """The memory limit that the kernel enforces on this process: cgroup v2 and v1, nested or not.
 
-A limit may be set on any ancestor, so all that can be seen are read and the lowest binds. Usage is
-that of the same cgroup, as the working set: what is charged, less the file cache that the kernel
-would drop first (`inactive_file`). The kubelet and `docker stats` count so too. In a container the
-own path is often not mounted; then the root of the mount is the container's cgroup.
+A limit may be set on any ancestor, so all visible ones are read and the lowest applies. Usage is
+that of the same cgroup, as the working set: what is charged, minus the file cache that the kernel
+would drop first (`inactive_file`). The kubelet and `docker stats` do the same. In a container, the
+process's own path is often not mounted; then the root of the mount is the container's cgroup.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ UNLIMITED = 1 << 60  # v1 says "no limit" as a number near 2**63, rounded to pag
 
 @dataclass(slots=True, frozen=True)
 class Cgroup:
-    """The cgroup whose memory limit is the lowest above this process."""
+    """The cgroup with the lowest memory limit among those of this process."""
 
     path: str
     limit: int
@@ -34,7 +34,7 @@ class _Names:
     inactive: str
 
 
-# `memory.high` does not kill but throttles until nothing moves, so it is a line as good as `max`
+# `memory.high` does not kill but throttles to a standstill, so it counts as a limit like `max`
 _V2 = _Names(2, ("memory.max", "memory.high"), "memory.current", "inactive_file")
 _V1 = _Names(1, ("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file")
 
@@ -69,7 +69,7 @@ def stall(kind: str, root: Path = ROOT) -> float | None:
 
 
 def _ancestry(root: Path) -> tuple[_Names, list[Path]]:
-    """Return the own cgroup's folder and those above it, up to the root of the mount."""
+    """Return the folders of the process's cgroup and its ancestors, up to the mount's root."""
     mount = root / "sys/fs/cgroup"
     own, names = "/", _V2
     for line in _lines(root / "proc/self/cgroup"):
@@ -110,7 +110,7 @@ def _working_set(folder: Path, names: _Names) -> int | None:
 
 def _number(file: Path) -> int | None:
     text = "".join(_lines(file)[:1]).strip()
-    return int(text) if text.isdecimal() else None  # else "max", or nothing
+    return int(text) if text.isdecimal() else None  # otherwise "max", or nothing
 
 
 def _lines(file: Path) -> list[str]:

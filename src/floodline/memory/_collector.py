@@ -1,4 +1,4 @@
-"""When the garbage collector runs, and what that brought."""
+"""Controls when the garbage collector runs, and records what that freed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from floodline.telemetry import Stats
 
 @dataclass(slots=True, frozen=True)
 class Collection:
-    """One forced collection: unreachable objects found, bytes given back, seconds of pause."""
+    """One forced collection: unreachable objects found, bytes freed, seconds of pause."""
 
     objects: int
     reclaimed: int
@@ -36,7 +36,7 @@ class Collection:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class GCStats(Stats):
-    """`items` are the frozen objects of the process; the rest are sums over all collections."""
+    """`items` are the process's frozen objects; the rest are totals over all collections."""
 
     collections: int
     objects: int
@@ -48,7 +48,7 @@ class GCStats(Stats):
 
 
 class _Pause:
-    """Automatic collection off, for all who ask, and back to what it was after the last."""
+    """Keeps automatic collection off while anyone asks for it, then restores it."""
 
     def __init__(self) -> None:
         self._guard = Guard()
@@ -70,19 +70,19 @@ class _Pause:
             gc.enable()
 
 
-_pause = _Pause()  # one, because the collector is one for the process
+_pause = _Pause()  # one, because a process has one collector
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pause._guard.reset)
 
 
 class GCController:
-    """Collects where it does no harm: between stages, or once memory grew by `threshold`.
+    """Collects where it does no harm: between stages, or once memory has grown by `threshold`.
 
-    `check()` collects if resident memory has grown by `threshold` since the last collection, and
-    with `aggressive` always, and then gives free memory back to the system too. `with controller:`
-    keeps automatic collection off in a critical section; such sections nest and overlap, and the
-    last one restores what was before the first. Nothing is collected unless asked for.
+    `check()` collects if resident memory has grown by `threshold` since the last collection; with
+    `aggressive` it always does, and then also returns free memory to the system. `with controller:`
+    keeps automatic collection off in a critical section; such sections may nest and overlap, and
+    the last one restores the original state. Nothing is collected unless requested.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class GCController:
         telemetry.register(self)
 
     def check(self) -> Collection | None:
-        """Collect if it is due; the answer is what that brought."""
+        """Collect if it is due; return what that freed."""
         if self._aggressive:
             return self.collect()
         if self._threshold is None:
@@ -122,7 +122,7 @@ class GCController:
         return None
 
     def collect(self, generation: int = 2, *, trim: bool | None = None) -> Collection:
-        """Collect now, up to `generation`, and trim if that is wanted here or in general."""
+        """Collect now, up to `generation`, and trim if requested here or by default."""
         if generation not in (0, 1, 2):
             raise ConfigError(f"generation={generation!r} does not exist; give 0, 1 or 2")
         before, began = self._read(), self._clock()
@@ -143,7 +143,7 @@ class GCController:
         self._trims += done.trimmed
 
     def follow(self, tracker: MemoryTracker) -> Callable[[], None]:
-        """Check after each stage of a tracker; calling the answer ends that."""
+        """Check after each stage of a tracker; call the returned function to stop."""
 
         def between_stages(_run: StageRun) -> None:
             self.check()
@@ -151,9 +151,9 @@ class GCController:
         return tracker.listen(between_stages)
 
     def freeze(self) -> int:
-        """Collect, then spare everything that exists from later collections; for after start-up.
+        """Collect, then exempt everything that exists from later collections; for after start-up.
 
-        The answer is how many objects are frozen. `unfreeze()` takes it back.
+        Returns how many objects are frozen. `unfreeze()` undoes it.
         """
         self.collect()
         gc.freeze()
@@ -176,7 +176,7 @@ class GCController:
         _pause.end()
 
     def stats(self) -> GCStats:
-        """Return the figures of this moment."""
+        """Return the current figures."""
         return GCStats(
             kind="gc",
             name=self.name,

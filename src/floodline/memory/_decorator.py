@@ -23,7 +23,7 @@ _shared: dict[str, MemoryTracker] = {}
 
 
 def default_tracker() -> MemoryTracker:
-    """Return the tracker that `@track_memory` shares where none is given; made at first use."""
+    """Return the tracker that `@track_memory` uses if none is given; created at first use."""
     made = _shared.get("tracker")
     return made or _shared.setdefault("tracker", MemoryTracker(name="track_memory"))
 
@@ -51,9 +51,9 @@ def track_memory(
 ) -> Any:
     """Measure each call of a function, method, coroutine, generator or async generator.
 
-    The stage is called `name`, else as the function (`Loader.run`). What is suspended does not
-    count as its own: see `own` and `ran` of a span. A call that grows by more than `warn_over` is
-    reported as the event `memory_growth`. The function keeps its kind, signature and type.
+    The stage is named `name`, or else after the function (`Loader.run`). Time spent suspended does
+    not count as its own: see `own` and `ran` of a span. A call that grows by more than `warn_over`
+    is reported as the event `memory_growth`. The function keeps its kind, signature and type.
     """
     limit = None if warn_over is None else parse_size(warn_over, "warn_over")
 
@@ -139,7 +139,7 @@ def _generator(function: Callable[..., Any], new: NewSpan, end: EndSpan) -> Call
         try:
             answer = yield from _drive(span, function(*args, **kwargs))
             failed = False
-        except GeneratorExit:  # its user had enough
+        except GeneratorExit:  # its consumer stopped early
             failed = False
             raise
         finally:
@@ -183,7 +183,7 @@ def _async_generator(
 
 
 class _Steps:
-    """Awaits something so that the span runs only while that does."""
+    """Awaits something so that the span runs only while it does."""
 
     __slots__ = ("_awaitable", "_span")
 
@@ -205,7 +205,7 @@ def _drive(span: Span, inner: Any) -> Generator[Any, Any, Any]:
             return stop.value
         finally:
             span.suspend()
-            value = None  # an error that was thrown in must not keep this frame
+            value = None  # an error that was thrown in must not keep this frame alive
         step = inner.send
         try:
             value = yield item

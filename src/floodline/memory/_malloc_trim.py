@@ -1,4 +1,4 @@
-"""Give memory that malloc keeps back to the system, where the C library can do that (glibc)."""
+"""Returns free memory that malloc keeps to the system, if the C library can (glibc)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def _malloc_trim() -> Callable[[int], int] | None:
 
 
 def trim_malloc() -> bool:
-    """Return whole free pages of malloc to the system; tell whether there were any.
+    """Give malloc's free pages back to the system; return True if there were any.
 
-    Where the C library has no `malloc_trim`, nothing happens.
+    If the C library has no `malloc_trim`, nothing happens.
     """
     trim = _malloc_trim()
     return trim is not None and trim(0) == 1

@@ -1,7 +1,7 @@
-"""What can be measured of this process: each probe is a callable that answers one number.
+"""What can be measured about this process: each probe is a callable that returns one number.
 
-Standard library only, because the probe inside a watched process imports this; psutil is asked
-where there is no /proc, and only when something is read.
+Standard library only, because the probe inside a watched process imports this; psutil is used only
+where there is no /proc, and imported only when something is read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from floodline.memory._statm import statm
 
 
 class Probe(Protocol):
-    """Answers a number of this moment, or None where the platform cannot tell."""
+    """Returns a current number, or None if the platform cannot tell."""
 
     def __call__(self) -> float | None:
         """Measure now."""
@@ -43,9 +43,9 @@ def allocated_blocks() -> int:
 
 
 def gc_pending() -> int:
-    """Return how many new objects and young collections the collector has counted since its last.
+    """Return the collector's counts of new objects and young collections since its last run.
 
-    It counts on while automatic collection is off.
+    It keeps counting while automatic collection is off.
     """
     return sum(gc.get_count())
 
@@ -56,7 +56,7 @@ def gc_collections() -> int:
 
 
 def threads(task: str = "/proc/self/task") -> int:
-    """Return the threads of the process, those of C libraries too where /proc shows them."""
+    """Return the threads of the process, including C libraries' where /proc shows them."""
     try:
         return len(list(Path(task).iterdir()))
     except OSError:
@@ -67,7 +67,7 @@ def open_files(folders: Iterable[str] = ("/proc/self/fd", "/dev/fd")) -> int | N
     """Return the open file descriptors (on Windows: handles)."""
     for folder in folders:
         try:
-            return len(list(Path(folder).iterdir())) - 1  # without the one that lists
+            return len(list(Path(folder).iterdir())) - 1  # without the one used for listing
         except OSError:
             continue
     return _psutil.open_files()
@@ -76,7 +76,7 @@ def open_files(folders: Iterable[str] = ("/proc/self/fd", "/dev/fd")) -> int | N
 def asyncio_tasks() -> int | None:
     """Return the asyncio tasks that exist in all event loops, done ones too while referenced.
 
-    0 if nobody has imported asyncio; None where Python does not tell it across loops (3.14).
+    0 if asyncio was never imported; None where Python does not list them across loops (3.14).
     """
     tasks = sys.modules.get("asyncio.tasks")
     if tasks is None:
@@ -96,24 +96,24 @@ def machine_memory() -> int:
 
 
 def cgroup_usage() -> int | None:
-    """Return the working set of the cgroup whose limit binds this process; None without one."""
+    """Return the working set of the cgroup that limits this process; None without one."""
     found = _cgroup.binding()
     return None if found is None else found.usage
 
 
 def cgroup_limit() -> int | None:
-    """Return the lowest memory limit above this process; None if nothing limits it."""
+    """Return the lowest memory limit that applies to this process; None if there is none."""
     found = _cgroup.binding()
     return None if found is None else found.limit
 
 
 def psi_some(root: Path = _cgroup.ROOT) -> float | None:
-    """Return in how many percent of the last 10 s some task waited for memory."""
+    """Return the percentage of the last 10 s in which some task waited for memory."""
     return _cgroup.stall("some", root)
 
 
 def psi_full(root: Path = _cgroup.ROOT) -> float | None:
-    """Return in how many percent of the last 10 s all tasks waited for memory."""
+    """Return the percentage of the last 10 s in which all tasks waited for memory."""
     return _cgroup.stall("full", root)
 
 
@@ -150,7 +150,7 @@ PROBES: Mapping[str, Probe] = {
 
 
 def measure(*names: ProbeName) -> dict[str, float | None]:
-    """Return what the named probes answer now, else all of them; None where one cannot tell."""
+    """Return the current values of the named probes, else of all; None where one cannot tell."""
     for name in names:
         if name not in PROBES:
             raise ConfigError(f"unknown probe {name!r}; choose one of {', '.join(PROBES)}")

@@ -1,4 +1,4 @@
-"""The same figures where there is no /proc: macOS and Windows, by psutil."""
+"""The same figures without /proc, from psutil: macOS and Windows."""
 
 from __future__ import annotations
 

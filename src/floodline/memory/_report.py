@@ -1,4 +1,4 @@
-"""The table of a tracker: for a terminal, for a program, for a page."""
+"""The table of a tracker, for a terminal, a program or a page."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _rich(rows: list[Row]) -> list[str]:
     for at, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="right" if at else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*map(Text, row))  # a name is no markup
+        table.add_row(*map(Text, row))  # a name is not markup
     page = StringIO()
     width = sum(max(map(len, column)) + 3 for column in zip(HEADINGS, *rows, strict=True)) + 1
     Console(file=page, width=width).print(table)

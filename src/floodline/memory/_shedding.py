@@ -1,4 +1,4 @@
-"""Everything that a budget may ask to shed."""
+"""The holders that a budget may ask to shed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from floodline.errors import ConfigError, WouldBlockLoop
 
 
 class Keeper(Protocol):
-    """Who must live as long as its holders."""
+    """An object that must live as long as its holders."""
 
     def _holder_gone(self, key: int) -> None:
         """Forget a holder that was collected."""
@@ -21,7 +21,7 @@ class Keeper(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class Shed:
-    """What a slice brought: items that went; `sure` is False if some holder did not answer."""
+    """The result of a slice: items shed; `sure` is False if some holder did not answer."""
 
     items: int
     errors: int
@@ -44,13 +44,13 @@ class Holders:
         if self._refs.get(key, lambda: None)() is holder:
             return
         self._refs[key] = weakref.ref(holder)
-        # holders do not know their budget, so this is what keeps it
+        # holders do not reference their budget, so this keeps it alive
         weakref.finalize(holder, keeper._holder_gone, key).atexit = False
 
     def forget(self, key: int) -> None:
         """Drop the reference to a collected holder."""
         ref = self._refs.get(key)
-        if ref is not None and ref() is None:  # else the number is another's by now
+        if ref is not None and ref() is None:  # otherwise another holder has this id by now
             del self._refs[key]
 
     def __len__(self) -> int:
@@ -61,11 +61,11 @@ class Holders:
         return [holder for ref in list(self._refs.values()) if (holder := ref()) is not None]
 
     def held(self) -> int:
-        """Return how many items they have in all; very many if one cannot tell."""
+        """Return how many items they hold in total; a huge number if one cannot tell."""
         return sum(_size(holder, sys.maxsize) for holder in self.alive())
 
     def shed(self, limit: int, source: str) -> Shed:
-        """Have about `limit` items shed by all together; one that raises is passed over."""
+        """Have all holders together shed about `limit` items; one that raises is skipped."""
         asked = [(holder, size) for holder in self.alive() if (size := _size(holder, limit))]
         total = sum(size for _, size in asked)
         items = errors = 0

@@ -1,4 +1,4 @@
-"""One run of a stage, and which of them is running in this thread or task."""
+"""One run of a stage, and which one is current in this thread or task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _current: ContextVar[Span | None] = ContextVar("floodline_memory_span", default=
 
 @dataclass(slots=True, frozen=True)
 class StageRun:
-    """What listeners get when a span has ended; sizes are bytes."""
+    """What listeners receive when a span has ended; sizes are bytes."""
 
     name: str
     growth: int
@@ -28,12 +28,12 @@ class StageRun:
 
 
 class Tracker(Protocol):
-    """What a span tells of its beginning and its end, and asks for the size and the time."""
+    """What a span reports its start and end to, and asks for the size and the time."""
 
     name: str
 
     def read(self) -> int:
-        """Return the bytes of this moment."""
+        """Return the current bytes."""
 
     def _clock(self) -> float: ...
 
@@ -45,13 +45,13 @@ class Tracker(Protocol):
 
 
 class Span:
-    """One run of a stage: `with tracker.stage("load") as span:`. Its figures stand when it ended.
+    """One run of a stage: `with tracker.stage("load") as span:`. Its figures are final at its end.
 
-    `growth` is resident memory at the end less that at the start. `ran` leaves out the time in
-    which a tracked coroutine or generator around it was suspended; `own` is `ran` less the nested
+    `growth` is resident memory at the end minus that at the start. `ran` leaves out the time in
+    which a tracked coroutine or generator around it was suspended; `own` is `ran` minus the nested
     spans. `peak` is the highest seen at its edges, in nested spans and by `sample()` meanwhile.
-    `overlapped` tells that other spans, neither around nor inside it, ran at the same time: then
-    `growth` is theirs too.
+    `overlapped` means that other spans, neither around nor inside it, ran at the same time, so
+    `growth` includes theirs.
     """
 
     __slots__ = (
@@ -90,22 +90,22 @@ class Span:
         self.closed = self.failed = self.overlapped = False
         self.growth = self.ran = self.peak = self.descendants = 0
         self._start = self._nested = self._given = self._number = 0
-        self._high = 0  # seen by itself; `peak` is written by others too, under the lock
+        self._high = 0  # seen by this span; others write `peak` too, under the lock
         self.seconds = 0.0
 
     @property
     def own(self) -> int:
-        """Growth while it ran itself and no span inside it did."""
+        """Growth while it was running itself, not a span inside it."""
         return self.ran - self._nested
 
     @property
     def peak_growth(self) -> int:
-        """The highest size seen so far less that at the start."""
+        """The highest size seen so far minus that at the start."""
         return max(self.peak, self._high) - self._start
 
     @property
     def attributable(self) -> int:
-        """The growth that can be laid to its charge: all of it, unless others ran meanwhile."""
+        """The growth that can be attributed to it: all of it, unless others ran meanwhile."""
         return self.ran if self.overlapped else self.growth
 
     def __enter__(self) -> Span:
@@ -124,12 +124,12 @@ class Span:
         self.end(failed=error is not None)
 
     def leave(self) -> None:
-        """Stop to be what runs here; not if it ends in another context, or out of turn."""
+        """Stop being the current span, unless it ends in another context or out of order."""
         if _current.get() is self:
             _current.set(self._outer)
 
     def begin(self) -> None:
-        """Start to count; what runs from now on is not yet inside."""
+        """Start counting; what runs from now on is not inside yet."""
         if self.began is not None:
             raise ConfigError(f"this run of {self.name!r} has already begun; call stage() again")
         outer = _current.get()
@@ -140,7 +140,7 @@ class Span:
         self.began = self._tracker._clock()
 
     def end(self, *, failed: bool) -> None:
-        """Stop to count, and tell the tracker."""
+        """Stop counting, and report to the tracker."""
         if self.closed or self.began is None:
             return
         self.closed, self.failed = True, failed
@@ -154,17 +154,17 @@ class Span:
         self._tracker._ended(self, size)
         outer = self._outer
         while outer is not None and outer.closed:
-            self._outer = outer = outer._outer  # a chain of tasks must not keep its whole past
+            self._outer = outer = outer._outer  # a chain of tasks must not keep its whole history
 
     def resume(self) -> None:
-        """A tracked coroutine or generator goes on, and what was open inside it."""
+        """Resume with a tracked coroutine or generator, along with what was open inside it."""
         self._resumer = _current.get()
         _current.set(self._inner or self)
         for span in self._chain():
             span._resumed = span._tracker.read()
 
     def suspend(self) -> None:
-        """A tracked coroutine or generator waits: what grows now is not its doing."""
+        """Suspend with a tracked coroutine or generator: what grows now is not its doing."""
         inner = _current.get()
         self._inner = inner if inner is not None and self in inner._line() else None
         for span in self._chain():
@@ -206,7 +206,7 @@ class Span:
         return span
 
     def open_among(self, opened: int, open_now: int) -> None:
-        """Be number `opened`, with `open_now` others open; the tracker holds its lock."""
+        """Become number `opened`, with `open_now` others open; the tracker holds its lock."""
         ancestors = 0
         around = self._around()
         while around is not None:
@@ -217,7 +217,7 @@ class Span:
         self.overlapped = open_now > ancestors
 
     def close_among(self, opened: int) -> None:
-        """End when `opened` were opened in all; the tracker holds its lock."""
+        """End after `opened` spans were opened in total; the tracker holds its lock."""
         if opened - self._number > self.descendants:
             self.overlapped = True
         if self._high > self.peak:
@@ -228,7 +228,7 @@ class Span:
             around.peak = max(around.peak, self.peak)
 
     def run(self) -> StageRun:
-        """Return the figures as a record, when it has ended."""
+        """Return the figures as a record, once it has ended."""
         return StageRun(
             self.name,
             self.growth,

@@ -1,4 +1,4 @@
-"""The figures of a tracker, and those of one stage over all its runs."""
+"""The figures of a tracker, and of one stage over all its runs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _size = attrgetter("bytes")
 
 @dataclass(slots=True, frozen=True)
 class StageStats:
-    """One stage: how often it ran and what memory did meanwhile; sizes are bytes.
+    """One stage: how often it ran and how memory changed meanwhile; sizes are bytes.
 
-    `growth` and `own` are sums over all runs, `largest` is the biggest growth of one, `peak` the
-    highest resident size seen in any. `overlapped` counts the runs whose growth may be others'.
+    `growth` and `own` are totals over all runs, `largest` is the biggest growth in one, `peak` the
+    highest resident size in any. `overlapped` counts the runs whose growth may be others'.
     """
 
     name: str
@@ -37,12 +37,12 @@ class StageStats:
 
     @property
     def mean_growth(self) -> float:
-        """Bytes of growth a run."""
+        """Bytes of growth per run."""
         return self.growth / self.count
 
     @property
     def mean_seconds(self) -> float:
-        """Seconds a run."""
+        """Seconds per run."""
         return self.seconds / self.count
 
     @property
@@ -56,14 +56,14 @@ class StageStats:
         return self.peak / MIB
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the record as plain values, the means too."""
+        """Return the record as plain values, including the means."""
         means = {"mean_growth": self.mean_growth, "mean_seconds": self.mean_seconds}
         return asdict(self) | means
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class TrackerStats(Stats):
-    """`items` are kept samples, `bytes` the last resident size seen."""
+    """`items` are kept samples, `bytes` the last resident size."""
 
     samples: int
     stages: int
@@ -112,7 +112,7 @@ class Tally:
             self._lines = dict(nlargest(4 * self._top, self._lines.items(), key=itemgetter(1)))
 
     def stats(self) -> StageStats:
-        """Return the figures of this moment."""
+        """Return the current figures."""
         lines = (AllocationLine(file, n, size) for (file, n), size in self._lines.items())
         return StageStats(
             self._name,

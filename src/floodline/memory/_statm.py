@@ -1,4 +1,4 @@
-"""The fast way to the size of this process: one `pread` on a file that stays open."""
+"""Fast reading of this process's size: one `pread` on a file that stays open."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ PATH = "/proc/self/statm"
 class Statm:
     """`/proc/self/statm`, opened at the first reading and again in a forked child.
 
-    A program that closes descriptors which are not its own (to become a daemon) closes this one
-    too, and may get its number for something else: then the answer is no line of numbers, the file
-    is opened anew, and the number is left to its new owner.
+    A program that closes all descriptors (to become a daemon) closes this one too, and may reuse
+    its number for something else: then the answer is not a line of numbers, the file is opened
+    again, and the number is left to its new owner.
     """
 
     def __init__(self, path: str = PATH) -> None:
@@ -46,7 +46,7 @@ class Statm:
         self._file = status.st_dev, status.st_ino
 
     def start_anew(self) -> None:
-        """Let go of the file in a forked child, where it still tells of the parent."""
+        """Drop the file in a forked child, where it still describes the parent."""
         fd, file = self._fd, self._file
         self._fd, self._file = -1, None
         try:

@@ -1,4 +1,4 @@
-"""Lines that memory must not pass: sizes, or shares of what there is."""
+"""Lines that memory must not cross: sizes, or shares of the total."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
 
 @dataclass(slots=True, frozen=True)
 class Line:
-    """A size in bytes, or a share of the memory there is."""
+    """A size in bytes, or a share of the total memory."""
 
     size: int = 0
     share: float = 0.0
 
     def at(self, total: int) -> int:
-        """Return the bytes, where `total` is the memory there is."""
+        """Return the bytes; `total` is the total memory."""
         return self.size or int(total * self.share)
 
     def scaled(self, factor: float) -> Line:
-        """Return a line that much lower or higher."""
+        """Return the line multiplied by a factor."""
         return Line(int(self.size * factor), self.share * factor)
 
 
@@ -43,11 +43,11 @@ def parse_line(value: Size, what: str) -> Line:
 
 @dataclass(slots=True, frozen=True)
 class Ground:
-    """What memory is used, and how much there is of it.
+    """How much memory is in use, and how much there is in total.
 
-    Shares are of the lowest cgroup limit, and then all that is charged to that cgroup counts,
-    because the kernel counts so before it kills. Without such a limit they are of the machine's
-    memory, and then, as for sizes, the resident memory of this process counts.
+    Shares are of the lowest cgroup limit, and then everything charged to that cgroup counts, as it
+    does when the kernel decides to kill. Without such a limit they are of the machine's memory, and
+    then, as for sizes, the resident memory of this process counts.
     """
 
     shares: bool
@@ -56,7 +56,7 @@ class Ground:
     root: Path = _cgroup.ROOT
 
     def measure(self) -> tuple[int, int]:
-        """Return the bytes in use and the bytes there are (0 if no line asks for them)."""
+        """Return the bytes in use and the total bytes (0 if no line needs them)."""
         if not self.shares:
             return self._own(), 0
         if self.total is not None:

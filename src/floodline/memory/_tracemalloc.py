@@ -1,4 +1,4 @@
-"""Which lines allocated what was kept: tracemalloc, left as it was found."""
+"""Finds the lines that allocated what was kept, with tracemalloc, and leaves it as found."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HIDDEN = (
 
 @dataclass(slots=True, frozen=True)
 class AllocationLine:
-    """A line of source, and the bytes that it allocated and that were still there."""
+    """A line of source, and the bytes it allocated that were still in use."""
 
     file: str
     line: int
@@ -32,7 +32,7 @@ class AllocationLine:
 
 
 class Tracing:
-    """Has tracemalloc on while somebody needs it, unless it was on before."""
+    """Keeps tracemalloc on while it is needed, unless it was already on."""
 
     def __init__(self) -> None:
         self._guard = Guard()
@@ -44,7 +44,7 @@ class Tracing:
         self._guard.run(partial(self._count, 1))
 
     def release(self) -> None:
-        """Need it no more; may be called by the garbage collector."""
+        """Stop needing it; may be called by the garbage collector."""
         self._guard.run(partial(self._count, -1))
 
     def _count(self, step: int) -> None:
@@ -57,15 +57,15 @@ class Tracing:
             tracemalloc.stop()
 
 
-tracing = Tracing()  # one, because tracemalloc is one for the process
+tracing = Tracing()  # one, because a process has one tracemalloc
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=tracing._guard.reset)
 
 
 def allocated() -> Lines:
-    """Return the bytes that each line of the program has allocated and that are still there."""
-    if not tracemalloc.is_tracing():  # somebody else has stopped it
+    """Return the bytes that each line of the program has allocated and that are still in use."""
+    if not tracemalloc.is_tracing():  # other code has stopped it
         return {}
     snapshot = tracemalloc.take_snapshot().filter_traces(_HIDDEN)
     found = snapshot.statistics("lineno")

@@ -1,4 +1,4 @@
-"""Follows the memory of a program through its stages."""
+"""Tracks the memory of a program through its stages."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from floodline.memory._tracemalloc import Lines, allocated, grown, tracing
 Listener = Callable[[StageRun], object]
 
 OTHER = "(other)"
-MAX_TRACED = 16  # spans at a time that keep a picture of all allocations
+MAX_TRACED = 16  # spans at a time that keep a snapshot of all allocations
 
 
 class Sample(NamedTuple):
-    """The resident bytes of the process at a time, and the stage that began or ended then."""
+    """The resident bytes at a time, and the stage that began or ended then."""
 
     at: float
     bytes: int
@@ -42,9 +42,9 @@ class MemoryTracker:
 
     Spans nest, and may run in any number of threads and tasks. Keeps the last `max_samples`
     samples and at most `max_stages` names; further names are counted together as `(other)`. With
-    `trace` tracemalloc is on while something is measured, and each stage tells the `top` lines
-    that allocated what stayed; that is slow. With `interval` a thread samples meanwhile, so that
-    a peak between two edges is seen. `probe` answers bytes; the default is the resident size.
+    `trace`, tracemalloc is on while something is measured, and each stage lists the `top` lines
+    that allocated what stayed; that is slow. With `interval`, a thread samples meanwhile, so that
+    a peak between two edges is seen. `probe` returns bytes; the default is the resident size.
     """
 
     def __init__(
@@ -89,15 +89,15 @@ class MemoryTracker:
     # ---- measuring
 
     def stage(self, name: str) -> Span:
-        """Return one run of a stage, to be entered with `with`."""
+        """Return one run of a stage, for a `with` statement."""
         return Span(self, _checked(name))
 
     def read(self) -> int:
-        """Return the bytes of this moment, and keep nothing."""
+        """Return the current bytes without keeping a sample."""
         return int(self._probe() or 0)
 
     def sample(self) -> Sample:
-        """Measure now; the spans that are open see it too."""
+        """Measure now; open spans see it too."""
         size = self.read()
         sample = Sample(self._clock(), size)
         self._guard.run(partial(self._seen_by_all, size))
@@ -105,7 +105,7 @@ class MemoryTracker:
         return sample
 
     def __enter__(self) -> MemoryTracker:
-        self.sample()  # first: a probe that raises must leave nothing begun
+        self.sample()  # first: a probe that raises must leave nothing half begun
         self._guard.run(partial(self._enter, 1))
         if self._trace:
             tracing.acquire()
@@ -126,9 +126,9 @@ class MemoryTracker:
                 tracing.release()
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener(run)` at the end of each span; calling the answer ends that.
+        """Call `listener(run)` at the end of each span; call the returned function to stop.
 
-        One that raises is counted and reported, and stops nothing.
+        A listener that raises is counted and reported, and stops nothing.
         """
         key = next(self._listener_numbers)
         self._listeners[key] = listener
@@ -142,12 +142,12 @@ class MemoryTracker:
 
     @property
     def peak_mb(self) -> float:
-        """The highest resident size seen, in MiB."""
+        """The highest resident size so far, in MiB."""
         return self._peak / MIB
 
     @property
     def growth_mb(self) -> float:
-        """The last resident size seen less the first, in MiB."""
+        """The last resident size minus the first, in MiB."""
         return (self._last - (self._first or 0)) / MIB
 
     @property
@@ -166,12 +166,12 @@ class MemoryTracker:
         return render(format, self.stats(), list(self.stages.values()))
 
     def reset(self) -> None:
-        """Forget stages, samples and the peak; what is open goes on and is counted when it ends."""
+        """Forget stages, samples and the peak; open spans continue and count when they end."""
         self._guard.run(self._forget)
         self._samples.clear()
 
     def stats(self) -> TrackerStats:
-        """Return the figures of this moment."""
+        """Return the current figures."""
         log = self._samples.stats()
         return TrackerStats(
             kind="tracker",
@@ -277,7 +277,7 @@ class MemoryTracker:
     # ---- tracing
 
     def _picture(self, span: Span) -> None:
-        if not self._guard.is_guest():  # else it would be claimed when it is too late
+        if not self._guard.is_guest():  # otherwise it would be claimed too late
             self._guard.run(partial(self._claim_picture, span))
         if span.before is not None:
             span.before = allocated()
