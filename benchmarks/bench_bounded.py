@@ -1,4 +1,4 @@
-"""BoundedMap beside cachetools.TTLCache and moka-py: `python benchmarks/bench_bounded.py`."""
+"""BoundedMap against cachetools.TTLCache and moka-py: `python benchmarks/bench_bounded.py`."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def first_eviction() -> list[Row]:
 
 
 def memory() -> None:
-    """Print what an entry costs beside its key and value."""
+    """Print what an entry costs on top of its key and value."""
     for name, bounds in {"count": {}, "idle": {"idle": 60}, "ttl": {"ttl": 60}}.items():
         keys = list(range(100_000))
         tracemalloc.start()

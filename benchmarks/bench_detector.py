@@ -1,11 +1,11 @@
-"""What a soak takes, and whether the detector's own memory is flat.
+"""Measures what a soak costs, and whether the detector's own memory stays flat.
 
     python benchmarks/bench_detector.py [--quick] [--rounds 10000] [--hours 0.5] [--objects 100000]
 
-Resident memory over a long soak of a program that does not grow, and over hours of watching, on
+Resident memory over a long soak of a program that does not grow, and over hours of watching, in
 simulated time and on all modules of this process. Then 300 rounds of 10 ms, bare and under soak, of
-a program that leaks, so that the answer has a name and a line; on a machine that is busy with other
-work its processor time says more than its seconds.
+a program that leaks, so that the answer has a name and a line; on a busy machine the CPU time says
+more than the seconds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from floodline import soak
 from floodline.leaks import Live
 from floodline.memory import rss
 
-MOST = 4 << 20  # bytes from the first quarter on; the judging at the end takes some
+MOST = 4 << 20  # bytes from the first quarter on; the verdict at the end takes some
 POINTS = 20
 MOST_SECONDS = 30.0  # more than the bare run
 TIMED, PACE = 300, 0.01
@@ -66,10 +66,10 @@ def in_time(objects):
     first = next(iter(answer.suspects), None)
     fed = f"{first.owner} fed at line {first.line}" if first else "nothing named"
     print(
-        f"{TIMED} rounds of {PACE * 1000:g} ms beside {len(heap):,} objects: {answer.verdict}\n"
+        f"{TIMED} rounds of {PACE * 1000:g} ms next to {len(heap):,} objects: {answer.verdict}\n"
         f"  {fed}\n"
         f"  bare {bare:.1f} s, soak {bare + more:.1f} s\n"
-        f"  {'ok ' if kept else 'NOT'} {more:+.1f} s ({more_used:+.1f} s of processor time)"
+        f"  {'ok ' if kept else 'NOT'} {more:+.1f} s ({more_used:+.1f} s of CPU time)"
     )
     return kept
 

@@ -1,6 +1,6 @@
-"""Conversation beside langchain-core's `trim_messages`: `python benchmarks/bench_history.py`.
+"""Conversation against langchain-core's `trim_messages`: `python benchmarks/bench_history.py`.
 
-Where autogen-core is installed, the windows of its contexts are checked too.
+If autogen-core is installed, the windows of its contexts are checked too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def talk(turns: int, *, seed: int = 7) -> Iterator[list[Message]]:
 
 
 def messages(count: int, *, seed: int = 7) -> list[Message]:
-    """Return the first `count` messages or a few more: turns are not cut."""
+    """Return the first `count` messages or a few more, because turns are not cut."""
     found: list[Message] = []
     for turn in talk(count, seed=seed):
         if len(found) >= count:
@@ -66,7 +66,7 @@ def roomy() -> Conversation:
 
 
 def append_cost() -> list[Row]:
-    """One append after 1,000 and after 100,000 messages: trimming all the time, or never."""
+    """Time one append after 1,000 and 100,000 messages, with constant trimming and with none."""
     rows = []
     for name, make in (("window of 8,000 tokens", bounded), ("nothing trimmed", roomy)):
         works = []
@@ -96,7 +96,7 @@ def _appends(conversation: Conversation) -> Callable[[], None]:
 
 
 def window_cost() -> list[Row]:
-    """One more turn and its window of 8,000 tokens, with so many messages before it."""
+    """Time one more turn and its window of 8,000 tokens, after so many messages."""
     rows = []
     for size, target in zip(SIZES, (10, 100, 1_000), strict=True):
         said = messages(size)
@@ -142,7 +142,7 @@ def _langchain(said: list[BaseMessage], limit: int, **options: Any) -> list[Base
 
 
 def validity(windows: int = 100) -> bool:
-    """Print how many windows of each an API would reject, at random sizes and places."""
+    """Print how many windows of each an API would reject, at random sizes and positions."""
     makers: dict[str, Callable[[list[Message], int], list[Message]]] = {
         "floodline Conversation.window": _window,
         "langchain-core trim_messages, defaults": _langchain_window(),
@@ -153,7 +153,7 @@ def validity(windows: int = 100) -> bool:
         **_autogen(),
     }
     shapes = {"many turns": messages(500, seed=3), "one task, 200 steps": one_task(200)}
-    print(f"\nwindows that an API would reject, or that are empty, of {windows} each")
+    print(f"\nwindows that are empty or that an API would reject, out of {windows} each")
     print(f"{'':48}{''.join(f'{name:>22}' for name in shapes)}")
     ok = True
     for name, make in makers.items():
@@ -164,7 +164,7 @@ def validity(windows: int = 100) -> bool:
 
 
 def one_task(steps: int) -> list[Message]:
-    """Return the commonest shape of an agent: one question, then nothing but calls."""
+    """Return the most common shape of an agent: one question, then nothing but calls."""
     said: list[Message] = [{"role": "user", "content": "find the bug"}]
     for n in range(steps):
         call = {"id": f"c{n}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -209,7 +209,7 @@ def _autogen() -> dict[str, Callable[[list[Message], int], list[Message]]]:
         return {}
 
     class Client(models.ChatCompletionClient):
-        """Counts like the others; nothing else of it is asked for."""
+        """Counts like the others; nothing else is needed."""
 
         def count_tokens(self, messages: Any, **_: Any) -> int:
             return sum(len(str(m.content)) // 4 + 4 for m in messages)
@@ -263,7 +263,7 @@ def _autogen() -> dict[str, Callable[[list[Message], int], list[Message]]]:
 
 
 def memory() -> bool:
-    """Print what 1,000 turns with the default bounds hold."""
+    """Print the memory of 1,000 turns with the default bounds."""
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]

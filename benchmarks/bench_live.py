@@ -1,11 +1,11 @@
-"""What watching a busy server costs, and how soon it names a leak, at two sizes of the heap.
+"""Measures the cost of watching a busy server, and how soon a leak is named, at two heap sizes.
 
     python benchmarks/bench_live.py [--quick] [--objects 100000 ...] [--json FILE]
 
-A real asyncio server runs in a child process and answers requests of this one without a pause.
-First it is watched until its leaks are named; then short phases with and without the watch follow
-each other, and each pair gives one figure of the cost. tracemalloc and memray (where it is
-installed) are measured against the same bare phases.
+A real asyncio server runs in a child process and answers this one's requests without a pause.
+First it is watched until its leaks are named; then short phases with and without the watch
+alternate, and each pair gives one figure of the cost. tracemalloc and memray (if installed) are
+measured against the same bare phases.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from math import comb
 from pathlib import Path
 
 CONNECTIONS = 8
-WITHIN = {100_000: 60.0, 1_000_000: 600.0}  # seconds in which a leak is to be named
+WITHIN = {100_000: 60.0, 1_000_000: 600.0}  # seconds within which a leak must be named
 MOST_COST, MOST_LAG = 5.0, 25.0  # percent, milliseconds
 
 
 class Load(threading.Thread):
-    """Asks the server on some connections, each time as soon as the last answer is there."""
+    """Sends requests on some connections, each as soon as the last answer has arrived."""
 
     def __init__(self, port):
         super().__init__(daemon=True)
@@ -64,7 +64,7 @@ class Child:
     def read(self):
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"the server has ended with status {self.process.wait()}")
+            raise SystemExit(f"the server ended with status {self.process.wait()}")
         return json.loads(line)
 
     def ask(self, *command):
@@ -78,7 +78,7 @@ class Child:
 
 
 def interval(values):
-    """Return the median and the 95 % interval of it, by the ranks that a fair coin would give."""
+    """Return the median and its 95 % interval, by the ranks that a fair coin would give."""
     ordered = sorted(values)
     size, rank, left = len(ordered), 0, 0.0
     while rank < size // 2:
@@ -115,7 +115,7 @@ def compare(child, name, pairs, seconds):
 
 
 def lag(phases):
-    """Return figures of the lags of all phases, and their maximum where no full collection ran."""
+    """Return figures on the lags of all phases, and their maximum without full collections."""
     pooled = sorted(value for lags, _ in phases for value in lags)
     worst = statistics.median(max(lags) for lags, _ in phases)
     calm = max((max(lags) for lags, pauses in phases if not pauses), default=pooled[-1])
@@ -132,7 +132,7 @@ def measure(objects, *, pairs, seconds, quick):
     try:
         within = WITHIN.get(objects, 600.0)
         result = {"objects": child.about["objects"], "within": within}
-        # the verdict, and what is in items, may come later
+        # the verdict, and leaks inside items, may come later
         result |= child.ask("name", within if quick else max(within, 150.0))
         result["live"] = compare(child, "live", pairs, seconds)
         few = max(3, pairs // 8)
@@ -148,25 +148,25 @@ def show(result):
     found, answer = result["found"], result["answer"]
     named, deep, sure = (found.get(k) for k in ("named", "named_in_items", "growing"))
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
-    print(f"{result['objects']:,} objects, budget 1 %, {os.cpu_count()} processors, load {load}")
+    print(f"{result['objects']:,} objects, budget 1 %, {os.cpu_count()} CPUs, load {load}")
     print(f"  named              {named} s after the start (at most {result['within']:.0f} s)")
     print(f"  named, in items    {deep} s;  called growing after {sure} s")
-    print(f"  seen               {answer['objects']:,} objects a walk, {answer['walks']} walks")
+    print(f"  seen               {answer['objects']:,} objects per walk, {answer['walks']} walks")
     for name in ("live", "tracemalloc", "memray"):
         if name in result:
             show_cost(name, result[name])
     for suspect in answer["suspects"]:
-        print(f"  suspect            {suspect['owner']}  +{suspect['per_round']:g} a second")
+        print(f"  suspect            {suspect['owner']}  +{suspect['per_round']:g} per second")
 
 
 def show_cost(name, one):
     middle, low, high = one["throughput_cost_percent"]
     cpu, cpu_low, cpu_high = one["cpu_cost_percent"]
     bare, probed = one["lag_ms"]["bare"], one["lag_ms"][name]
-    own = f", {one['own_percent']:.2f} % of a processor" if name == "live" else ""
+    own = f", {one['own_percent']:.2f} % of one CPU" if name == "live" else ""
     print(f"  {name:18} {one['pairs']} pairs{own}")
     print(f"    throughput       {middle:+.1f} %  ({low:+.1f} to {high:+.1f})  lost")
-    print(f"    cpu a request    {cpu:+.1f} %  ({cpu_low:+.1f} to {cpu_high:+.1f})  more")
+    print(f"    CPU per request  {cpu:+.1f} %  ({cpu_low:+.1f} to {cpu_high:+.1f})  more")
     print(
         f"    loop lag         p99 {bare['p99']:.1f} → {probed['p99']:.1f} ms,"
         f" max {bare['max']:.1f} → {probed['max']:.1f} ms"
@@ -178,9 +178,9 @@ def show_cost(name, one):
 
 
 def verdicts(result, *, quick):
-    """Return what was promised, and whether it was kept.
+    """Return each promise, and whether it was kept.
 
-    Few pairs have a wide interval: a quick look only sees a clear miss of the cost.
+    With few pairs the interval is wide, so a quick run only detects a clear miss of the cost.
     """
     one = result["live"]
     cost = one["throughput_cost_percent"][1 if quick else 2]
@@ -198,7 +198,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--objects", type=int, nargs="*", default=list(WITHIN))
     options.add_argument("--pairs", type=int, default=120)
-    options.add_argument("--seconds", type=float, default=0.5, help="of each phase")
+    options.add_argument("--seconds", type=float, default=0.5, help="length of each phase")
     options.add_argument("--quick", action="store_true", help="10 pairs at 100,000 objects")
     options.add_argument("--json", type=Path)
     chosen = options.parse_args()

@@ -1,4 +1,4 @@
-"""Trackers beside memory_profiler and bare tracemalloc: `python benchmarks/bench_memory.py`."""
+"""Trackers against memory_profiler and bare tracemalloc: `python benchmarks/bench_memory.py`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from measure import Row, at_least_faster, at_most, below, best, loop, show
 NUMBER = 100
 FEWER = 10  # the slow peers run a tenth as often
 OBJECTS = 10_000
-MEASURE = "measure(-1, backend)"  # as memory_profiler does it, without the waiting around it
+MEASURE = "measure(-1, backend)"  # as memory_profiler does it, without the waits around it
 PROFILER = {
     "measure": memory_profiler._get_memory,
     "backend": memory_profiler.choose_backend("psutil"),
@@ -86,7 +86,7 @@ def one_call() -> list[Row]:
 
 
 def one_busy_call() -> list[Row]:
-    """Make 10,000 objects: what does measuring it cost?"""
+    """Measure what tracking the creation of 10,000 objects costs."""
     tracked = track_memory(tracker=MemoryTracker())(allocate)
     plain, ours = best([allocate, tracked])
     tracemalloc.start()

@@ -1,13 +1,13 @@
-"""What it costs to be watched, on the example server: `python benchmarks/bench_run.py [--quick]`.
+"""The cost of being watched, on the example server: `python benchmarks/bench_run.py [--quick]`.
 
 The same server runs plain, under `floodline run`, under `memray run` and with tracemalloc, all at
-once. Each measurement is a pair: so many requests to one of them and as many to the plain one, in
-turns, in processor time of the server a request. So neither a busy machine nor its warming up
-favours a side. The interval is by resampling the pairs.
+once. Each measurement is a pair: a batch of requests to one of them and as many to the plain one,
+alternating, in CPU time of the server per request. So neither a busy machine nor its warm-up
+favours a side. The interval comes from resampling the pairs.
 
-The probe of floodline takes its share of each second whether requests come or not. So its time is
-taken out of the pairs, and its share of one processor, which is what a server at its limit loses,
-is added: else a slow client would make it look dear, and a quick one cheap.
+floodline's probe takes its share of each second whether requests come or not. So its time is taken
+out of the pairs, and its share of one CPU, which is what a saturated server loses, is added:
+otherwise a slow client would make it look expensive, and a fast one cheap.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from pathlib import Path
 from floodline.recorder import read_recording
 
 SERVER = Path(__file__).parents[1] / "examples" / "agent_server.py"
-MOST = 5.0  # percent, of the upper end of the interval
+MOST = 5.0  # percent, at the upper end of the interval
 RECORD = "run.rec"
-SELDOM = 5  # pairs for one of the others, whose cost needs no fine interval
+SELDOM = 5  # one pair in five for the others, whose cost needs no narrow interval
 PLAIN, OURS = "plain", "floodline run"
 
 
@@ -48,18 +48,19 @@ class Server:
     said: int = 0
 
     def probe_seconds(self) -> tuple[float, float]:
-        """Return the processor time of the probe, and of the clock, since it was started."""
+        """Return the probe's CPU time, and the wall time, since it was started."""
         if self.record is None:
             return 0.0, 1.0
         (process,) = read_recording(self.record).state()["processes"]
         return process["cost_seconds"], process["watched_seconds"]
 
     def talk(self, requests: int) -> float:
-        """Send so many messages; return the processor time of the server, less its probe's."""
+        """Send so many messages; return the server's CPU time minus its probe's."""
         share = divided(self.probe_seconds())
-        self.line.close()  # the server hangs up on those who are quiet for some seconds
+        self.line.close()  # the server drops connections that are idle for some seconds
         self.line.connect()
-        self.line.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else 40 ms a request
+        # without it, 40 ms per request
+        self.line.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         before, began = cpu_seconds(self.pid), time.monotonic()
         for _ in range(requests):
             self.said += 1
@@ -77,7 +78,7 @@ def divided(pair: tuple[float, float]) -> float:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the time on a processor of all threads of a process, in nanoseconds' precision."""
+    """Return the CPU time of all threads of a process, with nanosecond precision."""
     total = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
         total += int((task / "schedstat").read_text().split()[0])
@@ -131,7 +132,7 @@ def start(name: str, command: list[str], environ: dict[str, str], folder: Path) 
 
 
 def cost(pairs: list[tuple[float, float]]) -> float:
-    """Return the percent that all of one side took more; a mean of ratios would be too high."""
+    """Return how much more one side took in total, in percent; a mean of ratios is too high."""
     return 100 * (sum(ours for ours, _ in pairs) / sum(plain for _, plain in pairs) - 1)
 
 
@@ -149,7 +150,7 @@ def main() -> int:
     options = parser.parse_args()
     pairs, requests = (20, 60) if options.quick else (200, 60)
     pairs = options.pairs or pairs
-    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # the disk is none of our business
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # the disk is not measured
     with (
         tempfile.TemporaryDirectory(dir=memory) as folder,
         serving(Path(folder)) as (plain, *others),
@@ -166,14 +167,14 @@ def main() -> int:
                 spent[server.name].append((took[server.name], took[PLAIN]))
         ours = next(server for server in others if server.name == OURS)
         share = 100 * divided(ours.probe_seconds())
-    print(f"example server, {pairs} pairs of {requests} requests, processor time a request")
-    print(f"  the probe takes {share:.1f} % of one processor")
+    print(f"example server, {pairs} pairs of {requests} requests, CPU time per request")
+    print(f"  the probe takes {share:.1f} % of one CPU")
     worst = 0.0
     for name, pairs_of_it in spent.items():
         added = share if name == OURS else 0.0
         mean, low, high = (figure + added for figure in interval(pairs_of_it))
         print(f"  {name:14} {mean:+7.1f} %   95 % interval {low:+.1f} … {high:+.1f} %")
-        if name == OURS:  # few pairs have a wide interval: a quick look only sees a clear miss
+        if name == OURS:  # with few pairs the interval is wide: only a clear miss counts
             worst = low if options.quick else high
     ok = worst <= MOST
     end = "lower" if options.quick else "upper"

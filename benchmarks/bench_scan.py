@@ -1,15 +1,15 @@
-"""How fast `floodline scan` reads a tree, cold and warm, and the memory; beside ruff and pylint.
+"""The speed of `floodline scan`, cold and warm, and its memory, against ruff and pylint.
 
     python benchmarks/bench_scan.py [--quick] [--rounds N] [FOLDER ...]
 
-The default is the standard library of this Python and its site-packages; `--quick` takes `asyncio`
-alone. Speeds are lines for each second of the processor (all threads of a tool together), so a busy
-machine changes less than it does on a clock; the seconds on the clock stand beside them. All tools
-take turns; with several rounds the fastest run of each counts, and the largest memory.
+The default is the standard library of this Python and its site-packages; `--quick` takes only
+`asyncio`. Speeds are lines per CPU second (all threads of a tool together), which a busy machine
+affects less than wall time; wall time is printed too. All tools take turns; with several rounds the
+fastest run of each counts, and the largest memory.
 
-Cold is once without a cache and once with one that is filled. Warm is a second run that finds its
-cache: once with nothing changed, once with one new file. `ast.parse` is what Python itself takes to
-read the files: a floor for every tool that is written in it. pylint is slow and gets `asyncio`.
+Cold means once without a cache and once filling one. Warm is a second run that finds its cache:
+once with nothing changed, once with one new file. `ast.parse` is what Python itself needs to read
+the files: a lower bound for every tool written in it. pylint is slow and only gets `asyncio`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Run(NamedTuple):
 
 
 def run(command: list[str]) -> tuple[list[str], float, float]:
-    """Return the words a command prints, its seconds of the processor and those on the clock."""
+    """Return the words a command prints, its CPU seconds and its wall seconds."""
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(command, capture_output=True, check=False, text=True)
     wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -131,24 +131,24 @@ def best(rounds: list[Run]) -> Run:
 
 
 def verdicts(found: dict[str, Run]) -> Iterator[str]:
-    """Say of each target whether it is met."""
+    """Yield a sentence per target that says whether it is met."""
     cold, filling = found[WITHOUT], found[FILLING]
     if cold.lines < ENOUGH:
-        yield f"targets are for {ENOUGH:,} lines and more: here the start of Python takes the time"
+        yield f"targets are for {ENOUGH:,} lines and more: here Python's start-up dominates"
         return
     for what, speed in (("cold", cold.speed), ("cold, filling a cache", filling.speed)):
         met = "met" if speed >= TARGET else "missed"
-        yield f"{what}: {TARGET:,} lines for each CPU second {met} ({speed:,})"
+        yield f"{what}: {TARGET:,} lines per CPU second {met} ({speed:,})"
     times = cold.cpu / found[WARM].cpu
-    yield f"warm: {TIMES} times cold {'met' if times >= TIMES else 'missed'} ({times:.0f} times)"
+    yield f"warm: {TIMES}× cold {'met' if times >= TIMES else 'missed'} ({times:.0f} times)"
     for what, peak in (("memory", cold.peak), ("memory, filling a cache", filling.peak)):
         part = peak / (cold.lines / 1_000_000)
         met = "met" if part < MEMORY else "missed"
-        yield f"{what}: {MEMORY} MB for a million lines {met} ({part:.0f} MB)"
+        yield f"{what}: {MEMORY} MB per million lines {met} ({part:.0f} MB)"
 
 
 def main() -> None:
-    """Print a line for each run, and whether the targets are met."""
+    """Print a line per run, and whether the targets are met."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--quick", action="store_true")
@@ -163,7 +163,7 @@ def main() -> None:
         for name, took in runs(paths, library):
             found.setdefault(name, []).append(took)
     fastest = {name: best(rounds) for name, rounds in found.items()}
-    print(f"Python {sys.version.split()[0]}, the best of {asked.rounds}; lines for each CPU second")
+    print(f"Python {sys.version.split()[0]}, the best of {asked.rounds}; lines per CPU second")
     for name, took in fastest.items():
         memory = f", {took.peak} MB" if took.peak else ""
         note = f", {took.note}" if took.note else ""
@@ -172,7 +172,7 @@ def main() -> None:
             f"{took.speed:>9,} lines/s{memory}{note}"
         )
     for tool in {"ruff", "pylint"} - fastest.keys():
-        print(f"{tool:>26}: not installed; it is in the extra `bench`")
+        print(f"{tool:>26}: not installed; it comes with the `bench` extra")
     print("\n".join(verdicts(fastest)))
 
 

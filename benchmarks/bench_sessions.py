@@ -1,6 +1,6 @@
-"""Sessions beside a locked `cachetools.TTLCache` and a bare `sqlite3` loop, in one run.
+"""Sessions against a locked `cachetools.TTLCache` and a bare `sqlite3` loop, in one run.
 
-python benchmarks/bench_sessions.py            # all of it; the million takes some minutes
+python benchmarks/bench_sessions.py            # everything; the million sessions take some minutes
 python benchmarks/bench_sessions.py --quick    # a twentieth of the million
 """
 
@@ -112,7 +112,7 @@ def bare_upserts(directory: Path, seconds: float) -> float:
 
 
 def saved_uses(directory: Path, callers: int, seconds: float) -> float:
-    """Return saved uses a second: 4 KiB states, leases on, every use saved before it ends."""
+    """Return saved uses per second: 4 KiB states, leases on, every use saved before it ends."""
     with (
         SQLiteStore(directory / f"uses{callers}.db") as store,
         Sessions(dict, store=store) as sessions,

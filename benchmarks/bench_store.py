@@ -1,4 +1,4 @@
-"""Acquire and save through the store, beside a bare `sqlite3` upsert loop, in one run.
+"""Acquire and save through the store, against a bare `sqlite3` upsert loop, in one run.
 
     python benchmarks/bench_store.py [--seconds 1] [--threads 16] [--repeats 3]
 
@@ -25,7 +25,7 @@ STEM = b"x" * 4088
 
 
 def payload(turn: int) -> bytes:
-    """Make 4 KiB that differ at both ends: SQLite does not write what is the same."""
+    """Make 4 KiB that differ at both ends: SQLite does not write what has not changed."""
     number = turn.to_bytes(4, "big")
     return number + STEM + number
 
@@ -103,19 +103,19 @@ def main() -> None:
     options = parser.parse_args()
     seconds, threads = options.seconds, options.threads
     loops, ones, alls = [], [], []
-    for _ in range(options.repeats):  # side by side, as others may use the machine
+    for _ in range(options.repeats):  # interleaved, because the machine may be busy
         with tempfile.TemporaryDirectory() as name:
             loops.append(bare(Path(name), seconds))
             ones.append(stored(Path(name), seconds, 1))
             alls.append(stored(Path(name), seconds, threads))
     loop, one, all_ = max(loops), max(ones), max(alls)
-    print(f"a second: bare {loop:,.0f}, one caller {one:,.0f}, {threads} callers {all_:,.0f}")
+    print(f"per second: bare {loop:,.0f}, one caller {one:,.0f}, {threads} callers {all_:,.0f}")
     rows = [
         measure.at_most("acquire + save, one caller / bare upsert", 1 / one, 1 / loop, 4),
         measure.at_most(f"acquire + save, {threads} callers / bare upsert", 1 / all_, 1 / loop, 4),
         measure.below(f"acquire + save, {threads} callers", 1 / all_, 1 / 9000),
     ]
-    sys.exit(not measure.show("SQLiteStore beside sqlite3, 4 KiB", rows))
+    sys.exit(not measure.show("SQLiteStore against sqlite3, 4 KiB", rows))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A busy asyncio server with a large heap and two leaks, watched or not as it is told on stdin.
+"""A busy asyncio server with a large heap and two leaks, watched on request from stdin.
 
 Each line on stdin is one command, each line on stdout one JSON answer; see `bench_live.py`.
 """
@@ -42,7 +42,7 @@ class PlanService:
 
 
 class Store:
-    """A heap of about so many objects that the collector knows, in shelves of 3,000 items."""
+    """Build a heap of about so many objects tracked by the collector, in shelves of 3,000."""
 
     def __init__(self, objects):
         self.shelves = {}
@@ -100,7 +100,7 @@ class Server:
 
 
 class Probe:
-    """The thread that a recorder would run: it steps when the watch asks for it."""
+    """The thread that a recorder would run: it calls `step` when the watch wants it."""
 
     def __init__(self):
         self.live = None
@@ -155,7 +155,7 @@ async def phase(server, probe, name, seconds):
 
 
 async def name_leaks(probe, seconds):
-    """Watch until both leaks are named, and a verdict is there."""
+    """Watch until both leaks are named and there is a verdict."""
     probe.on.set()
     began = time.monotonic()
     wanted = {"_memory_services": "named", "events": "named_in_items"}

@@ -1,7 +1,7 @@
-"""Measure ours beside a peer's: interleaved, best of several repeats, printed as ratios.
+"""Measures our code against a peer's: interleaved, best of many repeats, printed as ratios.
 
-The machine may be busy with other things, so each of many short repeats measures both sides, one
-after the other, and the best of each counts.
+The machine may be busy, so each of many short repeats measures both sides, one after the other, and
+the best of each counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Work = Callable[[], object]
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison: seconds an operation, and what the ratio should be."""
+    """One comparison: seconds per operation, and what the ratio should be."""
 
     name: str
     ours: float
@@ -31,9 +31,9 @@ class Row:
 
 
 def best(works: Sequence[Work], *, number: int = 1, repeats: int = 200) -> list[float]:
-    """Return the best seconds of each work for one operation; each call does `number` of them.
+    """Return the best seconds per operation of each work; each call does `number` of them.
 
-    Many short repeats: some of them fall into a moment in which nobody else wants the processor.
+    With many short repeats, some run while nothing else wants the CPU.
     """
     times = [float("inf")] * len(works)
     gc.collect()
@@ -50,7 +50,7 @@ def best(works: Sequence[Work], *, number: int = 1, repeats: int = 200) -> list[
 
 
 def loop(statement: str, number: int, **names: object) -> Work:
-    """Compile `statement` into a loop of `number` rounds, with as little around it as possible."""
+    """Compile `statement` into a loop of `number` rounds, with as little overhead as possible."""
     body = "\n".join("        " + line for line in statement.strip().splitlines())
     arguments = ", ".join(names)
     source = f"def work({arguments}):\n    for _ in range({number}):\n{body}\n"
@@ -66,7 +66,7 @@ def at_most(name: str, ours: float, peer: float, limit: float) -> Row:
 
 
 def at_least_faster(name: str, ours: float, peer: float, times: float) -> Row:
-    """Ours must be at least `times` as fast as the peer."""
+    """Ours must be at least `times` times as fast as the peer."""
     return Row(name, ours, peer, f"≥ {times:g}× faster", ours * times <= peer)
 
 
@@ -76,7 +76,7 @@ def below(name: str, ours: float, limit: float) -> Row:
 
 
 def show(title: str, rows: Sequence[Row]) -> bool:
-    """Print the table; return whether every target was met."""
+    """Print the table; return True if every target was met."""
     version = ".".join(map(str, sys.version_info[:3]))
     print(f"\n{title} (Python {version})")
     print(f"{'':44}{'ours':>10}{'peer':>10}{'ours/peer':>11}  {'target':<15}ok")

@@ -1,8 +1,8 @@
-"""Whether `floodline scan --library` finds real historical leaks in the source that had them.
+"""Checks that `floodline scan --library` finds historical leaks in the source that had them.
 
     python benchmarks/scan_recall.py CASES ENVIRONMENTS
 
-CASES has one folder a leak with a `case.json` (package, leaky and fixed version, culprit). In
+CASES has one folder per leak with a `case.json` (package, leaky and fixed version, culprit). In
 ENVIRONMENTS the packages are installed, in folders named `CASE-leaky-...` and `CASE-fixed-...`.
 A leak counts as found if the container that grew is reported at medium or better in the leaky
 source. The fixed source should not be reported; not every fix changes the container itself.
@@ -31,14 +31,14 @@ def findings(case: dict[str, Any], role: str, environments: Path) -> list[Findin
 
 
 def names(finding: Finding, culprit: dict[str, Any]) -> bool:
-    """Whether a finding is about the container that grew."""
+    """Return True if a finding is about the container that grew."""
     owner = [part for part in culprit["owner"].split(".") if part != "<locals>"]
     symbol = finding.symbol.replace("{", ".").replace("}", "").split(".")
     return symbol[-1] == owner[-1] and finding.path.endswith(culprit["file"])
 
 
 def judged(case: dict[str, Any], environments: Path) -> tuple[str, str]:
-    """Return what is said of the leaky and of the fixed source."""
+    """Return what is reported for the leaky and for the fixed source."""
     told = []
     for role in ("leaky", "fixed"):
         found = findings(case, role, environments)

@@ -3,8 +3,8 @@
     python examples/agent_server.py --db agent.db
     curl -d '{"text": "hello"}' http://127.0.0.1:8000/chat/alice
 
-Conversations live in `AsyncSessions` on SQLite: idle ones leave memory, an answer that was sent has
-been saved. The replies come from a built-in function, so there is no model and no network.
+Conversations live in `AsyncSessions` on SQLite: idle ones leave memory, and every answer is saved
+before it is sent. The replies come from a built-in function, so there is no model and no network.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ Chats = AsyncSessions[Conversation]
 
 
 def reply_to(text: str, turn: int) -> str:
-    """Answer the same text in the same turn always the same: this is where a model would be."""
+    """Return a fixed reply for each text and turn; this is where a model would be."""
     words = text.split()
     longest = max(words, key=len)
     return f"Turn {turn}: {len(words)} words, and the longest is {longest!r}. Tell me more."
 
 
 def turns_of(chat: Conversation) -> int:
-    return chat.stats().appended // 2  # counts on when old messages have been trimmed
+    return chat.stats().appended // 2  # keeps counting after old messages have been trimmed
 
 
 async def say(request: Request) -> Response:
@@ -73,7 +73,7 @@ async def say(request: Request) -> Response:
         chat.append({"role": "user", "content": text})
         reply = reply_to(text, turn)
         chat.append({"role": "assistant", "content": reply})
-    return JSONResponse({"reply": reply, "turns": turn})  # saved: leaving the block did that
+    return JSONResponse({"reply": reply, "turns": turn})  # already saved, by leaving the block
 
 
 async def show(request: Request) -> Response:
@@ -98,7 +98,7 @@ async def stats(request: Request) -> Response:
 def metrics() -> Route:
     try:
         return Route("/metrics", prometheus_app())
-    except ConfigError as error:  # the client library of Prometheus is not installed
+    except ConfigError as error:  # the Prometheus client library is not installed
         hint = str(error)
 
     async def missing(_: Request) -> Response:
@@ -119,8 +119,8 @@ A chat server that remembers, within limits. Try:
   curl {address}/stats                                       what is in memory
   curl {address}/metrics                                     the same for Prometheus
   curl {address}/chat/alice                                  read a conversation
-  curl -X POST {address}/chat/alice/done                     no more for now: it leaves memory
-  curl -X DELETE {address}/chat/alice                        over: it is deleted
+  curl -X POST {address}/chat/alice/done                     done for now: it leaves memory
+  curl -X DELETE {address}/chat/alice                        delete it
 
 Kill it with kill -9 and start it again: every answered message is still there.
 """
@@ -190,7 +190,7 @@ def build(sessions: Chats) -> Starlette:
 def listen(port: int) -> socket.socket:
     try:
         server = socket.create_server(("127.0.0.1", port))
-        server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else 40 ms an answer
+        server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else 40 ms per answer
         return server
     except OSError:
         other = f"--port {port + 1}, with make: make run PORT={port + 1}"
@@ -211,7 +211,7 @@ def main() -> None:
     options = parser.parse_args()
     with listen(options.port) as server, closing(open_database(options.db)) as store:
         address = "http://{}:{}".format(*server.getsockname())
-        print(f"Listening on {address}, conversations in {options.db}. Ctrl-C ends.\n")
+        print(f"Listening on {address}, conversations in {options.db}. Press Ctrl-C to stop.\n")
         print(usage_text(address), flush=True)
         app = build(AsyncSessions(store=store, wait="2 s", name="chats"))
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5)

@@ -1,4 +1,4 @@
-"""A minimal pipeline of stages whose memory is followed stage by stage.
+"""A minimal pipeline whose memory is tracked stage by stage.
 
     python examples/pipeline.py --turns 200
 
@@ -30,7 +30,7 @@ class Pipeline:
     async def run(
         self, context: Context, *, memory_tracker: MemoryTracker | None = None
     ) -> Context:
-        """Run all stages; with a tracker, each is a span of its name."""
+        """Run all stages; with a tracker, each is a span under its name."""
         for name, stage in self._stages:
             span: AbstractContextManager[object] = nullcontext()
             if memory_tracker is not None:
@@ -39,7 +39,7 @@ class Pipeline:
                 result = stage(context)
                 if inspect.isawaitable(result):
                     result = await result
-            if isinstance(result, StageResult):  # a MemoryBoundedStage tells its metrics
+            if isinstance(result, StageResult):  # a MemoryBoundedStage reports its metrics
                 context.setdefault("metrics", {})[name] = result
                 result = result.value
             context = result if isinstance(result, dict) else context
@@ -52,7 +52,7 @@ def load(context: Context) -> None:
 
 async def rank(context: Context) -> None:
     await asyncio.sleep(0)
-    context["best"] = sorted(context.pop("documents"), key=len)[:3]  # the rest is let go here
+    context["best"] = sorted(context.pop("documents"), key=len)[:3]  # the rest is dropped here
 
 
 def ask(context: Context) -> None:
