@@ -1,7 +1,7 @@
 """The options of sessions, each declared once: type, default, how it is read and what it means.
 
-The settings, the policy of a session table and the checks of the constructor are made from this
-table. What a reader or a type checker must see written out (the signature of the constructors,
+The settings, the policy of a session table and the checks of the constructor are built from this
+table. What a reader or a type checker must see spelled out (the signature of the constructors,
 `Options`, the tables of the documentation) is compared with it by tests.
 """
 
@@ -26,10 +26,12 @@ WhenFull = Literal["wait", "reject", "grow"]
 
 @dataclass(slots=True, frozen=True)
 class Reader:
-    """How a value is read; each function gets the value and the name for its error."""
+    """How a value is read; each function gets the value and its name for error messages."""
 
     argument: Read
-    setting: Read | None = None  # the same from a file or a variable; None: it cannot be set there
+    setting: Read | None = (
+        None  # the same from a file or a variable; None if it cannot be set there
+    )
     takes: str = ""  # what the documentation of the settings says
 
 
@@ -46,12 +48,12 @@ class Option:
 
     @property
     def is_setting(self) -> bool:
-        """Return True if a file or the environment can set it."""
+        """Return True if a file or the environment can set this option."""
         return self.reader.setting is not None
 
     @property
     def may_be_none(self) -> bool:
-        """Return True if None is one of its values."""
+        """Return True if None is a valid value."""
         return self.type.endswith("| None")
 
     @property
@@ -60,13 +62,13 @@ class Option:
         return f"{self.reader.takes}, none" if self.may_be_none else self.reader.takes
 
     def read(self, value: Any) -> Any:
-        """Check an argument, and return it as the session table needs it."""
+        """Check an argument and return it as the session table needs it."""
         if value is None and (self.may_be_none or self.none is not None):
             return self.none
         return self.reader.argument(value, self.name)
 
     def read_setting(self, value: Any, what: str) -> Any:
-        """Check a value from a file or a variable, which is called `what` in errors."""
+        """Check a value from a file or a variable; errors call it `what`."""
         if value is None and self.may_be_none:
             return None
         assert self.reader.setting is not None
@@ -87,7 +89,7 @@ def _url(value: Any, what: str) -> str:
 
 
 def _has(methods: tuple[str, ...], want: str, value: Any, what: str) -> Any:
-    # asked one by one: a proxy that answers by __getattr__ is as good as a class
+    # checked one by one: a proxy that uses __getattr__ is as good as a class
     if not all(hasattr(value, method) for method in methods):
         raise ConfigError(f"{what}={value!r} cannot be used; give {want}, or None")
     return value

@@ -1,6 +1,6 @@
 """Settings: built-in defaults ← `floodline.toml` or `[tool.floodline]` ← `FLOODLINE_*` ← arguments.
 
-Nothing is cached and nothing is global: whoever is constructed reads what holds at that moment.
+Nothing is cached and nothing is global: each constructor reads the current settings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SECTIONS = ("scan",)  # tables of their own, which a command checks
 
 
 def _probe(value: Any, what: str) -> str | None:
-    """Not of `Sessions`: `dormant`, or the address that `floodline run` gives to its children."""
+    """Not for `Sessions`: `dormant`, or the address that `floodline run` gives its children."""
     if value is None:
         return None
     if not isinstance(value, str) or (value != "dormant" and value.count(":") < 2):
@@ -33,21 +33,21 @@ def _probe(value: Any, what: str) -> str | None:
     return value
 
 
-# A check gets the value and how to name it, and returns what the constructor shall see.
+# A check gets the value and its name for errors, and returns what the constructor should see.
 KEYS: dict[str, Check] = {name: option.read_setting for name, option in SETTINGS.items()}
 KEYS["probe"] = _probe
 
 
 @dataclass(slots=True, frozen=True)
 class Settings:
-    """What the file and the environment say; a name that neither of them has is missing."""
+    """The values from the file and the environment; a name set in neither is missing."""
 
     values: Mapping[str, Any]
     file: Path | None = None
 
 
 class _Default:
-    """A built-in default in a signature: looks like and equals the value that it stands for."""
+    """A built-in default in a signature; it looks like and equals the value it stands for."""
 
     __slots__ = ("value",)
 
@@ -70,9 +70,9 @@ def default(value: T) -> T:
 
 
 def resolve(**arguments: Any) -> dict[str, Any]:
-    """Put the setting of that name, or else the marked value, in the place of each marker.
+    """Replace each marker with the setting of that name, or else with the marked value.
 
-    Arguments that are not markers stay as they are. Without a marker no file is looked for.
+    Arguments that are not markers stay as they are. Without a marker no file is searched for.
     """
     if not any(isinstance(value, _Default) for value in arguments.values()):
         return arguments
@@ -86,7 +86,7 @@ def resolve(**arguments: Any) -> dict[str, Any]:
 def load(start: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """Read the nearest settings file, from `start` (the current directory) upwards, and `environ`.
 
-    Unknown names, bad values and unreadable files raise `ConfigError`, which names their place.
+    Unknown names, bad values and unreadable files raise `ConfigError`, which names the place.
     """
     file, table = _nearest(start)
     values = _checked(table, f"{file}: ")
@@ -99,9 +99,9 @@ def load(start: Path | None = None, environ: Mapping[str, str] | None = None) ->
 
 
 def section(name: str, start: Path | None = None) -> tuple[Path | None, Mapping[str, Any]]:
-    """Return the settings file and its table of that name, unchecked; an absent one is empty.
+    """Return the settings file and its table of that name, unchecked; a missing table is empty.
 
-    Anything else than a table raises `ConfigError`.
+    Anything other than a table raises `ConfigError`.
     """
     file, table = _nearest(start)
     found = table.get(name, {})
@@ -127,14 +127,14 @@ def _unknown(name: str, known: Iterable[str], where: str = "") -> Check:
 
 
 def _plain(value: object) -> object:
-    """Neither TOML nor the environment has a null: the word `none` stands for it."""
+    """Turn the word `none` into None, which neither TOML nor the environment has."""
     return None if isinstance(value, str) and value.lower() == "none" else value
 
 
 def _nearest(start: Path | None) -> tuple[Path | None, Mapping[str, Any]]:
     try:
         here = (start or Path()).resolve(strict=True)
-    except OSError:  # a current directory that was deleted has no settings
+    except OSError:  # a deleted current directory has no settings
         return None, {}
     for directory in (here, *here.parents):
         if (file := directory / "floodline.toml").is_file():

@@ -1,4 +1,4 @@
-"""The limits of a container: read, checked and weighed once, for all of them."""
+"""The limits of a container: reading and checking them, and weighing items."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ EvictionOrder = Literal["lru", "fifo", "oldest"]
 
 
 class Sheds(Protocol):
-    """What a source of pressure sees of a container."""
+    """A container as a source of pressure sees it."""
 
     def shed(self, limit: int) -> Any:
-        """Give up to `limit` items away, in the container's own order; return how many went.
+        """Give up at most `limit` items, in the container's own order; return how many left.
 
         A holder on an event loop returns a coroutine, which must run there.
         """
@@ -43,7 +43,7 @@ class Pressure(Protocol):
     """A source of memory pressure, such as a budget for the whole process."""
 
     def attach(self, holder: Sheds) -> None:
-        """Remember `holder`, weakly, and call its `shed` when memory is short."""
+        """Keep a weak reference to `holder`, and call its `shed` when memory is short."""
         ...
 
 
@@ -58,35 +58,35 @@ def size(value: Size | None, what: str) -> int:
 
 
 def span(value: Duration | None, what: str) -> float:
-    """Return seconds, or for ever."""
+    """Return a time in seconds, or infinity."""
     return INFINITE if value is None else parse_duration(value, what)
 
 
 def shown(limit: int) -> int | None:
-    """Return a limit as the user gave it."""
+    """Return a limit as the user gave it, None if there is none."""
     return None if limit == NO_LIMIT else limit
 
 
 def shown_span(seconds: float) -> float | None:
-    """Return a time as the user gave it."""
+    """Return a time as the user gave it, None if there is none."""
     return None if seconds == INFINITE else seconds
 
 
 def need_one(holder: str, **bounds: object) -> None:
-    """Refuse a container without any bound: it would be the leak that it should prevent."""
+    """Refuse a container without any bound: it would be the very leak that it should prevent."""
     if all(bound is None for bound in bounds.values()):
         names = ", ".join(bounds)
         raise ConfigError(f"{holder} has no bound; give at least one of {names}")
 
 
 def callable_or_none(value: object, what: str) -> None:
-    """Refuse what cannot be called, at construction rather than at the first eviction."""
+    """Refuse a non-callable at construction rather than at the first eviction."""
     if value is not None and not callable(value):
         raise ConfigError(f"{what}={value!r} cannot be called; give a function or None")
 
 
 def pressure_or_none(value: object) -> None:
-    """Refuse what no holder can be attached to."""
+    """Refuse an object that no holder can be attached to."""
     if value is not None and not hasattr(value, "attach"):
         raise ConfigError(f"pressure={value!r} cannot be used; give a MemoryBudget, or None")
 
@@ -101,7 +101,7 @@ class Scale:
         self._holder, self._weigh, self._limit = holder, weigh, limit
 
     def __call__(self, item: object) -> int:
-        """Return the bytes of `item`; above the limit alone it is `TooLarge`."""
+        """Return the bytes of `item`; raise `TooLarge` if it alone is above the limit."""
         weight = self._own(item) if self._weigh is None else self._weigh(item)
         if type(weight) is not int or weight < 0:
             raise ConfigError(
@@ -127,7 +127,7 @@ class Scale:
 
 
 def scale(holder: str, weigh: Weigh | None, limit: int) -> Scale | None:
-    """Return a scale if bytes matter to this container."""
+    """Return a scale if this container limits or weighs bytes."""
     if weigh is None and limit == NO_LIMIT:
         return None
     return Scale(holder, weigh, limit)
@@ -136,14 +136,14 @@ def scale(holder: str, weigh: Weigh | None, limit: int) -> Scale | None:
 def forward(clock: Clock | None, *, timed: bool = True) -> Clock:
     """Return a clock that never goes back; see `_clock.forward`.
 
-    One that is not `timed` stands still, which costs a read less than asking whether it is.
+    One that is not `timed` stands still, which is cheaper than checking for it at every read.
     """
     callable_or_none(clock, "clock")
     return _clock.forward(clock) if timed else repeat(0.0).__next__
 
 
 class Limits(NamedTuple):
-    """What was given, as plain numbers; what was not given is never reached."""
+    """The limits as plain numbers; one that was not given is never reached."""
 
     max_items: int
     max_bytes: int
@@ -153,7 +153,7 @@ class Limits(NamedTuple):
 
     @property
     def timed(self) -> bool:
-        """Tell whether time matters."""
+        """Return True if any limit depends on time."""
         return min(self.ttl, self.idle) != INFINITE
 
 

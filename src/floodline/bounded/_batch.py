@@ -1,4 +1,4 @@
-"""Items that wait to be handed over together."""
+"""`Batch`: items that wait to be handed over together."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Batch(Generic[T]):
 
     It flushes when `max_items` or `max_bytes` wait, when the oldest has waited for `max_wait`
     (seen at the next `add`, or by a timer), at `flush()` and when the `with` block is left. The
-    sink runs outside every lock, one call at a time. If it fails, its items stay, in order:
+    sink runs outside every lock, one call at a time. If it fails, its items stay in order:
     `flush()` raises its error, an automatic flush counts and reports it, and is tried again after
-    as many items more. At the hard limit, `retain` items, each `add` tries once and then raises
-    `BatchFull` without taking the item. Items may be added by the sink itself.
+    that many more items. At the hard limit, `retain` items, each `add` tries once and then raises
+    `BatchFull` without accepting the item. The sink itself may add items.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Batch(Generic[T]):
 
     def _start_anew(self) -> object:
         inherited = getattr(self, "_pending", None)
-        # both may be entered again by a finalizer on the same thread: see `_take` and `_flush`
+        # a finalizer may re-enter both on the same thread: see `_take` and `_flush`
         self._adding, self._flushing = RLock(), RLock()
         self._flusher: int | None = None
         self._pending: deque[tuple[T, int, float]] = deque()
@@ -74,7 +74,7 @@ class Batch(Generic[T]):
         return inherited
 
     def add(self, item: T) -> None:
-        """Take an item, and flush if it is time; `BatchFull` at the hard limit."""
+        """Add an item, and flush if it is time; raise `BatchFull` at the hard limit."""
         weight = 0 if self._scale is None else self._scale(item)
         entry = (item, weight, self._clock())
         while not self._take(entry):
@@ -85,14 +85,14 @@ class Batch(Generic[T]):
             sweeper.want(self._tick, self._max_wait)
 
     def flush(self) -> int:
-        """Hand over all that waits now and return how many; raises what the sink raises."""
+        """Hand over everything that waits now and return how many; raise what the sink raises."""
         with self._flushing:
             if self._flusher == get_ident():
-                return 0  # the sink itself asks; the flush around it goes on
+                return 0  # called by the sink itself; the flush around it continues
             return self._flush(len(self._pending))
 
     def close(self) -> None:
-        """Flush, and take no more items; if the sink fails, raise and stay open."""
+        """Flush, and accept no more items; if the sink fails, raise and stay open."""
         while not self._closed:
             self.flush()
             with self._adding:
@@ -101,7 +101,7 @@ class Batch(Generic[T]):
         _open.pop(id(self), None)
 
     def stats(self) -> BatchStats:
-        """Return the figures of this moment."""
+        """Return the current figures."""
         return BatchStats(
             kind="batch",
             name=self.name,
@@ -179,7 +179,7 @@ class Batch(Generic[T]):
             return -bounds.INFINITE
 
     def _push_back(self) -> None:
-        """Make room, or refuse. Whoever comes while another thread flushes waits for it."""
+        """Make room, or refuse; a caller that arrives while another thread flushes waits for it."""
         with self._flushing:
             if self._flusher == get_ident():
                 raise BatchFull(self._full("its sink is adding to it"))
@@ -197,7 +197,7 @@ class Batch(Generic[T]):
         )
 
     def _flush_quietly(self) -> None:
-        """Flush as long as it is due; who flushes already goes on for us."""
+        """Flush as long as it is due; a flush already under way continues for us."""
         me = get_ident()
         while self._due() and self._flusher != me and self._flushing.acquire(blocking=False):
             try:
@@ -262,7 +262,7 @@ def _forget(key: int) -> Callable[[object], None]:
 
 
 def _flush_all() -> None:
-    """At exit: what still waits is handed over by the thread that ends the process."""
+    """Hand over what still waits, on the thread that ends the process."""
     for ref in list(_open.values()):
         batch = ref()
         if batch is not None:

@@ -1,4 +1,4 @@
-"""What a map keeps of each key."""
+"""What a map stores for each key."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Exit = tuple[K, V, Reason]
 class Entry(Generic[K, V]):
     """A key with its value and the numbers and times that decide when it leaves.
 
-    A hit writes `stamp` and `touched` without a lock; all else changes under the lock only. `dies`
-    is `-inf` once the entry has left, so that whoever still holds it sees that it is over. The one
-    place that makes entries sets every field; a constructor would double the price.
+    A hit writes `stamp` and `touched` without a lock; everything else changes only under the lock.
+    `dies` is `-inf` once the entry has left, so that code still holding it can see that. The one
+    place that creates entries sets every field; a constructor would double the cost.
     """
 
     __slots__ = (
@@ -37,7 +37,7 @@ class Entry(Generic[K, V]):
     value: V
     weight: int
     stamp: int  # the last touch
-    filed: int  # the touch under which it stands in line
+    filed: int  # the touch by which it is queued
     renewed: int  # the last set
     place: int  # the first set
     touched: float
@@ -46,12 +46,12 @@ class Entry(Generic[K, V]):
 
 
 class Hold(Generic[K, V]):
-    """The pins on one value of one entry; outlives the entry when that is replaced or deleted."""
+    """The pins on one value of one entry; they outlive an entry that is replaced or deleted."""
 
     __slots__ = ("count", "entry", "exit", "parked")
 
     def __init__(self, entry: Entry[K, V]) -> None:
         self.entry = entry
         self.count = 0
-        self.parked = False  # out of the orders, because an eviction met it
-        self.exit: Exit[K, V] | None = None  # the value has left; told at the last unpin
+        self.parked = False  # out of the orders, because an eviction came across it
+        self.exit: Exit[K, V] | None = None  # the value has left; reported at the last unpin

@@ -1,4 +1,4 @@
-"""The lines in which the entries of a map wait to leave."""
+"""The orders in which the entries of a map leave."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Generic, Literal
 from floodline.bounded._arguments import GONE, INFINITE, EvictionOrder
 from floodline.bounded._entry import Entry, K, V
 
-RUN = 128  # entries in a run: small enough to shift, long enough that there are few runs
-LAZY = 64  # touched entries that one call may put back in line
+RUN = 128  # entries per run: short enough to shift cheaply, long enough to keep runs few
+LAZY = 64  # touched entries that one call may put back in order
 
 Key = Literal["filed", "renewed", "place"]
 
@@ -20,7 +20,7 @@ _stamp: attrgetter[int] = attrgetter("stamp")
 class Order(Generic[K, V]):
     """A sorted list of short runs: the ends cost O(1), the middle about a microsecond.
 
-    An entry must not change its number while it is in. No user code runs here: entries are
+    An entry must not change its number while it is in the list. No user code runs here: entries are
     compared by their numbers and found by identity.
     """
 
@@ -37,7 +37,7 @@ class Order(Generic[K, V]):
         return run[0] if run else None
 
     def add(self, number: int, entry: Entry[K, V]) -> None:
-        """Put `entry` in at its number."""
+        """Insert `entry` at its number."""
         run = self.runs[-1]
         if not run or number > self._key(run[-1]):
             self.append(number, entry)
@@ -45,7 +45,7 @@ class Order(Generic[K, V]):
             self._insert(number, entry)
 
     def append(self, number: int, entry: Entry[K, V]) -> None:
-        """Put `entry` in at a number that is higher than all others."""
+        """Append `entry`, whose number is higher than all others."""
         run = self.runs[-1]
         if len(run) < RUN:
             run.append(entry)
@@ -54,7 +54,7 @@ class Order(Generic[K, V]):
             self._firsts.append(number)
 
     def remove(self, number: int, entry: Entry[K, V]) -> None:
-        """Take out `entry`, which is in under this number."""
+        """Remove `entry`, which was inserted under this number."""
         run = self.runs[0]
         if run[0] is not entry:
             self._remove(number)
@@ -84,7 +84,7 @@ class Order(Generic[K, V]):
             self._close_up(at)
 
     def _close_up(self, at: int) -> None:
-        """Keep runs from thinning out: join a short one to its neighbour."""
+        """Join a short run to its neighbour, so that runs do not thin out."""
         if at + 1 == len(self.runs):
             at -= 1
         if at >= 0 and len(self.runs[at]) + len(self.runs[at + 1]) <= RUN:
@@ -95,9 +95,9 @@ class Order(Generic[K, V]):
 class Lines(Generic[K, V]):
     """Up to three orders, each kept only if a bound needs it: by last touch, last set, first set.
 
-    Hits only write a stamp, so the order by touch is brought up to date when its head is looked
-    at, at most `budget` entries a call. A pinned entry that is met is parked: out of all lines, so
-    that no eviction has to pass it twice.
+    Hits only write a stamp, so the order by touch is updated when its head is needed, at most
+    `budget` entries per call. A pinned entry that comes up is parked: out of all lines, so that no
+    eviction has to skip it twice.
     """
 
     __slots__ = (
@@ -129,7 +129,7 @@ class Lines(Generic[K, V]):
         line = {"lru": self._touch, "oldest": self._age, "fifo": self._place}[order]
         assert line is not None
         self._line: Order[K, V] = line
-        # for shortcuts, which exist for one or two lines
+        # for the fast paths, which exist for one or two lines
         others = [o for o in (self._touch, self._age, self._place) if o not in (None, line)]
         self.simple = len(others) < 2
         self.first = line.runs
@@ -148,7 +148,7 @@ class Lines(Generic[K, V]):
             self._place.append(stamp, entry)
 
     def add(self, entry: Entry[K, V]) -> None:
-        """Put the entry back into every line, at its place."""
+        """Put the entry back into every line, in its place."""
         self.watch(entry)
         if self._touch is not None:
             entry.filed = stamp = entry.stamp
@@ -159,7 +159,7 @@ class Lines(Generic[K, V]):
             self._place.add(entry.place, entry)
 
     def remove(self, entry: Entry[K, V]) -> None:
-        """Take the entry out of every line; mostly it is the first, which is worth a shortcut."""
+        """Take the entry out of every line; it is usually the first, which is worth a fast path."""
         if self._touch is not None:
             run = self._touch.runs[0]
             if run[0] is entry and len(run) > 1:
@@ -176,7 +176,7 @@ class Lines(Generic[K, V]):
             self._place.remove(entry.place, entry)
 
     def renew(self, entry: Entry[K, V], stamp: int) -> None:
-        """Tell that the entry was set again; its touch is seen by its stamp."""
+        """Note that the entry was set again; its stamp already shows the touch."""
         filed = self._age is not None and (entry.hold is None or not entry.hold.parked)
         if filed:
             self._age.remove(entry.renewed, entry)  # type: ignore[union-attr]  # see `filed`
@@ -185,7 +185,7 @@ class Lines(Generic[K, V]):
             self._age.add(stamp, entry)  # type: ignore[union-attr]  # see `filed`
 
     def watch(self, entry: Entry[K, V]) -> None:
-        """Take notice that the entry expires earlier than all others, if it does."""
+        """Note it if the entry expires earlier than all others."""
         if entry.dies < self.safe:
             self.safe = entry.dies
         until = entry.touched + self._idle
@@ -193,12 +193,12 @@ class Lines(Generic[K, V]):
             self.safe = until
 
     def end(self) -> None:
-        """End a call: it has a budget again, and does not keep alive what it has seen."""
+        """End a call: restore its budget, and keep nothing alive that it has seen."""
         self.budget = LAZY
         self.seen.clear()
 
     def pop(self) -> Entry[K, V] | None:
-        """Take out who leaves next; beyond the budget the oldest of those seen in this call."""
+        """Take out the next to leave; beyond the budget, the oldest of those seen in this call."""
         runs = self._line.runs
         while run := runs[0]:
             entry = run[0]
@@ -216,25 +216,25 @@ class Lines(Generic[K, V]):
         return None
 
     def pop_expired(self, now: float, limit: int) -> list[Entry[K, V]]:
-        """Take out at most `limit` that have expired.
+        """Take out at most `limit` expired entries.
 
-        If there are no more of them, and the budget sufficed to see that, `safe` is ahead of `now`.
+        If there are no more, and the budget sufficed to see that, `safe` is ahead of `now`.
         """
         out: list[Entry[K, V]] = []
         if now < self.safe:
             return out
         self._pop_aged(now, limit, out)
         idled = None if self._idle == INFINITE else self._pop_idle(now, limit, out)
-        oldest = [] if self._age is None else self._age.runs[0][:1]  # who is left of both
+        oldest = [] if self._age is None else self._age.runs[0][:1]  # what is left for both
         self.safe = oldest[0].dies if oldest else INFINITE
         if idled is not None:
-            # one that was touched again hides others, which may have expired
+            # a touched entry hides others, which may have expired
             until = idled.touched + self._idle if idled.stamp == idled.filed else GONE
             self.safe = min(self.safe, until)
         return out
 
     def _pop_aged(self, now: float, limit: int, out: list[Entry[K, V]]) -> None:
-        """Take out those that are too old."""
+        """Take out the entries that are too old."""
         if self._age is None:
             return
         runs = self._age.runs
@@ -249,7 +249,7 @@ class Lines(Generic[K, V]):
                 out.append(entry)
 
     def _pop_idle(self, now: float, limit: int, out: list[Entry[K, V]]) -> Entry[K, V] | None:
-        """Take out those that nobody has touched; return who is first after them."""
+        """Take out the entries that were idle too long; return the first one after them."""
         assert self._touch is not None
         runs = self._touch.runs
         while run := runs[0]:

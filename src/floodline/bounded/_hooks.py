@@ -1,4 +1,4 @@
-"""The one way out: tells the user's hook what has left, outside every lock."""
+"""The one way out: calls the user's hook for what has left, outside every lock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from floodline import telemetry
 from floodline._interruptible_lock import Guard
 
-ROUNDS = 64  # hooks whose evictions call hooks again: as often as this before a call returns
+ROUNDS = 64  # rounds of hooks whose evictions call hooks again, before a call returns
 
 Gone = list[Any]
 R = TypeVar("R")
@@ -19,9 +19,9 @@ R = TypeVar("R")
 class Exits:
     """Calls `hook(*exit)` once for each exit, in order, on the thread that caused it.
 
-    What a hook itself makes leave waits until that hook has returned, so hooks do not nest. After
-    64 such rounds the rest is left to the next call that lets something leave: a hook that
-    always puts back what was evicted ends. A hook that raises is counted and reported.
+    What a hook itself evicts waits until that hook has returned, so hooks do not nest. After 64
+    such rounds the rest is left to the next call that evicts something, so that a hook which
+    always puts back what was evicted comes to an end. A hook that raises is counted and reported.
     """
 
     __slots__ = ("_backlog", "_hook", "_name", "_telling", "errors")
@@ -37,13 +37,13 @@ class Exits:
         self._backlog: deque[Any] = deque()
 
     def untold(self) -> list[Any]:
-        """Return what the next call has to tell."""
+        """Return what the next call has to report."""
         return list(self._backlog)
 
     def tell(self, gone: Gone) -> None:
         """Call the hook for all of `gone`, or leave them to the round that runs on this thread.
 
-        A finalizer may come between any two steps: it adds to the queue, or finds none.
+        A finalizer may run between any two steps: it adds to the queue, or finds none.
         """
         if self._hook is None:
             return
@@ -67,7 +67,7 @@ class Exits:
         self._backlog.extend(queue)
 
     def _rounds(self, queue: deque[Any]) -> bool:
-        """Tell what is in the queue and what comes of it; False if that does not end."""
+        """Report what is queued and what follows from it; return False if that does not end."""
         for _ in range(ROUNDS):
             for _ in range(len(queue)):
                 self._call(queue.popleft())
@@ -86,13 +86,13 @@ class Exits:
 
 
 class State(Protocol):
-    """What a section works on: it collects in `gone` what must be told and freed outside."""
+    """What a section works on; `gone` collects what must be reported and freed outside it."""
 
     gone: list[Any]
 
 
 class Section:
-    """Runs one piece of work at a time, then tells the exits, then lets late guests in."""
+    """Runs one piece of work at a time, then reports the exits, then serves late guests."""
 
     __slots__ = ("_exits", "_guard")
 
@@ -102,7 +102,7 @@ class Section:
     def run(self, state: State, work: Callable[[], R], guest: Callable[[], R]) -> R:
         """Return what `work` returns, or `guest` if this thread has interrupted a section.
 
-        If `work` raises, what had left by then is told after the next section.
+        If `work` raises, what had left by then is reported after the next section.
         """
         guard = self._guard
         with guard.lock:
@@ -111,7 +111,7 @@ class Section:
             guard.busy = True
             try:
                 result = work()
-                gone = state.gone or None  # an empty list goes on collecting for others
+                gone = state.gone or None  # an empty list keeps collecting for others
                 if gone:
                     state.gone = []
             finally:

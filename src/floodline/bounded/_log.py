@@ -1,4 +1,4 @@
-"""A sequence that forgets its oldest."""
+"""`BoundedLog`: a sequence that forgets its oldest items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 class Record(NamedTuple, Generic[T]):
-    """An item, its weight, and when it dies."""
+    """An item, its weight, and when it expires."""
 
     item: T
     weight: int
@@ -30,7 +30,7 @@ class Record(NamedTuple, Generic[T]):
 
 
 class Tape(Generic[T]):
-    """The records of a log and the rules by which they leave; its caller holds the lock."""
+    """The records of a log and the rules by which they leave; the caller holds the lock."""
 
     __slots__ = ("_max_bytes", "_max_items", "added", "bytes", "gone", "left", "records")
 
@@ -42,7 +42,7 @@ class Tape(Generic[T]):
         self.added = self.bytes = 0
 
     def append(self, record: Record[T], now: float) -> None:
-        """Add a record at the end, and forget what is too much at the front."""
+        """Append a record, and forget the oldest ones above a limit."""
         self.expire(now)
         self.records.append(record)
         self.added += 1
@@ -53,14 +53,14 @@ class Tape(Generic[T]):
             self._forget(Reason.bytes)
 
     def expire(self, now: float) -> int:
-        """Forget what is too old."""
+        """Forget records that are too old."""
         before = len(self.records)
         while self.records and now >= self.records[0].dies:
             self._forget(Reason.age)
         return before - len(self.records)
 
     def drop(self, limit: int, reason: Reason) -> int:
-        """Forget up to `limit` of the oldest."""
+        """Forget up to `limit` of the oldest records."""
         number = min(limit, len(self.records))
         for _ in range(number):
             self._forget(reason)
@@ -92,11 +92,11 @@ class Tape(Generic[T]):
 
 
 class BoundedLog(Sequence[T]):
-    """A list for threads that forgets its oldest items, by number, bytes or age; O(1) a step.
+    """A thread-safe list that forgets its oldest items, by number, bytes or age; O(1) per step.
 
-    `on_evict(item, reason)` is called for each, outside the lock; one that raises is counted. An
-    item heavier than `max_bytes` raises `TooLarge`, and nothing is forgotten for it. What is older
-    than `max_age` is never shown. Iteration and slices work on a copy of the moment.
+    `on_evict(item, reason)` is called for each, outside the lock; a hook that raises is counted.
+    An item heavier than `max_bytes` raises `TooLarge`, and nothing is forgotten for it. Items older
+    than `max_age` are never returned. Iteration and slices work on a snapshot.
     """
 
     __slots__ = (
@@ -148,27 +148,27 @@ class BoundedLog(Sequence[T]):
         return inherited
 
     def append(self, item: T) -> None:
-        """Add an item at the end; the oldest leave if that is too much."""
+        """Append an item; the oldest leave if that exceeds a limit."""
         weight = 0 if self._scale is None else self._scale(item)
         now = self._clock()
         record = Record(item, weight, now + self._max_age)
         self._do(partial(self._tape.append, record, now), partial(self.append, item))
 
     def extend(self, items: Iterable[T]) -> None:
-        """Add items at the end, one after the other."""
+        """Append items, one after the other."""
         for item in items:
             self.append(item)
 
     def clear(self) -> None:
-        """Forget everything; each item is told to `on_evict`."""
+        """Forget everything; `on_evict` is called for each item."""
         self._do(partial(self._tape.drop, bounds.NO_LIMIT, Reason.closed), self.clear)
 
     def shed(self, limit: int) -> int:
-        """Forget up to `limit` of the oldest, with `Reason.pressure`."""
+        """Forget up to `limit` of the oldest items, with `Reason.pressure`."""
         return self._locked(partial(self._tape.drop, limit, Reason.pressure), lambda: 0)
 
     def sweep(self) -> int:
-        """Forget what is too old, and return how many that were."""
+        """Forget the items that are too old, and return how many there were."""
         return self._locked(partial(self._tape.expire, self._clock()), lambda: 0)
 
     def __len__(self) -> int:
@@ -200,7 +200,7 @@ class BoundedLog(Sequence[T]):
             raise IndexError(f"{self.name} has no item {index}") from None
 
     def stats(self) -> LogStats:
-        """Return the figures of this moment; what is too old leaves first."""
+        """Return the current figures; items that are too old leave first."""
         items, tape = len(self), self._tape
         return LogStats(
             kind="log",
@@ -222,7 +222,7 @@ class BoundedLog(Sequence[T]):
         return self._locked(partial(self._tape.read, self._clock()), self._glimpse)
 
     def _glimpse(self) -> list[T]:
-        """Read as a guest, who must not change anything now."""
+        """Read as a guest, which must not change anything now."""
         now = self._clock()
         return [record.item for record in self._tape.records.copy() if now < record.dies]
 

@@ -1,4 +1,4 @@
-"""A mapping that cannot outgrow its bounds."""
+"""`BoundedMap`: a mapping that cannot outgrow its bounds."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from floodline.telemetry import Reason
 D = TypeVar("D")
 R = TypeVar("R")
 
-SLICE: Final = 1024  # entries that a sweep works on before it lets others in
+SLICE: Final = 1024  # entries that a sweep handles before it lets other threads in
 
 
 class BoundedMap(MutableMapping[K, V]):
-    """A dict for threads with a limit on items, bytes, age (`ttl`) or idle time, or several.
+    """A thread-safe dict with a limit on items, bytes, age (`ttl`) or idle time, or several.
 
-    Each limit binds on its own, at every call, without a timer. Over a limit the next in `order`
+    Each limit applies on its own, at every call, without a timer. Over a limit the next in `order`
     leaves: the least recently used (`"lru"`), the first set (`"fifo"`, an update keeps the place)
     or the first set or updated (`"oldest"`). `on_evict(key, value, reason)` is called on every way
-    out, outside the lock, by whoever caused it; a hook that raises is counted and reported. What
-    is pinned stays, and may stand above the limits. An item heavier than `max_bytes` raises
+    out, outside the lock, on the thread that caused it; a hook that raises is counted and reported.
+    What is pinned stays, even above the limits. An item heavier than `max_bytes` raises
     `TooLarge`. Only `__hash__` and `__eq__` of keys run inside the lock.
 
-    With `weak=True` a value that was evicted but is still held by somebody is found again by
-    `get`, `[]` and `get_or_create`; `in`, `len` and iteration tell only what is inside.
+    With `weak=True` a value that was evicted but is still referenced is found again by `get`, `[]`
+    and `get_or_create`; `in`, `len` and iteration see only what is inside.
     """
 
     __slots__ = (
@@ -130,13 +130,13 @@ class BoundedMap(MutableMapping[K, V]):
             now = self._clock()
             if now < entry.dies and now < entry.touched + table.idle:
                 entry.touched = now
-                # one step of the interpreter, so no two entries get the same stamp
+                # one interpreter step, so no two entries get the same stamp
                 table.ticks = entry.stamp = table.ticks + 1
                 return entry.value
         return self._missed(key, entry, default)
 
     def __getitem__(self, key: K) -> V:
-        table = self._table  # as in `get`: a call between the two would cost a third more
+        table = self._table  # as in `get`: sharing it through a call would cost a third more
         entry = table.entries.get(key)
         if entry is not None:
             now = self._clock()
@@ -158,12 +158,12 @@ class BoundedMap(MutableMapping[K, V]):
         return default
 
     def _recover(self, key: K) -> V:
-        """Find `key` where a read without the lock did not: pinned, left over, or set just now."""
+        """Find a `key` that a read without the lock missed: pinned, left over, or just set."""
         now = self._clock()
         return self._locked(partial(self._table.find, key, now), partial(self._glimpse, key, now))
 
     def _glimpse(self, key: K, now: float) -> V:
-        """Find `key` as a guest, who must not change anything now."""
+        """Find `key` as a guest, which must not change anything now."""
         entry = self._table.entries.get(key)
         if entry is not None and self._table.alive(entry, now):
             return entry.value
@@ -215,7 +215,7 @@ class BoundedMap(MutableMapping[K, V]):
         now = self._clock()
         guard, table = self._guard, self._table
         lock = guard.lock
-        lock.acquire()  # as in `Section.run`, but for half the price of a `with`
+        lock.acquire()  # as in `Section.run`, at half the cost of a `with`
         try:
             if guard.busy:
                 self._set_late(key, value)
@@ -223,7 +223,7 @@ class BoundedMap(MutableMapping[K, V]):
             guard.busy = True
             try:
                 _victim = table.put(key, value, weight, now)  # freed when the lock is
-                gone = table.gone or None  # an empty list goes on collecting for others
+                gone = table.gone or None  # an empty list keeps collecting for others
                 if gone:
                     table.gone = []
             finally:
@@ -241,7 +241,7 @@ class BoundedMap(MutableMapping[K, V]):
 
     def _weigh(self, value: V) -> int:
         if self._weak:
-            weakref.ref(value)  # raises for what cannot be weakly referenced
+            weakref.ref(value)  # raises if the value cannot be weakly referenced
         return 0 if self._scale is None else self._scale(value)
 
     def __delitem__(self, key: K) -> None:
@@ -265,7 +265,7 @@ class BoundedMap(MutableMapping[K, V]):
         return default
 
     def popitem(self) -> tuple[K, V]:
-        """Remove and return the next in order, a pinned one only if there is no other."""
+        """Remove and return the next item in order, a pinned one only if there is no other."""
         self._expire()
         now = self._clock()
         entry = self._locked(partial(self._table.take_next, now), self._take_any_late)
@@ -274,12 +274,12 @@ class BoundedMap(MutableMapping[K, V]):
         return entry.key, entry.value
 
     def clear(self) -> None:
-        """Remove everything; each item is told to `on_evict`."""
+        """Remove everything; `on_evict` is called for each item."""
         now = self._clock()
         self._locked(partial(self._table.clear, now), partial(self._later, self.clear))
 
     def setdefault(self, key: K, default: V = None) -> V:  # type: ignore[assignment]  # as dict does
-        """Return the value of `key`, which is set to `default` if it is absent, in one step."""
+        """Return the value of `key`; if it is absent, set it to `default` in the same step."""
         value = self.get(key, MISSING)
         if value is not MISSING:
             return cast("V", value)
@@ -311,20 +311,20 @@ class BoundedMap(MutableMapping[K, V]):
     # creating
 
     def get_or_create(self, key: K, factory: Callable[[], V] | Callable[[K], V]) -> V:
-        """Return the value of `key`, or set it to what the factory makes.
+        """Return the value of `key`, or set it to what the factory creates.
 
-        The factory runs once for all threads that ask meanwhile, and gets the key if it has a
-        required parameter. Its error goes to all of them and is not kept. A factory that asks for
-        its own key gets a `CreationCycle`.
+        The factory runs once for all threads that ask in the meantime, and gets the key if it has a
+        required parameter. Its error is raised in all of them and is not kept. A factory that asks
+        for its own key gets a `CreationCycle`.
         """
         value = self.get(key, MISSING)
         return self._flights.fetch(self, key, factory) if value is MISSING else value
 
     async def aget_or_create(self, key: K, factory: Callable[..., V | Awaitable[V]]) -> V:
-        """As `get_or_create`, for coroutines of any event loop; what is awaitable is awaited.
+        """Like `get_or_create`, for coroutines on any event loop; awaitables are awaited.
 
-        A task of its own makes the value: a caller that is cancelled leaves the others waiting,
-        and the last one that is cancelled cancels the creation.
+        A separate task creates the value: cancelling one caller leaves the others waiting, and
+        cancelling the last one cancels the creation.
         """
         value = self.get(key, MISSING)
         return await self._flights.afetch(self, key, factory) if value is MISSING else value
@@ -334,7 +334,7 @@ class BoundedMap(MutableMapping[K, V]):
     def pin(self, key: K) -> Pin[K, V]:
         """Hold the value of `key` in a `with` block: nothing evicts it there.
 
-        `KeyError` if it is absent. Whoever replaces or deletes it does so at once, but `on_evict`
+        `KeyError` if it is absent. Replacing or deleting it takes effect at once, but `on_evict`
         waits for the last unpin. Idle time counts from the unpin.
         """
         return Pin(key, self._pin, self._unpin, self._guard.late)
@@ -357,10 +357,10 @@ class BoundedMap(MutableMapping[K, V]):
     # bounding
 
     def sweep(self, limit: int | None = None) -> int:
-        """Remove at most `limit` expired items, else all, and return how many.
+        """Remove all expired items, or at most `limit`, and return how many.
 
-        Costs O(removed), and once for each item that was touched since it was last looked at;
-        with a limit no more than 1,024 of those are looked at, and the rest by the next call.
+        Costs O(removed), plus once for each item touched since it was last looked at; with a limit,
+        at most 1,024 of those are looked at, and the rest by the next call.
         """
         if limit is None:
             return self._expire()
@@ -369,7 +369,7 @@ class BoundedMap(MutableMapping[K, V]):
 
     def _expire(self) -> int:
         removed, now = 0, self._clock()
-        # as many slices as could be needed: others may touch faster than this one sweeps
+        # at most as many slices as needed: others may touch faster than this sweeps
         for _ in range(2 + 2 * len(self._table.entries) // SLICE):
             if not self._table.may_expire(now):
                 break
@@ -391,7 +391,7 @@ class BoundedMap(MutableMapping[K, V]):
         return len(self._table.shed(limit, Reason.pressure, now))
 
     def stats(self) -> MapStats:
-        """Return the figures of this moment; what has expired leaves first."""
+        """Return the current figures; expired items leave first."""
         return map_stats(self, len(self))
 
     def __repr__(self) -> str:

@@ -10,10 +10,10 @@ from floodline.bounded._entry import Hold, K, V
 
 
 class Pin(Generic[K, V]):
-    """A context manager that may be used again, but not while it is in use.
+    """A context manager that can be reused, but not while it is in use.
 
-    Inside a finalizer that has interrupted the map nothing can be evicted, so the pin is taken
-    only afterwards, and only if the block is not over by then.
+    Inside a finalizer that has interrupted the map nothing can be evicted, so the pin is taken only
+    afterwards, and only if the block has not ended by then.
     """
 
     __slots__ = ("_hold", "_key", "_late", "_pin", "_unpin", "_used")
@@ -48,5 +48,5 @@ class Pin(Generic[K, V]):
         if self._used and self._hold is None:
             try:
                 _, self._hold = self._pin(self._key)
-            except KeyError:  # it has left meanwhile, as a replaced one may
+            except KeyError:  # it has left in the meantime, for example replaced
                 return

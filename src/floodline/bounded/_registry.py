@@ -1,4 +1,4 @@
-"""What every container does once: takes a name, shows itself, and starts anew in a fork."""
+"""What every container does once: takes a name, registers itself, and starts empty in a fork."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Container(telemetry.Holder, Protocol):
     """A holder that can leave behind what it inherited."""
 
     def _start_anew(self) -> object:
-        """Become empty, with new locks; return what was inside, which nobody may finalize."""
+        """Become empty, with new locks; return what was inside, which must not be finalized."""
         ...
 
 
@@ -49,7 +49,7 @@ def _after_fork() -> None:
     for ref in list(_enrolled.values()):
         container = ref()
         if container is not None:
-            # kept for ever: to free it would run finalizers that belong to the parent
+            # kept forever: freeing it would run finalizers that belong to the parent
             _inherited.append(container._start_anew())
             telemetry.register(container)
 

@@ -1,4 +1,4 @@
-"""One creation for all who ask for the same key at the same time, over threads and event loops."""
+"""One creation for all concurrent requests of a key, across threads and event loops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ V = TypeVar("V")
 
 
 class Creation:
-    """Marks, in the context of a factory, what it is making; it refers to no value."""
+    """Marks, in a factory's context, what it is creating; it holds no value."""
 
     __slots__ = ("waits_for",)
 
@@ -35,10 +35,10 @@ _creating: ContextVar[tuple[Creation, ...]] = ContextVar("floodline_creating", d
 
 
 class Flight(Generic[V]):
-    """A creation under way. Whoever waits leaves a waker, which is called once.
+    """A creation under way. Each waiter leaves a waker, which is called once.
 
-    Without a lock: a waker is first left and then `done` is looked at, the outcome is first
-    written and then the wakers are called.
+    Lock-free: a waiter leaves its waker first and then looks at `done`; the outcome is written
+    first and then the wakers are called.
     """
 
     __slots__ = (
@@ -62,23 +62,23 @@ class Flight(Generic[V]):
         self._traceback: TracebackType | None = None
         self.value: V | None = None
         self.waiters = 0
-        self.cancel: Callable[[], object] | None = None  # set if a task makes it
+        self.cancel: Callable[[], object] | None = None  # set if a task creates it
         self._wakers: deque[Callable[[], object]] = deque()
 
     def land(self, value: V) -> None:
-        """Give the value to all who wait."""
+        """Give the value to all waiters."""
         self.value = value
         self._finish()
 
     def fail(self, error: Exception | None) -> None:
-        """Give the error to all who wait; None lets one of them try in turn."""
+        """Give the error to all waiters; None lets one of them try next."""
         self.error = error
         self._traceback = None if error is None else error.__traceback__
         self.abandoned = error is None
         self._finish()
 
     def wake(self, waker: Callable[[], object]) -> None:
-        """Call `waker` when the outcome is there, perhaps now."""
+        """Call `waker` when the outcome is there, possibly at once."""
         self._wakers.append(waker)
         if self.done:
             self._call_wakers()
@@ -106,7 +106,7 @@ class Flight(Generic[V]):
 
     @contextmanager
     def no_ring(self, thread: int | None) -> Iterator[None]:
-        """Raise rather than wait for ever: for oneself, or for somebody who waits for us."""
+        """Raise rather than wait forever for ourselves, directly or through other waiters."""
         mine = _creating.get()
         if mine:
             mine[-1].waits_for = self.creation
@@ -125,7 +125,7 @@ class Flight(Generic[V]):
                 mine[-1].waits_for = None
 
     def outcome(self) -> V:
-        """Return the value, or raise an error like the one of whoever made it."""
+        """Return the value, or raise an error like the creator's."""
         if self.error is not None:
             try:
                 raise twin_of(self.error, self._traceback)
@@ -171,7 +171,7 @@ class Flights(Generic[V]):
         return len(self._flying)
 
     def fetch(self, home: Home[V], key: Any, factory: Callable[..., V]) -> V:
-        """Make the value, or wait for whoever makes it."""
+        """Create the value, or wait for the caller that is creating it."""
         while True:
             mine: Flight[V] = Flight()
             flight = self._flying.setdefault(key, mine)
@@ -204,8 +204,8 @@ class Flights(Generic[V]):
             del flight
 
     async def afetch(self, home: Home[V], key: Any, factory: Callable[..., V | Awaitable[V]]) -> V:
-        """As `fetch`, for coroutines: a task of its own makes the value."""
-        from asyncio import get_running_loop  # only who has a loop pays for the import
+        """Like `fetch`, for coroutines: a separate task creates the value."""
+        from asyncio import get_running_loop  # only callers with a loop pay for the import
 
         loop = get_running_loop()
         while True:
@@ -248,7 +248,7 @@ class Flights(Generic[V]):
 
 
 def _resolve_in(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
-    with suppress(RuntimeError):  # the loop of that waiter is closed
+    with suppress(RuntimeError):  # that waiter's loop is closed
         loop.call_soon_threadsafe(_resolve, future)
 
 

@@ -1,4 +1,4 @@
-"""What the containers answer to `stats()`."""
+"""The figures that the containers return from `stats()`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LogStats(Stats):
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class BatchStats(Stats):
-    """The figures of a batch: `items` wait, `flushed` were taken by the sink."""
+    """The figures of a batch: `items` are waiting, `flushed` were accepted by the sink."""
 
     retain: int
     max_wait: float | None
@@ -46,7 +46,7 @@ class BatchStats(Stats):
 
 
 class Measured(Protocol):
-    """What `map_stats` sees of a map."""
+    """A map as `map_stats` sees it."""
 
     name: str
     _limits: bounds.Limits
@@ -58,7 +58,7 @@ class Measured(Protocol):
 
 
 def map_stats(map: Measured, items: int) -> MapStats:
-    """Put the figures of a map together."""
+    """Return the figures of a map."""
     limits, table = map._limits, map._table
     return MapStats(
         kind="map",

@@ -14,16 +14,16 @@ from floodline.telemetry import Reason
 
 MISSING: Final[Any] = object()
 
-# names of this module: before 3.12 an enum looks its members up anew each time
+# module names, because before 3.12 an enum looks its members up each time
 AGE, IDLE, COUNT, BYTES = Reason.age, Reason.idle, Reason.count, Reason.bytes
 CLOSED, REPLACED = Reason.closed, Reason.replaced
 
 
 class Table(Generic[K, V]):
-    """Told the time by its caller, who holds the lock; order comes from a counter, `ticks`.
+    """The caller passes the time and holds the lock; order comes from a counter, `ticks`.
 
-    `gone` collects what must be told, and freed, outside the lock. Reads without the lock use
-    `entries`, `idle` and `ticks` only.
+    `gone` collects what must be reported and freed outside the lock. Reads without the lock use
+    only `entries`, `idle` and `ticks`.
     """
 
     __slots__ = (
@@ -75,15 +75,17 @@ class Table(Generic[K, V]):
     @property
     def hits(self) -> int:
         """How many ticks were hits."""
-        sets = len(self.entries) + sum(self.left.values())  # whatever was set is in or has left
+        sets = len(self.entries) + sum(
+            self.left.values()
+        )  # whatever was set is still in or has left
         return self.ticks - sets - self._stamped
 
     def may_expire(self, now: float) -> bool:
-        """Tell whether there may be something for `sweep` to remove."""
+        """Return True if there may be something for `sweep` to remove."""
         return now >= self._lines.safe
 
     def alive(self, entry: Entry[K, V], now: float) -> bool:
-        """Tell whether the entry is in and has not expired; what is pinned never expires."""
+        """Return True if the entry is in and has not expired; a pinned one never expires."""
         if entry.hold is not None:
             return True
         return now < entry.dies and now < entry.touched + self.idle
@@ -91,7 +93,7 @@ class Table(Generic[K, V]):
     # looking for a key
 
     def find(self, key: K, now: float) -> V:
-        """Return the value of `key`, touched or brought back, or MISSING; the expired leave."""
+        """Return the value of `key`, touched or brought back, or MISSING; an expired one leaves."""
         entry = self._living(key, now)
         if entry is not None:
             self.ticks = entry.stamp = self.ticks + 1
@@ -106,7 +108,7 @@ class Table(Generic[K, V]):
         return value
 
     def find_or_put(self, key: K, value: V, weight: int, now: float) -> V:
-        """Return the value of `key`, which is set if it is absent."""
+        """Return the value of `key`, setting it if it is absent."""
         found = self.find(key, now)
         if found is MISSING:
             self.put(key, value, weight, now)
@@ -125,8 +127,8 @@ class Table(Generic[K, V]):
     def put(self, key: K, value: V, weight: int, now: float) -> Entry[K, V] | None:
         """Set `key`, after making room for it.
 
-        The usual way to make room is spelled out: evict who stands first in all lines, untouched.
-        If nobody has to be told of it, it is returned for the caller to free outside the lock.
+        The common case is spelled out: evict the entry that is first in all lines, untouched. If no
+        hook has to be called for it, it is returned for the caller to free outside the lock.
         """
         lines, entries = self._lines, self.entries
         if now >= lines.safe:
@@ -165,11 +167,11 @@ class Table(Generic[K, V]):
         entry.touched = now
         entry.dies = now + self._ttl
         entry.hold = None
-        if lines.safe == INFINITE:  # otherwise somebody expires before this one
+        if lines.safe == INFINITE:  # otherwise another entry expires before this one
             lines.safe = now + self._span
         run = line[-1]
         other = run if second is None else second[-1]
-        if self._usual and len(run) < RUN and len(other) < RUN:  # as in `Lines.append`, in short
+        if self._usual and len(run) < RUN and len(other) < RUN:  # `Lines.append`, inlined
             run.append(entry)
             if second is not None:
                 other.append(entry)
@@ -200,7 +202,7 @@ class Table(Generic[K, V]):
             self._make_room_beside(entry, now)
 
     def _make_room_beside(self, entry: Entry[K, V], now: float) -> None:
-        """Evict others for `entry`, also where it stands first in line."""
+        """Evict others for `entry`, even if it is first in line."""
         own = None
         if entry.hold is None:
             own = entry.hold = Hold(entry)
@@ -213,7 +215,7 @@ class Table(Generic[K, V]):
     # leaving
 
     def take(self, key: K, now: float) -> V:
-        """Remove `key` because the user said so; return its value, or MISSING."""
+        """Remove `key` at the user's request; return its value, or MISSING."""
         entry = self._living(key, now)
         leftover = self.leftovers.pop(key, None) if self.leftovers else None
         if entry is not None:
@@ -223,7 +225,7 @@ class Table(Generic[K, V]):
         return MISSING if value is None else value
 
     def take_next(self, now: float) -> Entry[K, V] | None:
-        """Remove the next in order because the user said so, a pinned one if there is no other."""
+        """Remove the next in order at the user's request, a pinned one if there is no other."""
         for entry in self.shed(1, CLOSED, now):
             return entry
         for entry in self.entries.values():
@@ -232,7 +234,7 @@ class Table(Generic[K, V]):
         return None
 
     def clear(self, now: float) -> None:
-        """Remove everything, leftovers too."""
+        """Remove everything, including leftovers."""
         entries = list(self.entries.values())
         self.entries.clear()
         self._lines = Lines(self._limits.order, self._ttl, self.idle)
@@ -245,7 +247,7 @@ class Table(Generic[K, V]):
             self.leftovers.clear()
 
     def sweep(self, now: float, limit: int, budget: int) -> int:
-        """Remove at most `limit` expired entries, and put at most `budget` back in line."""
+        """Remove at most `limit` expired entries, and put at most `budget` back in order."""
         self._lines.budget = budget
         removed = self._expire(now, limit)
         self._lines.end()
@@ -268,7 +270,7 @@ class Table(Generic[K, V]):
             if self.leftovers is not None:
                 self._drop(entry, reason)
                 continue
-            del self.entries[entry.key]  # as in `_drop`, in short
+            del self.entries[entry.key]  # `_drop`, inlined
             self.bytes -= entry.weight
             entry.dies = GONE
             self._left[reason._value_] += 1
@@ -280,7 +282,7 @@ class Table(Generic[K, V]):
         while (crowded := len(self.entries) > max_items) or self.bytes > max_bytes:
             victim = self._lines.pop()
             if victim is None:
-                return  # all that is left is in use, and may stand above the bound
+                return  # everything left is in use, and may exceed the bound
             reason = COUNT if crowded else BYTES
             self._drop(victim, reason if self.alive(victim, now) else self._why(victim))
 
@@ -290,7 +292,7 @@ class Table(Generic[K, V]):
         self._drop(entry, reason)
 
     def _drop(self, entry: Entry[K, V], reason: Reason) -> None:
-        """Let an entry go that stands in no line any more."""
+        """Let an entry go that is no longer in any line."""
         del self.entries[entry.key]
         self.bytes -= entry.weight
         entry.dies = GONE
@@ -313,7 +315,7 @@ class Table(Generic[K, V]):
     # pins
 
     def pin(self, key: K, now: float) -> tuple[V, Hold[K, V] | None]:
-        """Hold the present value of `key`, or return MISSING and None."""
+        """Hold the current value of `key`, or return MISSING and None."""
         value = self.find(key, now)
         if value is MISSING:
             return value, None
@@ -325,7 +327,7 @@ class Table(Generic[K, V]):
         return value, entry.hold
 
     def unpin(self, hold: Hold[K, V], now: float) -> None:
-        """Give a hold back; at the last one idle time starts and the bounds bind again."""
+        """Give a hold back; at the last one idle time starts and the bounds apply again."""
         hold.count -= 1
         if hold.count:
             return

@@ -1,4 +1,4 @@
-"""Views on a map that touch nothing, so that looking at all does not make all recent."""
+"""Views on a map that touch nothing, so that iterating does not make every entry recent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from floodline.bounded._entry import Entry, K, V
 
 
 class Peeked(Protocol[K, V]):
-    """What a view sees of its map."""
+    """A map as its views see it."""
 
     def _living(self) -> Iterator[Entry[K, V]]: ...
 
@@ -17,7 +17,7 @@ class Peeked(Protocol[K, V]):
 
 
 class Values(ValuesView[V]):
-    """The values of what has not expired."""
+    """The values that have not expired."""
 
     _mapping: Peeked[Any, V]
 
@@ -32,7 +32,7 @@ class Values(ValuesView[V]):
 
 
 class Items(ItemsView[K, V]):
-    """The pairs of what has not expired."""
+    """The items that have not expired."""
 
     _mapping: Peeked[K, V]
 

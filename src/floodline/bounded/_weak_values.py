@@ -1,4 +1,4 @@
-"""Values that were evicted from a weak map but may be held by somebody."""
+"""Values that were evicted from a weak map but may still be referenced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from floodline._interruptible_lock import Guard
 
 
 class Leftover(weakref.ref[Any]):
-    """A weak reference with what it takes to bring the value back."""
+    """A weak reference with what is needed to bring the value back."""
 
     __slots__ = ("key", "weight")
 

@@ -1,7 +1,7 @@
-"""What all holders tell, for Prometheus and OpenTelemetry; no session id is ever a label.
+"""The figures of all holders, for Prometheus and OpenTelemetry; no session id is ever a label.
 
-Both read the one registry of `floodline.telemetry` when they are asked, and name things by one
-table, `METRICS`. Their libraries are needed when they are used, not to import this.
+Both read the registry of `floodline.telemetry` on demand, and take their names from one table,
+`METRICS`. Their libraries are needed to use them, not to import this package.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The libraries that are needed only by those who use an exporter."""
+"""Importing the libraries that only users of an exporter need."""
 
 from __future__ import annotations
 

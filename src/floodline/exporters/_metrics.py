@@ -1,6 +1,6 @@
-"""The one table: which figure of `stats()` becomes which metric.
+"""The table that maps the figures of `stats()` to metrics.
 
-Both exporters work it off, and docs/exporters.md shows it; a figure that is not in it is not told.
+Both exporters use it, and docs/exporters.md shows it; a figure that is not in it is not exported.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ GROUP = ("kind", "name")
 
 @dataclass(slots=True, frozen=True)
 class Metric:
-    """`field` of the records of kind `of` (of all, if empty), under the name of the exporter.
+    """`field` of the records of kind `of` (all, if empty), under the exporter's name for it.
 
-    A field that is a mapping has its keys in one more label. One without a field is the
-    exporter's own figure.
+    The keys of a mapping go into one more label. A metric without a field is the exporter's own
+    figure.
     """
 
     stem: str

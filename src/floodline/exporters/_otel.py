@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Instruments:
-    """All instruments of one meter, which share one reading a collection."""
+    """All instruments of one meter, which share one reading per collection."""
 
     def __init__(self, observation: Callable[..., Any]) -> None:
         self._observation = observation
@@ -33,7 +33,7 @@ class _Instruments:
             yield self._observation(value, dict(zip(metric.labels, labels, strict=True)))
 
     def _read(self, stem: str) -> list[tuple[tuple[str, ...], float]]:
-        # the SDK asks each instrument once a collection: one that asks again begins the next
+        # the SDK asks each instrument once per collection: a second request begins the next
         reading = self._reading
         if not reading or stem in self._served:
             self._served = set()
@@ -42,15 +42,15 @@ class _Instruments:
         return reading[stem]
 
     def end(self) -> None:
-        """Observe nothing any more; OpenTelemetry has no way to remove an instrument."""
+        """Stop observing; OpenTelemetry has no way to remove an instrument."""
         self.ended = True
         self._reading = {}
 
 
 def instrument_otel(meter_provider: MeterProvider | None = None) -> Callable[[], None]:
-    """Make an instrument for each metric, at the given or the global provider.
+    """Create an instrument for each metric, on the given or the global provider.
 
-    Call it once a provider, after that has its readers; the answer ends the observing.
+    Call it once per provider, after its readers are added; the result ends the observation.
     """
     api = required("opentelemetry.metrics", "otel")
     provider = meter_provider or api.get_meter_provider()

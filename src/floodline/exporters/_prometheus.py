@@ -1,4 +1,4 @@
-"""Prometheus: everything is read at the scrape, and nothing between two scrapes."""
+"""Prometheus: everything is read at the scrape, and nothing between scrapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
     from prometheus_client.registry import Collector, CollectorRegistry
 else:
-    Collector = object  # the library is needed when a collector is made, not to import this
+    Collector = object  # the library is needed to create a collector, not to import this module
 
 Message = MutableMapping[str, Any]
 
@@ -29,7 +29,7 @@ class PrometheusCollector(Collector):
         self._reader = Reader()
 
     def collect(self) -> Iterator[Family]:
-        """Read all holders; one whose `stats()` raises is passed over and counted."""
+        """Read all holders; one whose `stats()` raises is skipped and counted."""
         reading = self._reader.read()
         for metric in METRICS:
             if samples := reading[metric.stem]:
@@ -51,7 +51,7 @@ class PrometheusCollector(Collector):
 
 
 class _App:
-    """An object, because Starlette takes a function for an endpoint and not for an ASGI app."""
+    """An object, because Starlette treats a function as an endpoint and not as an ASGI app."""
 
     def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
         self._app = app
@@ -68,7 +68,7 @@ class _App:
 def prometheus_app(*, registry: CollectorRegistry | None = None) -> _App:
     """Return an ASGI app that answers with all metrics: `Route("/metrics", prometheus_app())`.
 
-    Without a `registry` it has floodline's metrics only; into one of yours they are registered.
+    Without a `registry` it serves only floodline's metrics; they are registered in a given one.
     """
     client = required("prometheus_client", "prometheus")
     if registry is None:
@@ -78,10 +78,10 @@ def prometheus_app(*, registry: CollectorRegistry | None = None) -> _App:
 
 
 def metrics_text(*, collector: PrometheusCollector | None = None) -> str:
-    """Return the metrics as Prometheus reads them, for a look or for another web framework.
+    """Return the metrics in the Prometheus format, for people or for another web framework.
 
-    Give the same `collector` each time if it is scraped: one made for the call knows no holders
-    that are gone, and counters would go back.
+    If it is scraped, pass the same `collector` each time: one created for the call does not know
+    holders that are gone, and counters would go back.
     """
     client = required("prometheus_client", "prometheus")
     registry = client.CollectorRegistry()

@@ -1,8 +1,8 @@
 """Reading all holders at once, summed by kind and name, with counters that never go back.
 
 A sum of counters falls when one of its holders is collected, which Prometheus takes for a restart
-and adds again. So the last known counts of those that are gone stay in the sum. What a holder
-counted after the last reading before its end is lost; that is less than a false peak.
+and adds again. So the last known counts of holders that are gone stay in the sum. What a holder
+counted between its last reading and its end is lost; a false peak would be worse.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Reading = dict[str, list[tuple[tuple[str, ...], float]]]
 
 _REASONS = frozenset(map(str, Reason))
 _NUMBERED = re.compile(r"(map|log|batch|budget|gc|tracker)-\d+(\..*)?")
-_OF_THE_PROCESS = frozenset({"budget", "gc", "tracker"})  # they tell of the same memory
+_OF_THE_PROCESS = frozenset({"budget", "gc", "tracker"})  # they report the same memory
 
 
 @dataclass(slots=True)
 class _Figures:
-    """What one holder told."""
+    """What one holder reported."""
 
     group: Group
     gauges: dict[str, float | None] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class _Figures:
 
 @dataclass(slots=True)
 class _Seen:
-    """What is known of a holder after it is gone; zeros are left out, there may be many holders."""
+    """What is kept about a holder; zeros are left out, since there may be many holders."""
 
     holder: weakref.ref[Holder]
     group: Group
@@ -53,11 +53,11 @@ class _Seen:
 
 
 class Reader:
-    """Asks the registry; each exporter has its own, whose state is bounded.
+    """Reads the registry; each exporter has its own reader, whose state is bounded.
 
-    It grows with the holders that are alive and with `MAX_NAMES`. What has no name of its own is
-    summed under `unnamed`, what comes after so many names under `other`. A sum of which one part
-    is unknown or unlimited is not told. Of what measures the whole process, the largest is told.
+    It grows with the number of live holders and with `MAX_NAMES`. Holders without a name of their
+    own are summed under `unnamed`, those beyond that many names under `other`. A sum is left out if
+    one part is unknown or unlimited. Of figures for the whole process, the largest is reported.
     """
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class Reader:
 
 
 def _ask(holder: Holder) -> _Figures | None:
-    """Return what a holder tells, or None: its code, or a record of its own, may be broken."""
+    """Return what a holder reports, or None: its code, or its own record type, may be broken."""
     try:
         return _figures(holder.stats())
     except Exception:
@@ -162,7 +162,7 @@ def _figures(stats: Any) -> _Figures:
     return figures
 
 
-@lru_cache(maxsize=64)  # asked for each holder at each reading; there are few kinds of them
+@lru_cache(maxsize=64)  # called for each holder at each reading; there are few kinds
 def _metrics_of(record: Any, kind: str) -> tuple[Metric, ...]:
     known = {each.name for each in fields(record)}
     return tuple(m for m in METRICS if m.of in ("", kind) and m.field in known)
@@ -171,7 +171,7 @@ def _metrics_of(record: Any, kind: str) -> tuple[Metric, ...]:
 def _take(figures: _Figures, metric: Metric, value: Any) -> None:
     if metric.labels != GROUP:
         for label, number in value.items():
-            # the words of a reason are ours: whatever else is in there, it may be an id
+            # the words of a reason are ours; anything else in there may be an id
             series = (metric.stem, str(label) if label in _REASONS else OTHER)
             figures.counters[series] = figures.counters.get(series, 0) + float(number)
     elif metric.type == "counter":

@@ -1,4 +1,4 @@
-"""Conversation histories that stay valid for their provider while they stay small."""
+"""Conversation histories that stay small and stay valid for their provider."""
 
 from __future__ import annotations
 

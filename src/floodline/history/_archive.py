@@ -1,4 +1,4 @@
-"""The way out: what is cut is in the archive before it is dropped."""
+"""The way out: a message is archived before it is dropped."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Numbered = tuple[int, Message]
 
 @runtime_checkable
 class Archive(Protocol):
-    """What can also be read back, such as `floodline.stores.SQLiteArchive`."""
+    """An archive that can also be read back, such as `floodline.stores.SQLiteArchive`."""
 
     def put(self, conversation: str, messages: Sequence[Numbered]) -> None:
-        """Keep the messages for good before returning; the same number and message twice is one."""
+        """Store the messages durably before returning; the same one twice counts once."""
         ...
 
     def page(
@@ -45,9 +45,9 @@ class Page(list[Message]):
 
 
 def parse_archive(archive: Any) -> ArchiveLike | None:
-    """Return the archive if it can be one, or the one that a store has beside its sessions.
+    """Return the archive if it is one, or the one that a store has alongside its sessions.
 
-    A coroutine function cannot be one, because an append waits for it.
+    A coroutine function will not do, because an append waits for the archive.
     """
     if archive is None or isinstance(archive, Archive):
         return archive
@@ -63,7 +63,7 @@ def parse_archive(archive: Any) -> ArchiveLike | None:
 
 
 class Outbox:
-    """Hands messages to the archive, and remembers what it owes while the archive refuses.
+    """Hands messages to the archive, and remembers what it owes while the archive fails.
 
     A loaded conversation that had an archive has an outbox without one: it refuses everything
     until `configure(archive=…)`, so that nothing is dropped by mistake.
@@ -87,7 +87,7 @@ class Outbox:
 
     @property
     def archive(self) -> ArchiveLike | None:
-        """What the messages are handed to; None after a load."""
+        """Where the messages go; None after a load."""
         return self._store if self._store is not None else self._call
 
     def owe(self, seq: int, message: Message) -> None:
@@ -96,14 +96,14 @@ class Outbox:
         self.owed_bytes += weigh(message, "$")
 
     def take_over(self, before: Outbox | None) -> None:
-        """Owe what another outbox owed, under the id that it had."""
+        """Take over what another outbox owed, under the same id."""
         if before is not None:
             self.chose_id = before.chose_id
             for seq, message in before.owed:
                 self.owe(seq, message)
 
     def deliver(self, entries: Sequence[Entry]) -> bool:
-        """Archive what is owed and these; tell whether the archive took it, all or nothing."""
+        """Archive what is owed and these; return True if the archive accepted all of it."""
         if not entries and not self.owed:
             return True
         numbered = [*self.owed, *((entry.seq, entry.message) for entry in entries)]

@@ -18,10 +18,10 @@ AS_APPENDED, CHANGED, OURS = 0, 1, 2  # where an entry's message comes from
 
 
 class Entry:
-    """One stored message with its measures; `origin` tells whether the archive still wants it.
+    """One stored message with its measures; `origin` says whether it must still be archived.
 
-    A CHANGED message was shortened or parted, and its original is the archive's already; one that
-    is OURS was never said by anybody.
+    A CHANGED message was shortened or split, and its original is already archived; one that is
+    OURS was written by floodline.
     """
 
     __slots__ = ("message", "origin", "seq", "size", "tokens")
@@ -33,12 +33,12 @@ class Entry:
         self.seq, self.origin = seq, origin
 
     def dump(self) -> list[Any]:
-        """Return plain data from which `Entry(*data)` is equal."""
+        """Return plain data, such that `Entry(*data)` is equal."""
         return [self.message, self.size, self.tokens, self.seq, self.origin]
 
 
 class Atom:
-    """Messages that stay or go together; `open` are the calls without a result.
+    """Messages that stay or go together; `open` holds the calls without a result.
 
     `key` is the number of the first message. `props` counts the pinned atoms that need this one,
     the user's message of their turn.
@@ -55,30 +55,30 @@ class Atom:
 
     @property
     def dangling(self) -> bool:
-        """Whether this ends in reasoning, whose provider wants the item that follows it."""
+        """True if this ends in reasoning, whose provider requires the item that follows it."""
         return self.entries[-1].message.get("type") == "reasoning"
 
     @property
     def reasoned(self) -> bool:
-        """Whether reasoning leads this; it never stands further back."""
+        """True if reasoning leads this; it is never further back."""
         return self.entries[0].message.get("type") == "reasoning"
 
     @property
     def in_flight(self) -> bool:
-        """Whether something that belongs to this is still to come."""
+        """True if something that belongs to this is still to come."""
         return bool(self.open) or (self.family == RESPONSES and self.dangling)
 
     @property
     def fixed(self) -> bool:
-        """Whether this stays whatever turn it is of."""
+        """True if this stays, whatever its turn."""
         return self.kind is Kind.system or self.pinned or self.props > 0
 
     def gathers(self, reading: Reading, message: Message) -> bool:
-        """Tell whether the next item of a response belongs to this atom.
+        """Return True if the next item of a response belongs to this atom.
 
-        Reasoning belongs to all that its response has behind it, up to the next reasoning: the
-        API knows by its id what an item came with, hosted ones included. Calls side by side are
-        one step of the model.
+        Reasoning belongs to everything after it in its response, up to the next reasoning: the API
+        knows by its id what an item came with, hosted ones included. Adjacent calls are one step
+        of the model.
         """
         last = self.entries[-1].message.get("type")
         if reading.kind is Kind.reasoning or not self.reasoned:
@@ -99,7 +99,7 @@ class Atom:
 
     @classmethod
     def load(cls, data: list[Any]) -> Atom:
-        """Make an atom from what `dump` returned."""
+        """Create an atom from what `dump` returned."""
         kind, family, turn, entries, open_calls, pinned, props = data
         atom = cls(Kind(kind), family, turn, entries[0][3])
         atom.entries = [Entry(*entry) for entry in entries]

@@ -1,4 +1,4 @@
-"""How large a conversation may be, and the figures of one."""
+"""The bounds of a conversation, and its figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from floodline.telemetry import Stats
 
 @dataclass(slots=True, frozen=True)
 class Bounds:
-    """The four bounds; conversations with the same ones share one object.
+    """The four bounds; conversations with equal bounds share one object.
 
     `one_message` is what a single message may weigh: it must also fit the whole.
     """
@@ -25,7 +25,7 @@ class Bounds:
     one_message: int | None
 
     def exceeded(self, messages: int, tokens: float, size: int, *, times: float = 1) -> str | None:
-        """Name the first bound that these figures are above, if any; `times` widens all."""
+        """Return the first bound that these figures exceed, if any; `times` widens all."""
         if self.max_messages is not None and messages > max(1, self.max_messages * times):
             return "count"
         if self.max_bytes is not None and size > self.max_bytes * times:
@@ -67,7 +67,7 @@ def make_bounds(
 
 @dataclass(slots=True)
 class Counters:
-    """What happened so far; saved with the conversation."""
+    """What has happened so far; saved with the conversation."""
 
     appended: int = 0
     archived: int = 0
@@ -88,10 +88,10 @@ class Counters:
 class HistoryStats(Stats):
     """The figures of one conversation; `left` counts messages by the bound that cut them.
 
-    `fixed` are system and pinned messages, `in_flight` calls without a result, `late` results that
-    came too late or for no call, `unread` messages cut in the very append that completed their
-    step, `archive_waiting` messages that the archive has not taken, `archive_failures` its
-    refusals in a row.
+    `fixed` counts system and pinned messages, `in_flight` calls without a result, `late` results
+    that came too late or for no call, `unread` messages cut in the very append that completed their
+    step, `archive_waiting` messages that the archive has not accepted, `archive_failures` its
+    failures in a row.
     """
 
     tokens: int

@@ -28,11 +28,11 @@ _LEAST_CORRECTION, _MOST_CORRECTION = 0.25, 8.0
 class Conversation(Sequence[Message]):
     """A list of message dicts that trims itself at every append, between atoms only.
 
-    Reads like a list. Each bound may be None, but not the first three of them all. A message that
-    cannot be taken raises `MalformedMessage` with its place, and then nothing of the call was
-    stored. System messages and pins above a bound raise `PinsTooLarge`. What is cut goes to
-    `archive` first; if that fails it stays, and at twice the bound `append` raises
-    `ArchiveFailed`. Not safe for threads: use it inside the hold of its session.
+    Reads like a list. Each bound may be None, but not all of the first three. A message that cannot
+    be accepted raises `MalformedMessage` with its place, and nothing of that call is stored. System
+    messages and pins above a bound raise `PinsTooLarge`. What is cut goes to `archive` first; if
+    that fails it stays, and at twice the bound `append` raises `ArchiveFailed`. Not thread-safe:
+    use it inside the hold of its session.
     """
 
     __slots__ = ("__weakref__", "_archive_id", "_keeper", "_policy", "_window_tokens")
@@ -77,9 +77,9 @@ class Conversation(Sequence[Message]):
         summarise: Summarise | None = _UNSET,
         count_tokens: CountTokens = _UNSET,
     ) -> None:
-        """Attach what is not data, after a load or to change it; what is not given stays.
+        """Attach what is not data, after a load or to change it; what is not given stays as it is.
 
-        `archive=None` goes on without one, and forgets what a failing archive has not taken.
+        `archive=None` continues without one, and forgets what a failing archive has not accepted.
         """
         keeper = self._keeper
         if archive is not _UNSET:
@@ -102,7 +102,7 @@ class Conversation(Sequence[Message]):
             keeper.count = _callable(count_tokens, "count_tokens")
 
     def append(self, message: Message, *, pin: bool = False) -> bool:
-        """Store one message and trim; tell False if its id was known or its call is closed."""
+        """Store one message and trim; return False if its id is known or its call is closed."""
         return self._keeper.take_in((message,), pin=pin) == 1
 
     def extend(self, messages: Iterable[Message], *, pin: bool = False) -> int:
@@ -112,7 +112,7 @@ class Conversation(Sequence[Message]):
     def pin(self, which: int | Message) -> None:
         """Keep a message, by index or by itself, with its atom and the user's message before it.
 
-        `PinsTooLarge` if what must stay would then be above a bound.
+        `PinsTooLarge` if what must stay would then exceed a bound.
         """
         ledger = self._keeper.ledger
         atom = self._atom_of(which)
@@ -123,7 +123,7 @@ class Conversation(Sequence[Message]):
         ledger.set_pin(atom, True)
 
     def unpin(self, which: int | Message) -> None:
-        """Let a pinned message go when its time comes; harmless if it is not pinned."""
+        """Let a pinned message leave again when its turn comes; harmless if it is not pinned."""
         self._keeper.ledger.set_pin(self._atom_of(which), False)
         self._keeper.settle()
 
@@ -132,7 +132,7 @@ class Conversation(Sequence[Message]):
 
         With `max_tokens` it is cut by the same rules as the stored list, which does not change.
         The provider is inferred if None. For Anthropic and Gemini system messages are left out:
-        send `system()` beside it.
+        send `system()` separately.
         """
         keeper = self._keeper
         family = parse_provider(provider) or keeper.family
@@ -149,10 +149,10 @@ class Conversation(Sequence[Message]):
         return [entry.message for atom in atoms for entry in atom.entries]
 
     def observe_usage(self, *, prompt_tokens: int) -> None:
-        """Correct the token counts by what the provider charged for the last `window()`.
+        """Correct the token counts with what the provider charged for the last `window()`.
 
-        Counts that were too low are corrected at once, too high ones a quarter at a time; messages
-        are not counted again.
+        Counts that were too low are corrected at once, those too high by a quarter at a time;
+        messages are not counted again.
         """
         keeper = self._keeper
         counted = self._window_tokens or keeper.ledger.tokens
@@ -179,9 +179,9 @@ class Conversation(Sequence[Message]):
         return box.page(id, before, parse_count(limit, "limit"))
 
     def clear(self) -> None:
-        """Forget all messages, pins and the summary; they go to the archive first.
+        """Remove all messages, pins and the summary; they go to the archive first.
 
-        If the archive refuses, `ArchiveFailed` rises and everything stays.
+        If the archive fails, raise `ArchiveFailed` and keep everything.
         """
         keeper = self._keeper
         if keeper.outbox is not None:
@@ -215,7 +215,7 @@ class Conversation(Sequence[Message]):
 
     @property
     def tokens(self) -> int:
-        """The tokens of the stored messages, corrected by the usage seen."""
+        """The tokens of the stored messages, corrected by the observed usage."""
         return round(self._keeper.ledger.tokens * self._keeper.correction)
 
     @property
@@ -225,11 +225,11 @@ class Conversation(Sequence[Message]):
 
     @property
     def archive_id(self) -> str | None:
-        """Under which id the archive keeps this conversation; None if there never was one."""
+        """The id of this conversation in the archive; None if it never had an archive."""
         return self._archive_id
 
     def stats(self) -> HistoryStats:
-        """Return the figures of this moment."""
+        """Return the current figures."""
         keeper, ledger, bounds = self._keeper, self._keeper.ledger, self._keeper.bounds
         box, summariser, done = keeper.outbox, keeper.summariser, keeper.counters
         counted = {name: getattr(done, name) for name in done.__slots__}
@@ -308,9 +308,9 @@ class Conversation(Sequence[Message]):
 
     @classmethod
     def __floodline_load__(cls, data: dict[str, Any]) -> Conversation:
-        """Make a conversation from a dump; `configure` then attaches its callables.
+        """Create a conversation from a dump; `configure` then attaches its callables.
 
-        One that had an archive lets nothing go before it has one again.
+        One that had an archive drops nothing until it has one again.
         """
         if data["format"] != _FORMAT:
             raise ValueError(f"format {data['format']!r} is not {_FORMAT}; use a newer floodline")
@@ -363,7 +363,7 @@ _POLICY_NAMES = ("max_summary_bytes", "summary_timeout", "summary_failures", "su
 
 @lru_cache(maxsize=256)
 def _make_policy(size: Size, timeout: Duration, failures: int, retry: Duration) -> SummaryPolicy:
-    """Check and read the settings; conversations with the same ones share one object."""
+    """Check and read the settings; conversations with equal settings share one object."""
     return SummaryPolicy(
         parse_size(size, _POLICY_NAMES[0]),
         parse_duration(timeout, _POLICY_NAMES[1]),

@@ -1,8 +1,8 @@
-"""Copies of a conversation: `copy`, `deepcopy` and `pickle` give one that goes on by itself.
+"""Copies of a conversation: `copy`, `deepcopy` and `pickle` give an independent one.
 
-What is data is copied as it is saved. What is attached (archive, summariser, counter, clock) is
-shared by copies, because a file or a function has no second self; a pickle takes it along if
-pickle can, and says so if not.
+Data is copied as it is saved. What is attached (archive, summariser, counter, clock) is shared by
+copies, because a file or a function cannot be duplicated; a pickle includes it if pickle can, and
+raises if not.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from floodline.history._keeper import Keeper
 
 
 class Copied(Protocol):
-    """What this module sees of a conversation."""
+    """A conversation as this module sees it."""
 
     _keeper: Keeper
     _window_tokens: int
@@ -35,7 +35,7 @@ C = TypeVar("C", bound=Copied)
 
 
 def attached(keeper: Keeper) -> dict[str, Any]:
-    """Return the arguments of `configure` that attach the same again."""
+    """Return the arguments of `configure` that attach the same things again."""
     found: dict[str, Any] = {"count_tokens": keeper.count}
     if keeper.outbox is not None and keeper.outbox.archive is not None:
         found["archive"] = keeper.outbox.archive
@@ -47,8 +47,8 @@ def attached(keeper: Keeper) -> dict[str, Any]:
 def duplicate(original: C, memo: dict[int, Any] | None = None) -> C:
     """Return a conversation of the same class, data and attachments; with `memo` a deep one.
 
-    The archive knows a conversation by its id. One that has only been prepared, with an id that
-    nobody chose, is a template: its copies archive under ids of their own.
+    The archive knows a conversation by its id. One that is still empty, with an id that floodline
+    chose, is a template: its copies archive under ids of their own.
     """
     keeper, data, own = original._keeper, original._dump(), getattr(original, "__dict__", {})
     if memo is not None:
@@ -68,7 +68,7 @@ def rebuild(
     window_tokens: int,
     own: dict[str, Any],
 ) -> C:
-    """Make a conversation from its dump, what was attached to it and what a subclass added."""
+    """Create a conversation from its dump, its attachments and what a subclass added."""
     made: C = kind.__floodline_load__(data)
     made._keeper.clock, made._window_tokens = clock, window_tokens
     made.configure(**attachments)

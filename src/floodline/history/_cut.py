@@ -1,4 +1,4 @@
-"""A cut that is thought through before it is made."""
+"""Cuts that are planned before anything leaves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from floodline.history._atoms import Atom, Entry
 
 
 class Plan:
-    """What would leave, and all that the queue was `passed` for it; nothing has left yet."""
+    """What would leave, and all that was `passed` in the queue for it; nothing has left yet."""
 
     __slots__ = ("passed", "victims")
 
@@ -25,7 +25,7 @@ class Plan:
 
 
 class Front:
-    """Reads a queue from its front, and notes in `passed` what was read."""
+    """Reads a queue from its front, and records in `passed` what was read."""
 
     __slots__ = ("_ahead", "_passed", "_queue")
 
@@ -39,7 +39,7 @@ class Front:
         return atom
 
     def take_first(self, wanted: Callable[[Atom], bool]) -> Atom | None:
-        """Read on to the first atom that is wanted."""
+        """Read up to the first atom that is wanted."""
         while (atom := self._ahead) is not None:
             if wanted(self._step(atom)):
                 return atom

@@ -1,4 +1,4 @@
-"""A message on its way in: understood, measured, shortened if need be; nothing is stored yet."""
+"""A message on its way in: read, measured, shortened if need be; nothing is stored yet."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def receive(
     """Read, measure and count one message, once; raise before anything is changed.
 
     A user's message always stays, so one that cannot be shortened to `max_bytes` is `TooLarge`.
-    System messages and pins are not shortened to `max_bytes`: above it they are an error.
+    System messages and pins are not shortened to `max_bytes`: above it they raise an error.
     """
     reading = read(message, place)
-    assert isinstance(message, dict)  # `read` has seen to it
+    assert isinstance(message, dict)  # `read` has made sure
     size = weigh(message, place)
     fixed = pin or reading.kind is Kind.system
     original, limit = None, bounds.max_message_bytes if fixed else bounds.one_message
@@ -57,23 +57,23 @@ def receive(
 
 
 class SeenIds:
-    """Ids of messages, the last few hundred that left included; the oldest are forgotten."""
+    """Message ids, including the last few hundred that left; the oldest are forgotten."""
 
     __slots__ = ("_ids",)
 
     def __init__(self, ids: list[str | int] | None = None) -> None:
-        # not a dict: its front is slow to reach once much was deleted there
+        # not a dict: its front is slow to reach after many deletions there
         self._ids: OrderedDict[str | int, None] = OrderedDict.fromkeys(ids or ())
 
     def seen(self, id: str | int) -> bool:
-        """Tell whether a message with this id is known, and remember that it came again."""
+        """Return True if a message with this id is known, and note that it came again."""
         if id not in self._ids:
             return False
         self._ids.move_to_end(id)
         return True
 
     def add(self, id: str | int, stored: int) -> None:
-        """Remember an id; as many as there are messages `stored`, and a few hundred more."""
+        """Remember an id; keep as many as there are messages `stored`, and a few hundred more."""
         self._ids[id] = None
         while len(self._ids) > 2 * stored + REMEMBERED_IDS:
             self._ids.popitem(last=False)
@@ -84,6 +84,6 @@ class SeenIds:
 
 
 def id_of(message: object) -> str | int | None:
-    """Return the message's own id, if it has one that can be remembered."""
+    """Return the message's own id, if it has a usable one."""
     own = message.get("id") if isinstance(message, dict) else None
     return own if isinstance(own, (str, int)) and own != "" and type(own) is not bool else None

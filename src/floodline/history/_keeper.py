@@ -1,4 +1,4 @@
-"""Taking in and letting go: the one place where messages enter and leave the stored list."""
+"""The one place where messages enter and leave the stored list."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Keeper:
         return stored
 
     def _receive(self, messages: Iterable[Message], pin: bool) -> list[Incoming]:
-        """Read and measure everything before anything is stored; known ids fall out here."""
+        """Read and measure everything before anything is stored; known ids are dropped here."""
         incoming: list[Incoming] = []
         first = self.ledger.messages
         known: set[str | int] = set()
@@ -79,7 +79,7 @@ class Keeper:
             self.check_fixed(len(fixed), tokens, size)
 
     def check_fixed(self, messages: int, tokens: int, size: int) -> None:
-        """Raise `PinsTooLarge` if what is fixed would be above a bound with these in addition."""
+        """Raise `PinsTooLarge` if what is fixed would exceed a bound with these added."""
         fixed = self.ledger.fixed
         total = (fixed[0] + messages, (fixed[1] + tokens) * self.correction, fixed[2] + size)
         if self.bounds.exceeded(*total):
@@ -127,7 +127,7 @@ class Keeper:
         ledger.add(entry, one.reading, pin=pin)
 
     def _is_of_lost(self, one: Incoming) -> bool:
-        """Tell whether this item came with reasoning that was cut: it must not stay without."""
+        """Return True if this item came with reasoning that was cut: it must go too."""
         reading = one.reading
         if reading.kind is Kind.system:
             return False
@@ -148,7 +148,7 @@ class Keeper:
         return self._store_parted(entry, one, atoms)
 
     def _store_parted(self, entry: Entry, one: Incoming, atoms: list[Atom | None]) -> bool:
-        """Give each call its results; what is late goes to the archive, what is left stays."""
+        """Give each call its results; late ones go to the archive, the rest stays."""
         self.counters.late += atoms.count(None)
         if entry.origin == AS_APPENDED:
             self._owe(entry.seq, entry.message)
@@ -172,7 +172,7 @@ class Keeper:
         return Entry(message, size, whole.tokens * size // whole.size + 1, whole.seq, CHANGED)
 
     def _owe(self, seq: int, message: Message) -> int:
-        """Have an original archived; without an archive what is left of it is all there is."""
+        """Archive an original; without an archive only the shortened message remains."""
         if self.outbox is None:
             return AS_APPENDED
         self.outbox.owe(seq, message)
@@ -182,7 +182,7 @@ class Keeper:
         return weigh(message, "$"), estimate(message)
 
     def settle(self) -> None:
-        """Bring the stored list below its bounds, or wait for a summary up to twice of them."""
+        """Bring the stored list below its bounds, or wait for a summary up to twice the bounds."""
         reason = self._exceeded()
         if reason is None:
             self._deliver_owed()
@@ -200,7 +200,7 @@ class Keeper:
             self.ledger.set_summary(None)
 
     def _no_room_for(self, summary: Entry) -> bool:
-        """Tell whether a summary is above a bound with nothing but what always stays."""
+        """Return True if a summary and what always stays would exceed a bound on their own."""
         stays = [self.ledger.fixed, (1, summary.tokens, summary.size)]
         opener = self.ledger.opener
         if opener is not None and not opener.fixed:
@@ -220,7 +220,7 @@ class Keeper:
         return self.bounds.exceeded(messages, tokens * self.correction, size, times=0.5) is None
 
     def cut(self, plan: Plan, reason: str) -> bool:
-        """Archive what the plan lets go, then drop it; it stays if the archive refuses."""
+        """Archive what the plan lets go, then drop it; it stays if the archive fails."""
         entries = plan.entries()
         if self.outbox is not None:
             new = [entry for entry in entries if entry.origin == AS_APPENDED]
@@ -243,7 +243,7 @@ class Keeper:
         self.left[reason] = self.left.get(reason, 0) + messages
 
     def _note_unread(self, plan: Plan) -> None:
-        """A step that fits no bound leaves before the model has seen it: say so."""
+        """Report a step that fits no bound and leaves before the model has seen it."""
         last = self.ledger.latest
         if last is None or last.key not in plan.victims:
             return
@@ -257,7 +257,7 @@ class Keeper:
             self.cut(Plan(), "")
 
     def _push_back(self) -> None:
-        """At twice the bound, take nothing more before the archive has taken something."""
+        """At twice the bound, refuse everything until the archive has accepted something."""
         box = self.outbox
         if box is None or not box.failed_in_a_row or not self._overfull(box):
             return
@@ -275,9 +275,9 @@ class Keeper:
         return self.bounds.exceeded(messages + 1, tokens, size, times=HARD) is not None
 
     def _start_summary(self, summariser: Summariser) -> None:
-        """Have the older half summarised, so that the next summary is half a window away."""
+        """Start a summary of the older half, so that the next one is half a window away."""
         plan = self.ledger.plan(self._fits_half)
-        if self.ledger.run is not None:  # more may come to it, which the summary would not know
+        if self.ledger.run is not None:  # it may still grow, and the summary would not know
             plan.victims.pop(self.ledger.run.key, None)
         messages = [entry.message for entry in plan.entries()]
         if messages:
@@ -286,7 +286,7 @@ class Keeper:
             summariser.start(messages, frozenset(plan.victims))
 
     def apply_summary(self) -> None:
-        """Put a finished summary in the place of what it covers; called inside the hold."""
+        """Replace what a finished summary covers with it; called inside the hold."""
         if self.summariser is None:
             return
         taken = self.summariser.take()
@@ -309,10 +309,10 @@ class Keeper:
             self._replace(job, entry)
 
     def apply_at_save(self) -> None:
-        """Apply a finished summary, but not in a second dump that stands for the first.
+        """Apply a finished summary, but not in a second dump that is compared with the first.
 
-        A store compares its first save with the conversation right after it: a summary that ends
-        between the two must wait for the next.
+        A store compares its first save with the conversation right after it: a summary that
+        finishes between the two must wait for the next dump.
         """
         job = self.summariser.job if self.summariser is not None else None
         if job is not None and job.done and job.was_running:

@@ -1,8 +1,8 @@
 """The stored list: atoms in order, running totals, and the one rule of what may leave.
 
-`rest` is a queue whose front is cut. What must stay though it is older goes from there to `kept`;
-what need not stay any longer is also in `loose`, and is the next to leave. So no step ever looks at
-the whole list, and everything in `kept` stands before everything in `rest`.
+`rest` is a queue that is cut from the front. What must stay although it is older moves from there
+to `kept`; what need no longer stay is also in `loose`, and is the next to leave. So no step ever
+looks at the whole list, and everything in `kept` comes before everything in `rest`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from floodline.history._formats.shapes import ANSWERS, RESPONSES, Kind, Message,
 Fits = Callable[[int, int, int], bool]
 Measure = Callable[[Message], tuple[int, int]]
 
-# Shared, because an empty deque costs 700 bytes and most conversations are young. It is known by
-# its length of at most 0, not by what it is: a copy of it must be told from a queue as well.
+# Shared, because an empty deque costs 700 bytes and most conversations are young. It is recognised
+# by its maximum length of 0, not by identity, so that a copy of it is recognised too.
 _NONE_YET: deque[Atom] = deque(maxlen=0)
 
 
@@ -44,10 +44,10 @@ class Ledger:
         self.opener: Atom | None = None
         self.run: Atom | None = None
         self.latest: Atom | None = None
-        self.lost: str | None = None  # why the reasoning of the present response was cut
+        self.lost: str | None = None  # why the reasoning of the current response was cut
 
     def add(self, entry: Entry, reading: Reading, *, pin: bool = False) -> Atom:
-        """Store a message that is no result: in the atom that it belongs to, or in its own."""
+        """Store a message that is not a result: in the atom that it belongs to, or in its own."""
         run = self.run
         if (
             run is not None
@@ -75,7 +75,7 @@ class Ledger:
         return atom
 
     def _next_run(self, atom: Atom, reading: Reading, message: Message) -> Atom | None:
-        """Return to which atom the next item may belong, after one that began its own."""
+        """Return the atom that the next item may belong to, after one that began its own."""
         run = self.run
         if run is not None and run.reasoned and _is_aside(reading.kind, message):
             return run
@@ -83,7 +83,7 @@ class Ledger:
         return atom if responded else None
 
     def answer(self, atom: Atom, entry: Entry) -> None:
-        """Store a result beside its call."""
+        """Store a result with its call."""
         if atom is self.run:
             self.run = None
         self._put(atom, entry)
@@ -101,7 +101,7 @@ class Ledger:
         return atom
 
     def close_calls(self, measure: Measure) -> tuple[int, list[Entry]]:
-        """Close what the last turn left open; return how many calls, and reasoning that goes."""
+        """Close what the last turn left open; return how many calls, and reasoning to drop."""
         closed, dropped = 0, []
         for atom in {id(a): a for atoms in self.open.values() for a in atoms}.values():
             calls, atom.open = atom.open, []
@@ -117,7 +117,7 @@ class Ledger:
         return closed, dropped
 
     def _drop_reasoning(self, atom: Atom) -> list[Entry]:
-        """Take out an atom that is nothing but reasoning; only system messages follow it."""
+        """Remove an atom that is only reasoning; only system messages follow it."""
         messages, tokens, size = atom.weight()
         self._weigh(atom, (-messages, -tokens, -size))
         if self.kept.pop(atom.key, None) is None:
@@ -129,7 +129,7 @@ class Ledger:
         return atom.entries
 
     def stays(self, atom: Atom) -> bool:
-        """The rule: system messages, pins, and of the last turn its user and what is in flight."""
+        """Return True for system messages, pins, and the last turn's user and calls in flight."""
         if atom.fixed:
             return True
         return atom.turn == self.turn and (atom is self.opener or atom.in_flight)
@@ -137,7 +137,7 @@ class Ledger:
     def plan(self, fits: Fits) -> Plan:
         """Choose the oldest that may leave until `fits(messages, tokens, bytes)`; change nothing.
 
-        Turns leave whole, but the last one atom by atom.
+        Whole turns leave, but the last one goes atom by atom.
         """
         plan = Plan()
         left = [self.messages, self.tokens, self.size]
@@ -164,7 +164,7 @@ class Ledger:
         for key in keys & self.loose.keys():
             self._take(plan, self.loose[key], left)
         first = self.rest[0].key if self.rest else 0
-        count = sum(key >= first for key in keys)  # plain trimming may have been faster
+        count = sum(key >= first for key in keys)  # plain trimming may have come first
         front = Front(self.rest, plan.passed)
         while count and (atom := front.take_first(lambda atom: atom.key in keys)) is not None:
             count -= 1
@@ -183,7 +183,7 @@ class Ledger:
         left[2] -= size
 
     def commit(self, plan: Plan) -> None:
-        """Let the victims go; what was passed over is kept from now on."""
+        """Drop the victims; what was passed over is kept from now on."""
         victims = plan.victims
         for atom in plan.passed:
             self.rest.popleft()
@@ -203,7 +203,7 @@ class Ledger:
                 self.latest = None
 
     def set_summary(self, entry: Entry | None) -> None:
-        """Put the rolling summary in the place of the one before."""
+        """Replace the previous rolling summary."""
         for sign, one in ((-1, self.summary), (1, entry)):
             if one is not None:
                 self.messages += sign
@@ -281,7 +281,7 @@ class Ledger:
         return chain(self.kept.values(), self.rest)
 
     def sections(self, left_out: Plan | None = None) -> Iterator[Atom | Entry]:
-        """Yield atoms in order, with the summary behind the system messages that lead."""
+        """Yield atoms in order, with the summary after the leading system messages."""
         gone = left_out.victims if left_out is not None else {}
         summary = self.summary
         for atom in self.atoms():
@@ -313,7 +313,7 @@ class Ledger:
 
     @classmethod
     def load(cls, data: dict[str, Any]) -> Ledger:
-        """Make a ledger from what `dump` returned; everything else follows from it."""
+        """Create a ledger from what `dump` returned; everything else is derived from it."""
         ledger = cls()
         ledger.turn, ledger.lost = data["turn"], data.get("lost")
         rest = [Atom.load(atom) for atom in data["rest"]]
@@ -352,5 +352,5 @@ class Ledger:
 
 
 def _is_aside(kind: Kind, message: Message) -> bool:
-    """Tell whether this is text of the model that nothing ties to the response around it."""
+    """Return True if this is model text that nothing ties to the response around it."""
     return kind is Kind.model and message.get("role") == "assistant" and not is_linked(message)

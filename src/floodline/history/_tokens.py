@@ -1,4 +1,4 @@
-"""How many tokens a message costs: a careful estimate, or an exact counter where there is one."""
+"""How many tokens a message costs: a cautious estimate, or an exact counter where there is one."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _to_json = msgspec.json.Encoder().encode
 def estimate(message: Message) -> int:
     """Estimate the tokens of one message of any provider, a tenth on the safe side.
 
-    Four ASCII characters are taken for a token, and each further byte of other scripts for half
-    of one; an image or a file costs 1,500 whatever its size. `observe_usage` corrects the rest.
+    Four ASCII characters count as one token, and each further byte of other scripts as half of one;
+    an image or a file costs 1,500 whatever its size. `observe_usage` corrects the rest.
     """
     written = _to_json(message)
     size, characters = len(written), len(written.decode())
@@ -47,7 +47,7 @@ def estimate(message: Message) -> int:
 
 
 def _media(parts: list[Any]) -> tuple[int, int]:
-    """Return how many images and files there are, and how many characters their data takes."""
+    """Return the number of images and files, and of the characters of their data."""
     count = heavy = 0
     for part in parts:
         if not isinstance(part, dict):
@@ -65,7 +65,7 @@ def tiktoken_counter(encoding: str = "o200k_base") -> CountTokens:
     """Return an exact counter for OpenAI's models; needs `floodline[tokens]`.
 
     It works offline if the encoding's file is in tiktoken's cache (`TIKTOKEN_CACHE_DIR`), and
-    says so with `ConfigError` where it is not.
+    raises `ConfigError` if it cannot be loaded.
     """
     try:
         tiktoken: Any = import_module("tiktoken")
@@ -76,7 +76,9 @@ def tiktoken_counter(encoding: str = "o200k_base") -> CountTokens:
         ) from error
     try:
         encode: Callable[[str], list[int]] = tiktoken.get_encoding(encoding).encode_ordinary
-    except Exception as error:  # unknown name, no network, damaged cache: tiktoken has no one error
+    except (
+        Exception
+    ) as error:  # unknown name, no network, damaged cache: tiktoken has no common error
         raise ConfigError(
             f"tiktoken has no encoding {encoding!r} here ({type(error).__name__}: {error}); put "
             "its file into TIKTOKEN_CACHE_DIR, or leave count_tokens=estimate"
@@ -99,7 +101,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def count_with(counter: CountTokens, message: Message) -> int:
-    """Ask a user's counter; an answer that is no number of tokens is its fault, not ours."""
+    """Call the user's counter, and raise if it does not return a number of tokens."""
     tokens = counter(message)
     if type(tokens) is not int or tokens < 0:
         raise ConfigError(

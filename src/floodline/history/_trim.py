@@ -1,4 +1,4 @@
-"""The function for those who keep their own list."""
+"""`trim`, for code that keeps its own list of messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def trim(
     """Return the newest of `messages` that fit the bounds, as a list the API accepts.
 
     The rules are those of `Conversation`: system messages stay, cuts fall between atoms, the list
-    starts at a user's turn, results without a call go. Neither list nor dicts are changed.
+    starts at a user's turn, results without a call go. Neither the list nor its dicts change.
     """
     conversation = Conversation(
         messages,

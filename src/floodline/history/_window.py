@@ -19,9 +19,9 @@ from floodline.history._ledger import Ledger
 def compose(ledger: Ledger, left_out: Plan | None, family: str | None) -> tuple[list[Message], int]:
     """Return the messages for `family`, and their tokens.
 
-    They are the stored dicts themselves; only neighbours that must be joined are new. Left out is
-    what the API would not take: shapes of other providers, reasoning that nothing follows yet,
-    and, for Anthropic and Gemini, system messages and what stands before the first user. A call
+    They are the stored dicts themselves; only neighbours that must be joined are new. What the API
+    would reject is left out: shapes of other providers, reasoning that nothing follows yet, and,
+    for Anthropic and Gemini, system messages and whatever precedes the first user message. A call
     in flight gets a result that says so.
     """
     strict = family in (ANTHROPIC, GEMINI)
@@ -51,7 +51,7 @@ def _sendable(atom: Atom, family: str | None, strict: bool) -> bool:
     if strict and atom.kind is Kind.system:
         return False
     if family == ANTHROPIC and atom.kind is Kind.model and not atom.entries[0].message["content"]:
-        return False  # the model said nothing, and the API refuses to hear that again
+        return False  # the model said nothing, and the API rejects an empty message
     return accepts(family, atom.family, atom.kind)
 
 

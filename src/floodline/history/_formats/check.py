@@ -1,4 +1,4 @@
-"""What a provider's API would reject in a list of messages, and why."""
+"""Finds what a provider's API would reject in a list of messages, and why."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DANGLING = "reasoning without the item that must follow it"
 class Problem:
     """One reason for a rejection; `place` looks like `$[3].tool_calls[0].id`.
 
-    `rule` is the name of one of `rules(provider)`, which say where it is written.
+    `rule` is the name of one of `rules(provider)`, which cite their source.
     """
 
     place: str
@@ -50,11 +50,11 @@ def check(
 ) -> list[Problem]:
     """Return what `provider` (inferred if None) would reject; an empty list means: send it.
 
-    Calls of the last turn that have no result yet are in flight and no problem, unless
-    `in_flight=False`. System messages are taken for what they are with every provider, though
-    Anthropic and Gemini want them outside the list, where `Conversation.window` leaves them.
-    With `original`, the list of which `messages` are a part, it also tells which items have lost
-    the reasoning that they came with. `rules` lists what is looked for.
+    Calls of the last turn that have no result yet are in flight and not a problem, unless
+    `in_flight=False`. System messages are accepted for every provider, though Anthropic and Gemini
+    want them outside the list, so `Conversation.window` leaves them out. With `original`, the list
+    that `messages` were taken from, it also reports items that have lost the reasoning they came
+    with. `rules` lists what is checked.
     """
     problems: list[Problem] = []
     listed = list(messages)
@@ -78,7 +78,7 @@ def check(
 
 
 def accepts(family: str, wrote: str | None, kind: Kind) -> bool:
-    """Tell whether a provider takes what another `wrote`; opaque messages nobody can judge."""
+    """Return True if a provider accepts what another `wrote`; opaque messages are not judged."""
     if wrote is None:
         return family != GEMINI or kind in (Kind.opaque, Kind.system)
     return wrote == family
@@ -116,7 +116,7 @@ def _check_parted(
 
 
 def _reasoning_of(messages: list[Message]) -> dict[object, set[object]]:
-    """Return which reasoning each item of a response stands behind, up to the next reasoning."""
+    """Return the reasoning that each item of a response follows, up to the next reasoning."""
     found: dict[object, set[object]] = {}
     lead: set[object] = set()
     reasons = False
@@ -133,13 +133,13 @@ def _reasoning_of(messages: list[Message]) -> dict[object, set[object]]:
 
 
 def _identity(message: object) -> object:
-    """Return by what a message is known in two lists: its id, or that it is the same dict."""
+    """Return what identifies a message in two lists: its id, or the dict's identity."""
     own = message.get("id") if isinstance(message, dict) else None
     return own if isinstance(own, str) else id(message)
 
 
 class _Asked(NamedTuple):
-    """A call, or a request for approval, that waits for its answer."""
+    """A call or approval request that waits for its answer."""
 
     key: str
     place: str
@@ -148,7 +148,7 @@ class _Asked(NamedTuple):
 
 
 class _Walk:
-    """Goes along the list with the calls that wait for a result and those that missed it."""
+    """Walks the list, tracking the calls that wait for a result and those that missed it."""
 
     def __init__(self, family: str | None, problems: list[Problem]) -> None:
         self._family, self._problems = family, problems

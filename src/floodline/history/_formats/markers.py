@@ -24,7 +24,7 @@ SUMMARY_HEADING = "[Summary of earlier messages that were cut]"
 def results_for(
     family: str | None, asked: Iterable[Message], open_calls: Sequence[str], text: str
 ) -> list[Message]:
-    """Answer `open_calls`, which the messages `asked` made, with `text`."""
+    """Answer the `open_calls` of the messages `asked` with `text`."""
     if not open_calls:
         return []
     if family == ANTHROPIC:
@@ -57,7 +57,7 @@ def _output(called: str | None, key: str, text: str) -> Message:
 
 
 def _denial(key: str, why: str) -> Message:
-    """A request that nobody granted is not granted; without an answer the API takes no more."""
+    """Deny an unanswered approval request; the API accepts nothing more without an answer."""
     answer = {"type": APPROVAL_RESPONSE, "approval_request_id": key}
     return {**answer, "approve": False, "reason": why}
 
@@ -78,7 +78,7 @@ def _gemini_responses(asked: Iterable[Message], names: list[str], text: str) -> 
 
 
 def summary_message(family: str | None, text: str) -> Message:
-    """Write a summary as a user's message: what others said must not gain a system's rank."""
+    """Write a summary as a user message: what others said must not gain system rank."""
     text = f"{SUMMARY_HEADING}\n{text}"
     if family == GEMINI:
         return {"role": "user", "parts": [{"text": text}]}
@@ -86,9 +86,9 @@ def summary_message(family: str | None, text: str) -> Message:
 
 
 def pick(message: Message, family: str | None, wanted: Sequence[bool], *, rest: bool) -> Message:
-    """Copy a message with those of its results that are `wanted`, and the `rest` if asked.
+    """Copy a message with the `wanted` ones of its results, and the `rest` if asked.
 
-    A message whose results cannot be parted (one result, one message) comes back with no content.
+    A message whose results cannot be split (one result, one message) comes back without content.
     """
     name = {ANTHROPIC: "content", GEMINI: "parts"}.get(family or "")
     if name is None:
@@ -108,7 +108,7 @@ def alternate(messages: list[Message], family: str | None) -> list[Message]:
     """Join neighbours of one role into one message, where the provider wants roles to alternate.
 
     Gemini's responses to calls are joined with each other, but not with text; Anthropic's come
-    before the text, wherever they stood.
+    before the text, wherever they were.
     """
     name = {ANTHROPIC: "content", GEMINI: "parts"}.get(family or "")
     if name is None:

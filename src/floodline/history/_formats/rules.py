@@ -1,7 +1,7 @@
-"""Which rules `check` has for each provider, and where they come from.
+"""The rules that `check` applies for each provider, and their sources.
 
-A rule is here because a provider documents it or answers 400 where it is broken; in the second
-case the source quotes the answer.
+A rule is here because a provider documents it or answers 400 when it is broken; in the latter case
+the source quotes the answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from floodline.history._formats.shapes import (
 
 @dataclass(slots=True, frozen=True)
 class Rule:
-    """One thing that a provider insists on; `name` is the `rule` of the problems found by it."""
+    """One thing that a provider insists on; `name` is the `rule` of the problems it finds."""
 
     provider: str
     name: str
@@ -178,6 +178,6 @@ RULES = (
 
 
 def rules(provider: str | None = None) -> tuple[Rule, ...]:
-    """Return the rules that `check` has for a provider, or all of them."""
+    """Return the rules that `check` applies for a provider, or all of them."""
     family = parse_provider(provider)
     return tuple(rule for rule in RULES if family in (None, rule.provider))

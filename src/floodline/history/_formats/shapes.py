@@ -2,7 +2,7 @@
 
 The one place that knows OpenAI chat, OpenAI responses, Anthropic and Gemini. A message that two of
 them could have written has no family; one that mixes them, or an item of unknown type, is opaque.
-One without role and type, or with a role that its provider does not have, is refused.
+One without role and type, or with a role unknown to its provider, is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ALIASES = {
 
 
 class Kind(StrEnum):
-    """What a message is to the rules of trimming."""
+    """The role of a message in the rules of trimming."""
 
     system = "system"
     user = "user"
@@ -51,7 +51,7 @@ _ROLES = {
     "user": Kind.user,
     "assistant": Kind.model,
 }
-# What each API takes for a role; system messages go beside the list of the last two.
+# The roles that each API accepts; for the last two, system messages go outside the list.
 ROLES = {
     OPENAI: ("system", "developer", "user", "assistant", "tool", "function"),
     RESPONSES: ("system", "developer", "user", "assistant"),
@@ -60,7 +60,7 @@ ROLES = {
 }
 _PLAIN = {role: Reading(None, kind) for role, kind in _ROLES.items()}  # most messages are text
 _OPAQUE = Reading(None, Kind.opaque)
-_FUNCTION = Reading(OPENAI, Kind.opaque)  # of the time before tool_calls
+_FUNCTION = Reading(OPENAI, Kind.opaque)  # from before tool_calls
 _SENT_ID = "the id that the provider sent"
 
 _BLOCK_FAMILIES = {
@@ -251,9 +251,9 @@ def _read_gemini(message: Message, role: str | None, place: str) -> Reading:
 
 
 def is_linked(message: Message) -> bool:
-    """Tell whether the API may know by its id with which reasoning an item came.
+    """Return True if the API may know by an item's id which reasoning it came with.
 
-    A message that somebody wrote down as text has no id, and stands for itself.
+    A message that was written by hand as text has no id, and stands alone.
     """
     return "type" in message and ("role" not in message or "id" in message)
 

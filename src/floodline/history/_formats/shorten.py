@@ -1,4 +1,4 @@
-"""One message that is too heavy: its texts are shortened, its structure stays as it is."""
+"""Shortens the texts of a message that is too large; its structure stays as it is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from floodline.history._formats.shapes import Message
 
 _encode = msgspec.msgpack.Encoder().encode
 
-# What pairs messages, names things or is signed by a provider cannot be cut without breaking it.
+# Fields that pair messages, name things or are signed by a provider break if they are cut.
 _FIXED_KEYS = frozenset(
     {
         *("id", "type", "role", "name", "status"),
@@ -34,7 +34,7 @@ _MEDIA = {
     "input_image": "input_text",
     "input_file": "input_text",
 }
-_LEAST = 64  # no text below this is worth a marker
+_LEAST = 64  # shorter texts are not worth a marker
 
 Path = tuple[str | int, ...]
 
@@ -76,9 +76,9 @@ def _unstorable(value: Any, place: str, depth: int = 0) -> str:
 def shorten(message: Message, limit: int, place: str) -> tuple[Message, int]:
     """Return a copy of at most `limit` bytes, and its bytes.
 
-    The largest texts lose their middle: head and tail stay around a marker that tells how many
+    The largest texts lose their middle: head and tail stay around a marker that says how many
     characters were cut. Images and files become a line of text. Ids, names, signatures and
-    reasoning are not touched, so a message made of these alone stays above the limit.
+    reasoning are not touched, so a message that consists only of these stays above the limit.
     """
     size = weigh(message, place)
     spots = sorted(_spots(message, ()), reverse=True)
@@ -94,10 +94,10 @@ def shorten(message: Message, limit: int, place: str) -> tuple[Message, int]:
 def cut_text(text: str, room: int) -> str:
     """Return head and tail of `text` in at most `room` bytes, with a marker between them.
 
-    Where there is no room for that, the marker stands alone.
+    If there is no room for that, only the marker is left.
     """
     whole = text.encode()
-    for _ in range(2):  # the number in the marker depends on what is kept, and on it the room
+    for _ in range(2):  # the number in the marker depends on what is kept, and so does the room
         marker = f"\n[… {len(text)} characters cut …]\n"
         keep = max(0, room - len(marker.encode()))
         head = whole[: keep - keep // 2].decode(errors="ignore")
@@ -169,7 +169,7 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _replaced(value: Any, path: Path, new: Any) -> Any:
-    """Return a copy of `value` along `path` with `new` at its end; the rest is shared."""
+    """Return a copy of `value` with `new` at the end of `path`; the rest is shared."""
     if not path:
         return new
     copy: Any = dict(value) if isinstance(value, dict) else list(value)

@@ -1,1 +1,1 @@
-"""Rolling summaries of what is cut, and the threads that make them."""
+"""Rolling summaries of what is cut, and the threads that write them."""

@@ -1,4 +1,4 @@
-"""A summariser that needs no model: it picks sentences, and says which tools were called."""
+"""A summariser that needs no model: it picks sentences and lists the tools called."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from floodline.history._formats.shapes import Kind, Message, gemini_part, read
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
 _WORD = re.compile(r"\w{4,}")
 _LONGEST = 240
-_SCANNED = 20_000  # characters of one message; the rest adds little to its gist
+_SCANNED = 20_000  # characters per message; the rest adds little to the gist
 
 
 def extractive_summary(messages: Sequence[Message], *, max_bytes: Size = "4 KiB") -> str:
@@ -53,7 +53,7 @@ def _sort_out(
     for message in messages:
         try:
             kind = read(message, "$").kind
-        except MalformedMessage:  # an older version took it in
+        except MalformedMessage:  # accepted by an older version
             kind = Kind.opaque
         text = "\n".join(_texts(message))[:_SCANNED]
         if text.startswith(SUMMARY_HEADING):

@@ -1,7 +1,7 @@
-"""Rolling summaries: made beside the conversation, put aside, applied by its holder.
+"""Rolling summaries: written alongside the conversation, set aside, applied by its holder.
 
-The callable runs in a thread or as a task, and gets messages only: neither it nor what runs it
-ever touches the conversation. What it returns is looked at before it may replace anything.
+The callable runs in a thread or as a task, and gets only messages: neither it nor what runs it ever
+touches the conversation. What it returns is checked before it may replace anything.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class SummaryPolicy:
     retry_after: float
 
     def within(self, max_bytes: int | None, max_tokens: int | None) -> SummaryPolicy:
-        """Return a policy whose summaries take at most about a quarter of these bounds."""
+        """Return a policy whose summaries use at most about a quarter of these bounds."""
         limits = [self.max_bytes]
         if max_bytes is not None:
             limits.append(max(1, max_bytes // 4))
         if max_tokens is not None:
-            limits.append(max_tokens)  # at four bytes a token
+            limits.append(max_tokens)  # at four bytes per token
         return replace(self, max_bytes=min(limits))
 
     def as_list(self) -> list[float]:
@@ -61,7 +61,7 @@ class SummaryPolicy:
 
 
 class Job:
-    """One summary under way; `atoms` are the keys of what it covers."""
+    """One summary under way; `atoms` holds the keys of what it covers."""
 
     __slots__ = ("_waiters", "atoms", "done", "error", "started", "task", "text", "was_running")
 
@@ -78,12 +78,12 @@ class Job:
         try:
             answer = call()
             self.text = asyncio.run(_await(answer)) if inspect.isawaitable(answer) else answer
-        except BaseException as error:  # a thread of ours must survive whatever users raise
+        except BaseException as error:  # our thread must survive whatever user code raises
             self.error = error
         self._end()
 
     async def run_here(self, call: Callable[[], object]) -> None:
-        """Await the summariser as a task of the running loop."""
+        """Await the summariser as a task on the running loop."""
         try:
             answer = call()
             self.text = await answer if inspect.isawaitable(answer) else answer
@@ -98,11 +98,11 @@ class Job:
     def _end(self) -> None:
         self.done = True
         for tell in self._waiters:
-            with contextlib.suppress(RuntimeError):  # the loop of who waited is closed
+            with contextlib.suppress(RuntimeError):  # the waiter's loop is closed
                 tell()
 
     async def ended(self, patience: float) -> None:
-        """Wait until it is done, or cannot be any more, at most `patience` seconds."""
+        """Wait until it is done or can no longer finish, at most `patience` seconds."""
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         self._waiters.append(partial(loop.call_soon_threadsafe, ended.set))
         if self.done or (self.task is not None and self.task.done()):  # cancelled before it began
@@ -122,7 +122,7 @@ async def _await(answer: Awaitable[Any]) -> Any:
 
 
 class Summariser:
-    """Runs one job at a time, judges what comes out, and stops asking after too many failures."""
+    """Runs one job at a time, judges its result, and stops asking after too many failures."""
 
     __slots__ = ("_clock", "_failed_in_a_row", "_open_since", "_policy", "_takes", "call", "job")
 
@@ -135,17 +135,17 @@ class Summariser:
 
     @property
     def running(self) -> bool:
-        """Whether a summary is under way or waits to be taken."""
+        """True if a summary is under way or waits to be applied."""
         return self.job is not None
 
     @property
     def broken(self) -> bool:
-        """Whether the breaker is open: nothing is asked until `retry_after` has passed."""
+        """True if the breaker is open: nothing is asked until `retry_after` has passed."""
         since = self._open_since
         return since is not None and self._clock() - since < self._policy.retry_after
 
     def start(self, messages: list[Message], atoms: frozenset[int]) -> None:
-        """Have `messages` summarised; an async callable runs on this thread's loop, if any."""
+        """Start to summarise `messages`; an async callable runs on this thread's loop, if any."""
         job = self.job = Job(atoms, self._clock())
         summarise = self.call
         limit = {"max_bytes": self._policy.max_bytes} if self._takes else {}
@@ -160,7 +160,7 @@ class Summariser:
             workers.submit(lambda: job.run(call))
 
     def take(self) -> tuple[Job, str, str] | None:
-        """Return a finished job with its text, or with why it failed; None while it runs."""
+        """Return a finished job with its text, or with the reason it failed; None while it runs."""
         job = self.job
         if job is None:
             return None
@@ -184,7 +184,7 @@ class Summariser:
             await self.job.ended(self._policy.timeout)
 
     def forget(self) -> None:
-        """Give up the job under way; what it was to replace is no more."""
+        """Abandon the job under way; what it was to replace is gone."""
         if self.job is not None:
             self.job.give_up()
             self.job = None
@@ -200,7 +200,7 @@ class Summariser:
 
 
 def refuse_text(text: str, max_bytes: int) -> str:
-    """Tell why `text` is no summary: empty, too long or the text of an error; else ''."""
+    """Return why `text` is not a summary (empty, too long, the text of an error), else ''."""
     if not text.strip():
         return "it is empty"
     if (size := len(text.encode(errors="replace"))) > max_bytes:
@@ -225,5 +225,5 @@ def _is_async(call: Summarise) -> bool:
 def _takes_max_bytes(call: Summarise) -> bool:
     try:
         return "max_bytes" in inspect.signature(call).parameters
-    except (TypeError, ValueError):  # a builtin tells nothing about itself
+    except (TypeError, ValueError):  # a builtin may have no signature
         return False

@@ -1,4 +1,4 @@
-"""A few daemon threads for summaries: lazy, shared by all conversations, bounded."""
+"""A few daemon threads for summaries: started on demand, shared by all conversations, bounded."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ IDLE_SECONDS = 10.0
 
 
 class Workers:
-    """Runs work on at most `limit` threads, which end when there is none.
+    """Runs work on at most `limit` threads, which end when there is no more.
 
-    Work that waits for a thread longer than its owner has patience is given up by the owner, so
-    callables that hang cost at most `limit` threads.
+    An owner abandons work that waits too long for a thread, so callables that hang cost at most
+    `limit` threads.
     """
 
     def __init__(self, *, limit: int = MAX_THREADS, idle: float = IDLE_SECONDS) -> None:
@@ -28,7 +28,7 @@ class Workers:
         self.reset()
 
     def reset(self) -> None:
-        """Start anew in a forked child, where the threads do not exist."""
+        """Start over in a forked child, where the threads do not exist."""
         self._guard.reset()
         self._queue: SimpleQueue[Work] = SimpleQueue()
         self._threads = self._waiting = 0
@@ -48,7 +48,7 @@ class Workers:
         thread = threading.Thread(target=self._run, name="floodline-summary", daemon=True)
         try:
             thread.start()
-        except RuntimeError:  # the interpreter is going down; the owner's patience ends this
+        except RuntimeError:  # the interpreter is shutting down; the owner's patience ends this
             return
         self._threads += 1
 
