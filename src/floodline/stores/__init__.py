@@ -1,4 +1,4 @@
-"""Where sessions rest: the store protocol, the store in memory and the one in a SQLite file."""
+"""Where parked sessions are kept: the store protocol, a memory store and a SQLite store."""
 
 from __future__ import annotations
 

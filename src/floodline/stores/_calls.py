@@ -1,7 +1,7 @@
 """The calls of a store, written once: the blocking ones and their coroutine twins.
 
-A store is a table of operations and a way to ask for one (`_ask`, `ask`); what stands between the
-two, a lock or a thread, is all in which stores differ.
+A store is a table of operations and a way to request one (`_ask`, `ask`); stores differ only in
+what is between the two, a lock or a thread.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Blocking(Protocol):
     """The store of a twin."""
 
     def is_writer_thread(self) -> bool:
-        """Tell whether this thread works for the store now."""
+        """Return True if this thread is working for the store."""
         ...
 
 
@@ -42,7 +42,7 @@ class BlockingCalls(ABC):
 
     @abstractmethod
     def _ask(self, what: str, /, *args: Any) -> Any:
-        """Have an operation done, and wait for its answer."""
+        """Request an operation and wait for its answer."""
 
     def acquire(
         self, name: str, id: str, owner: str, *, lease: float, known: int | None = None
@@ -115,7 +115,7 @@ class BlockingCalls(ABC):
         return figures
 
     def conflicts(self, name: str | None = None, *, limit: int = 100) -> list[Kept]:
-        """Return the writes that were refused, newest first, of one name or of all."""
+        """Return the refused writes, newest first, of one name or of all."""
         kept: list[Kept] = self._ask("conflicts", name, limit)
         return kept
 
@@ -150,7 +150,7 @@ class AwaitedCalls:
         self._ask, self._close = ask, close
 
     def is_writer_thread(self) -> bool:
-        """Tell whether this thread works for the store now, so that a call would be refused."""
+        """Return True if this thread is working for the store, so that a call would be refused."""
         return self._store.is_writer_thread()
 
     async def acquire(
@@ -226,7 +226,7 @@ class AwaitedCalls:
         return figures
 
     async def conflicts(self, name: str | None = None, *, limit: int = 100) -> list[Kept]:
-        """Return the writes that were refused, newest first, of one name or of all."""
+        """Return the refused writes, newest first, of one name or of all."""
         kept: list[Kept] = await self._ask("conflicts", name, limit)
         return kept
 

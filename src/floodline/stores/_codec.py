@@ -32,10 +32,10 @@ class Codec:
     """Encodes the states of one type; None, dict and list stand for plain data.
 
     Plain data is made of exactly dict, list, tuple, set, frozenset, str, int, float, bool, bytes,
-    None, datetime, date, time, timedelta, UUID and Decimal, and comes back equal; of dict, list,
-    str, numbers, bytes and None alone it is msgpack that anybody can read. A type is whatever
-    msgspec can decode, and any class with `__floodline_dump__(self)`, which returns plain data, and
-    the class method `__floodline_load__(cls, data)`, also as the type of a field.
+    None, datetime, date, time, timedelta, UUID and Decimal, and comes back equal; with only dict,
+    list, str, numbers, bytes and None it is standard msgpack. A type is whatever msgspec can
+    decode, and any class with `__floodline_dump__(self)`, which returns plain data, and the class
+    method `__floodline_load__(cls, data)`, also as the type of a field.
     """
 
     __slots__ = ("_decode", "_encode", "_hooked", "state_type")
@@ -55,9 +55,9 @@ class Codec:
         self._encode = msgspec.msgpack.Encoder(enc_hook=_dump).encode
 
     def encode(self, state: Any) -> bytes:
-        """Return the bytes of a state; `CodecError` ends in the place of what has none.
+        """Return the bytes of a state; `CodecError` ends with the place of what cannot be encoded.
 
-        Plain data is decoded and compared each time, as that is cheap; a type with `check`.
+        Plain data is decoded and compared each time, as that is cheap; a type only with `check`.
         """
         try:
             if self.state_type is not None:
@@ -73,7 +73,7 @@ class Codec:
             raise CodecError(
                 f"the state cannot be encoded: {why}; {_NEXT_STEP}: {place}"
             ) from error
-        self.check(state, payload)  # a NaN passes, which no plain comparison finds equal
+        self.check(state, payload)  # a NaN passes, though it does not compare equal
         return payload
 
     def _encode_tagged(self, state: Any) -> bytes:
@@ -82,7 +82,7 @@ class Codec:
         return wrap(payload) if tagger.used else payload
 
     def decode(self, payload: bytes) -> Any:
-        """Return the state; `UnreadableRecord` if the bytes do not fit the type."""
+        """Return the state; raise `UnreadableRecord` if the bytes do not fit the type."""
         try:
             if is_wrapped(payload):
                 return self._fit(untag(_decode_any(payload)))
@@ -95,7 +95,7 @@ class Codec:
             raise UnreadableRecord(f"the record cannot be read as {wanted}: {error}") from error
 
     def _fit(self, data: Any) -> Any:
-        """Turn plain data of a time when there was no type into the type."""
+        """Convert plain data from before there was a type into the type."""
         if self._hooked:
             return _load(self.state_type, data)
         if self.state_type is None:
@@ -103,13 +103,13 @@ class Codec:
         return msgspec.convert(data, self.state_type, dec_hook=_load)
 
     def check(self, state: Any, payload: bytes) -> None:
-        """Decode `payload` and compare; `CodecError` tells where it came back different."""
+        """Decode `payload` and compare; `CodecError` says where it came back different."""
         try:
             back = self.decode(payload)
         except UnreadableRecord as error:
             raise CodecError(f"the state cannot be read back: {error}; {_NEXT_STEP}") from error
         if self.state_type is None and back == state and is_plain(state):
-            return  # the way of nearly all; to walk takes ten times as long
+            return  # fast path for almost every state; a full walk is ten times slower
         difference = find_difference(state, back)
         if difference is not None:
             next_step = _NEXT_STEP

@@ -1,4 +1,4 @@
-"""Where a value is not plain, cannot be encoded, or came back different: `$.messages[3].role`."""
+"""Finds where a value is not plain, cannot be encoded, or came back different: `$.list[3].role`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEPTH = 200
 
 
 def is_plain(value: Any) -> bool:
-    """Tell whether all of a finite value is plain data, without saying where it is not."""
+    """Return True if all of a finite value is plain data."""
     waiting = [value]
     while waiting:
         found = waiting.pop()
@@ -33,7 +33,7 @@ def is_plain(value: Any) -> bool:
 
 
 def find_unplain(value: Any) -> str | None:
-    """Return `$.place: what` for the first value that is not plain data, None if all is."""
+    """Return `$.place: what` for the first value that is not plain data, or None."""
     for place, found in _walk(value, "$"):
         if type(found) is dict:
             odd = [_kind(key) for key in found if not is_plain(key)]
@@ -47,19 +47,19 @@ def find_unplain(value: Any) -> str | None:
 def find_unencodable(
     encode: Callable[[Any], bytes], value: Any, error: Exception
 ) -> tuple[str, str]:
-    """Return place and reason of the innermost value that `encode` refuses."""
+    """Return the place of the innermost value that `encode` refuses, and the reason."""
     place, above = "$", [id(value)]
     while len(above) < _DEPTH:
         try:
             children = _children(value)
-        except Exception as refused:  # a hook of the user that raises
+        except Exception as refused:  # the user's hook raised
             return place, f"{type(refused).__name__}: {refused}"
         for name, child in children:
             if id(child) in above:
                 return place + name, "it contains itself"
             try:
                 encode(child)
-            except Exception as refused:  # also of users' hooks
+            except Exception as refused:  # including users' hooks
                 place, value, error = place + name, child, refused
                 above.append(id(child))
                 break
@@ -69,14 +69,14 @@ def find_unencodable(
 
 
 def find_difference(was: Any, back: Any, place: str = "$", depth: int = 0) -> str | None:
-    """Return `$.place: difference` for the first that is not the same, type and order included."""
+    """Return `$.place: difference` for the first difference, including type and order."""
     if type(was) is not type(back):
         return f"{place}: {_kind(was)} came back as {_kind(back)}"
     if depth > _DEPTH:
         return f"{place}: nested deeper than {_DEPTH}"
     if hasattr(type(was), "__floodline_dump__"):
         return find_difference(_dumped(was), _dumped(back), place, depth + 1)
-    if isinstance(was, (set, frozenset)):  # in no order
+    if isinstance(was, (set, frozenset)):  # sets have no order
         return None if was == back else f"{place}: {_short(was)} came back as {_short(back)}"
     mine, theirs = _children(was), _children(back)
     if not mine and not theirs:
@@ -100,7 +100,7 @@ def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 
 def _children(value: Any) -> list[tuple[str, Any]]:
-    """Return the parts of a value with their steps in a path; of a hooked object, of its dump."""
+    """Return the parts of a value, or of its dump, with their steps in a path."""
     value = _dumped(value)
     kind = type(value)
     if isinstance(value, dict):
@@ -128,7 +128,7 @@ def _step(key: Any) -> str:
 
 
 def _key(key: Any) -> str:
-    """Write a key the same way whatever order its sets are in."""
+    """Return a key's text, whatever the order of its sets."""
     if type(key) is tuple:
         return f"({', '.join(map(_key, key))}{',' if len(key) == 1 else ''})"
     return f"frozenset({sorted(map(_key, key))})" if type(key) is frozenset else repr(key)

@@ -1,7 +1,7 @@
-"""What stands around the payload of every record: schema, codec, version, length, checksum.
+"""The envelope around the payload of every record: schema, codec, version, length, checksum.
 
-The checksum covers the header and the payload, so that one flipped bit anywhere is noticed. All
-numbers are big-endian; the magic begins with a byte that no text has.
+The checksum covers the header and the payload, so that a single flipped bit is noticed. All numbers
+are big-endian; the magic begins with a byte that no text contains.
 """
 
 from __future__ import annotations

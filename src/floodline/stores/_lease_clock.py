@@ -1,4 +1,4 @@
-"""The clock of leases: common to all processes of the machine, and deaf to the wall clock."""
+"""The clock of leases: shared by all processes of the machine, independent of the wall clock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from floodline._clock import Clock
 def machine_clock() -> Clock:
     """Return seconds since boot, sleep included where the system counts it.
 
-    A lease must run out while a laptop sleeps, and must not when somebody sets the date.
+    A lease must expire while a laptop sleeps, and must not expire when the date is set.
     """
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     if boot is None:

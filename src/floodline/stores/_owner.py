@@ -1,8 +1,8 @@
-"""Who holds a lease, written so that another process can tell when that one is dead.
+"""Names of lease holders, written so that another process can tell when one is dead.
 
-An owner is `LABEL fl1:MACHINE:BOOT:NAMESPACE:PID:START:NONCE`. "Dead" is said only where it is
-certain, because a lease of a living owner must run its time: the pid namespace and the boot must be
-ours for a pid to mean anything, and another boot counts only on a machine that is surely this one.
+An owner is `LABEL fl1:MACHINE:BOOT:NAMESPACE:PID:START:NONCE`. It is called dead only if that is
+certain, because the lease of a living owner must be respected: a pid means something only in our
+pid namespace and boot, and another boot counts only on a machine that is certainly this one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LINUX = sys.platform == "linux"
 
 @dataclass(slots=True, frozen=True)
 class _Place:
-    """Where pids mean the same: empty strings are what this system does not tell."""
+    """The scope in which pids are unique; an empty string is unknown on this system."""
 
     machine: str
     boot: str
@@ -43,7 +43,7 @@ def new_owner(label: str) -> str:
 
 
 def owner_is_dead(owner: str) -> bool:
-    """Tell whether the process of an owner is surely gone; a foreign form of name never is."""
+    """Return True if an owner's process is certainly gone; never for an unknown form of name."""
     found = _OWNER.fullmatch(owner)
     if found is None:
         return False
@@ -78,7 +78,7 @@ def _start_of(pid: int) -> str | None:
 
 def _start_in_proc(pid: int) -> str | None:
     try:
-        # the name of the program stands in brackets and may hold anything, brackets too
+        # the program's name is in brackets and may contain anything, even brackets
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         state, threads, start = fields[0], int(fields[17]), fields[19].decode()
     except (OSError, IndexError, ValueError):
@@ -92,12 +92,12 @@ def _machine() -> str:
     identity = _text("/etc/machine-id") if _LINUX else platform.node()
     if not identity:
         return ""
-    # machine ids are not to be told to others; the host name tells containers apart
+    # machine ids must not be disclosed; the host name tells containers apart
     return hashlib.sha256(f"{identity} {platform.node()}".encode()).hexdigest()[:16]
 
 
 def boot_id() -> str:
-    """Return what tells this start of the machine from others, '' where nothing does."""
+    """Return an id of this boot of the machine, '' if there is none."""
     return _text("/proc/sys/kernel/random/boot_id") if _LINUX else ""
 
 
@@ -113,7 +113,7 @@ def _here() -> _Place:
 
 def _text(path: str) -> str:
     try:
-        # a text file would import its codec, for which a child of a fork may wait for ever
+        # text mode would import a codec, which a forked child may wait for forever
         return Path(path).read_bytes().decode("ascii").strip()
     except (OSError, ValueError):
         return ""

@@ -3,8 +3,8 @@
 A store knows bytes, not states. Rows are keyed by `(name, id)`, where `name` is that of the
 `Sessions` object. `version` counts the writes of a row (0: there is none) and begins above those of
 all deleted rows, so that an id never has the same version twice; `fence` is a number from one
-store-wide counter that never goes back, handed out with each lease. A write is taken only if the
-fence is the one of the present lease and the version is the one that the writer has seen.
+store-wide counter that never goes back, handed out with each lease. A write is accepted only if its
+fence is that of the current lease and its version is the one in the store.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Grant:
 
 @dataclass(slots=True, frozen=True)
 class Held:
-    """Somebody else has the lease, for `seconds` more unless it is renewed."""
+    """Another owner has the lease, for `seconds` more unless it is renewed."""
 
     owner: str
     seconds: float
@@ -67,14 +67,14 @@ class Store(Protocol):
     ) -> Grant | Held:
         """Take the lease of a row, which need not exist, for `lease` seconds.
 
-        `known` is the version in the caller's memory; the envelope comes along only if the stored
-        one is another. A lease that has run out, or whose owner is dead, is taken over. The owner
-        of a present lease that asks again gets a new fence.
+        `known` is the version in the caller's memory; the envelope is returned only if the stored
+        one differs. A lease that has expired, or whose owner is dead, is taken over. The owner of a
+        current lease that asks again gets a new fence.
         """
         ...
 
     def renew(self, name: str, owner: str, fences: Mapping[str, int], *, lease: float) -> set[str]:
-        """Prolong the leases `{id: fence}`; return the ids whose lease is lost."""
+        """Extend the leases `{id: fence}`; return the ids whose lease is lost."""
         ...
 
     def release(self, name: str, id: str, fence: int) -> None:
@@ -95,12 +95,13 @@ class Store(Protocol):
         """Write `envelope` over `version` and return the new version; with `release`, also end
         the lease, in the same transaction. The same `write_id` twice is one write.
 
-        A lost lease or another version: the bytes go to `conflicts`, and `SessionConflict` rises.
+        If the lease or the version does not match, the bytes go to `conflicts`, and
+        `SessionConflict` is raised.
         """
         ...
 
     def written(self, name: str, id: str, write_id: str) -> int | None:
-        """Return the version that `write_id` made, if it is the row's last write."""
+        """Return the version that `write_id` created, if it is the row's last write."""
         ...
 
     def load(self, name: str, id: str) -> Record | None:
@@ -108,7 +109,7 @@ class Store(Protocol):
         ...
 
     def delete(self, name: str, id: str, *, fence: int) -> bool:
-        """Delete the row and the lease; tell whether there was a row.
+        """Delete the row and the lease; return True if there was a row.
 
         `SessionConflict` if the lease is lost.
         """
@@ -133,11 +134,11 @@ class Store(Protocol):
         ...
 
     def stats(self) -> StoreStats:
-        """Return the figures of this moment."""
+        """Return the current figures."""
         ...
 
     def close(self) -> None:
-        """Finish what waits and let go of everything; idempotent."""
+        """Finish pending calls and release everything; idempotent."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What all stores agree on: how much refused bytes they keep, and what they say about a refusal."""
+"""What all stores share about refused writes: how many bytes they keep, and what they say."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ KEPT_BYTES = 64 * 1024**2
 
 
 def why_refused(ours: bool, version: int, stored: int) -> str:
-    """Say why a write does not fit: the lease comes first, as it explains the version."""
+    """Return why a write was refused; the lease comes first, as it explains the version."""
     if not ours:
         return "the lease was lost to another owner, or the session was closed"
     return f"it was based on version {version}, but the store has {stored or 'none'}"
 
 
 def conflict_message(name: str, id: str, why: str) -> str:
-    """Say what was refused and where its bytes are."""
+    """Return what was refused and where its bytes are."""
     return f"session {id!r} of {name!r} was not written: {why}; see store.conflicts({name!r})"

@@ -1,8 +1,8 @@
-"""The time of retention: the date, but not one that has only just changed its mind.
+"""The clock of retention: the date, but not one that has only just jumped.
 
-A date that is wrong for a moment (a battery, a time server, a resumed virtual machine) must delete
-nothing. So the date is compared with a clock that only counts seconds: a jump is believed after it
-has lasted for an hour. Until then a use is stamped with the later of the two times, and rows are
+A date that is briefly wrong (a battery, a time server, a resumed virtual machine) must delete
+nothing. So the date is compared with a clock that only counts seconds: a jump is believed once it
+has lasted an hour. Until then a use is stamped with the later of the two times, and rows are
 judged by the earlier one.
 """
 
@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-TOLERANCE = 60.0  # what time servers correct day by day
+TOLERANCE = 60.0  # routine corrections by time servers
 LASTING = 3600.0
-OFF = 86_400.0  # for how long a machine may have been off without any doubt of its date
+OFF = 86_400.0  # how long a machine may be off before its date is doubted
 
 
 class Noted(NamedTuple):
     """What a store keeps in its file: a date that was believed, and one that is on probation.
 
-    `boot` says which start of the machine the seconds are of.
+    `boot` says which boot of the machine the seconds belong to.
     """
 
     date: float
@@ -29,7 +29,7 @@ class Noted(NamedTuple):
 
 
 class RetentionClock:
-    """Follows the date by the seconds that pass."""
+    """Tracks the date by the seconds that pass."""
 
     __slots__ = ("_boot", "_date", "_offset", "_seconds", "_since")
 
@@ -41,7 +41,7 @@ class RetentionClock:
 
     @property
     def begun(self) -> bool:
-        """Whether any date is believed yet."""
+        """True if a date is already believed."""
         return self._date is not None
 
     def look(self, seconds: float, date: float) -> tuple[float, float]:
@@ -57,13 +57,13 @@ class RetentionClock:
         return max(date, expected), min(date, expected)
 
     def note(self) -> Noted | None:
-        """Return what to keep for the next process."""
+        """Return what to save for the next process."""
         if self._date is None:
             return None
         return Noted(self._date, self._seconds, self._boot, self._offset, self._since)
 
     def resume(self, noted: Noted, seconds: float, date: float) -> None:
-        """Go on from what another process has kept.
+        """Continue from what another process has saved.
 
         After the machine was off, the date is believed if it moved on by a day at most.
         """

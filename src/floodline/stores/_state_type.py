@@ -1,4 +1,4 @@
-"""Which type a factory makes."""
+"""Infers the type that a factory returns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def infer_state_type(factory: Callable[..., Any] | None) -> Any:
     """Return the class or the annotated return type of a factory, None for plain data.
 
     Builtin containers mean plain data, and so does an annotation that is missing or cannot be
-    resolved. Of an awaitable it is the type that comes out.
+    resolved. For an awaitable it is the type of its result.
     """
     while isinstance(factory, functools.partial):
         factory = factory.func
@@ -33,7 +33,7 @@ def infer_state_type(factory: Callable[..., Any] | None) -> Any:
 
 
 def tells_state_type(factory: Callable[..., Any]) -> bool:
-    """Tell whether `infer_state_type` knows more than that nothing was said."""
+    """Return True if the factory or its annotation says anything about the type."""
     while isinstance(factory, functools.partial):
         factory = factory.func
     if isinstance(factory, type):
@@ -47,5 +47,5 @@ def _returned(factory: Callable[..., Any]) -> Any:
         factory = getattr(factory, "__call__", factory)  # noqa: B004 - its annotations are wanted
     try:
         return typing.get_type_hints(inspect.unwrap(factory)).get("return")
-    except Exception:  # names that exist only for the type checker, and whatever else users write
+    except Exception:  # names that exist only for type checkers, and whatever else users write
         return None

@@ -1,8 +1,8 @@
-"""Plain values that msgpack has no form for, each as an extension with a number of ours.
+"""Plain values that msgpack cannot represent, each as an extension with its own number.
 
-Bytes with such values inside are one extension at the top (`TAGGED`), so that a reader that does
-not know them sees it at once, and those without are msgpack that anybody reads. The numbers stand
-for builtin types of Python: nothing in a record is ever imported.
+Bytes that contain such values are one extension at the top (`TAGGED`), so that a reader that does
+not know them sees it at once; all others are standard msgpack. The numbers stand for built-in types
+of Python: nothing in a record is ever imported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Tagger:
-    """Turns values into what msgpack can say; `used` tells whether anything had to be tagged."""
+    """Turns values into what msgpack can represent; `used` is True if anything had to be tagged."""
 
     __slots__ = ("_encode", "used")
 
@@ -74,7 +74,7 @@ def wrap(payload: bytes) -> bytes:
 
 
 def is_wrapped(payload: bytes) -> bool:
-    """Tell whether these are bytes of `wrap`; no plain state begins like them."""
+    """Return True if these bytes come from `wrap`; no plain state begins like them."""
     return payload[:1] != b"" and payload[0] in _FIRST_BYTES
 
 
@@ -86,8 +86,8 @@ def untag(found: Ext) -> Any:
 
 
 def has_timestamps(payload: bytes) -> bool:
-    """Tell whether a datetime may be inside, which msgpack would bring back in UTC."""
-    # the one byte first: it is rare, and found faster than two
+    """Return True if a datetime may be inside, which msgpack would bring back in UTC."""
+    # one byte first: it is rare, and faster to find than two
     return b"\xff" in payload and any(mark in payload for mark in _TIMESTAMPS)
 
 
@@ -103,7 +103,7 @@ def _unpack_moment(kind: type[Any], packed: list[Any]) -> Any:
         return moment
     try:
         return moment.replace(tzinfo=ZoneInfo(zone))
-    except (KeyError, ValueError, OSError):  # not known on this machine; a time has no offset then
+    except (KeyError, ValueError, OSError):  # unknown on this machine; a time then has no offset
         return moment
 
 

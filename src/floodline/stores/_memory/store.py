@@ -1,4 +1,4 @@
-"""The store in memory: the semantics of the real one, for tests and for short-lived programs."""
+"""The store in memory: the semantics of the SQLite store, for tests and short-lived programs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Lease:
 
 
 class _Kept:
-    """A capped list of records: the oldest go first, and are counted."""
+    """A capped list of records: the oldest leave first, and are counted."""
 
     __slots__ = ("bytes", "dropped", "records")
 
@@ -64,7 +64,7 @@ class _Kept:
 
 
 class _Table:
-    """The operations, on dicts; whoever calls them holds the lock."""
+    """The operations, on dicts; the caller holds the lock."""
 
     def __init__(self, clock: Clock, wall: Clock) -> None:
         self._clock, self._wall = clock, wall
@@ -80,7 +80,7 @@ class _Table:
         self, name: str, id: str, owner: str, lease: float, known: int | None
     ) -> Grant | Held:
         key, now = (name, id), self._clock()
-        self._fence += 1  # also for one who must wait, as in the file
+        self._fence += 1  # also for a caller that must wait, as in the SQLite store
         present = self._leases.get(key)
         if present is not None and present.owner != owner and present.since <= now < present.until:
             alive = not owner_is_dead(present.owner)
@@ -246,12 +246,12 @@ class MemoryStore(BlockingCalls):
         return AwaitedCalls(self, self._ask_soon, self._close_soon)
 
     def is_writer_thread(self) -> bool:
-        """Tell whether this thread is inside a call, so that another one would be refused."""
+        """Return True if this thread is inside a call, so that another one would be refused."""
         # not by acquiring it: an exception may arrive before it can be released
         return self._busy and self._lock._is_owned()  # type: ignore[attr-defined]  # as Condition
 
     def close(self) -> None:
-        """Refuse all further calls and let go of the rows; idempotent."""
+        """Refuse all further calls and release the rows; idempotent."""
         self._closed = True
         self._table = _Table(self._clock, self._wall)
 

@@ -1,4 +1,4 @@
-"""What conversations have cut, in a SQLite file: its own, or beside the sessions in theirs."""
+"""The archive of cut messages in a SQLite file: its own, or that of the sessions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from floodline.telemetry import Stats
 Message = dict[str, Any]
 
 _READS = ("page", "conversations", "totals")
-_SLICE = 200  # rows that one call deletes beside its own work
+_SLICE = 200  # rows that one call deletes on top of its own work
 _TABLES = (
     """
     CREATE TABLE IF NOT EXISTS archive (
@@ -50,7 +50,7 @@ _KEEP = """
 INSERT OR IGNORE INTO archive (conversation, seq, digest, at, size, message)
 VALUES (?, ?, ?, ?, ?, ?)
 """
-# what was stamped while the date was wrong counts as archived now, or it would stay for ever
+# rows stamped while the date was wrong count as archived now, or they would stay forever
 _FUTURE = "UPDATE archive SET at = ? WHERE n IN (SELECT n FROM archive WHERE at > ? LIMIT ?)"
 _KEEP_EVERY = 60.0
 _PAGE = """
@@ -73,8 +73,8 @@ class SQLiteArchive:
 
     `path` is a file or a URL such as `sqlite:///agent.db`; the file of a `SQLiteStore` may be
     shared. `retain` deletes what is older, `max_bytes` the oldest beyond it, both in slices with
-    each write. What `put` has returned from survives a killed process, with `synchronous="full"` a
-    power cut too. Safe for threads and processes; a fork opens its own connection.
+    each write. What `put` has stored survives a killed process, with `synchronous="full"` a power
+    cut too. Safe for threads and processes; a fork opens its own connection.
     """
 
     def __init__(
@@ -101,10 +101,10 @@ class SQLiteArchive:
         self._finalizer = weakref.finalize(self, writer.abandon)
         self._finalizer.atexit = False  # conversations may archive at exit
         writers.add(writer)
-        self.stats()  # what cannot work is said here
+        self.stats()  # raise here what cannot work
 
     def put(self, conversation: str, messages: Iterable[tuple[int, Message]]) -> None:
-        """Keep numbered messages, all or none; the same number and message twice is one."""
+        """Store numbered messages, all or none; the same number and message twice counts once."""
         rows = [(seq, *_packed(message, seq)) for seq, message in messages]
         self._writer.ask("put", conversation, rows)
 
@@ -113,7 +113,7 @@ class SQLiteArchive:
     ) -> list[tuple[int, Message]]:
         """Return the last `limit` messages with a number below `before`, oldest first.
 
-        More than `limit` only where one number was archived with several texts.
+        It returns more than `limit` only if one number was archived with several texts.
         """
         edge = 2**62 if before is None else before
         rows = self._writer.ask("page", conversation, edge, parse_count(limit, "limit"))
@@ -125,7 +125,7 @@ class SQLiteArchive:
         return ids
 
     def delete(self, conversation: str) -> int:
-        """Forget a conversation, in slices; return how many messages that were."""
+        """Delete a conversation, in slices; return how many messages it had."""
         total = 0
         while deleted := self._writer.ask("delete", conversation):
             total += deleted
@@ -137,14 +137,14 @@ class SQLiteArchive:
         return deleted
 
     def stats(self) -> Stats:
-        """Return rows and bytes of this moment."""
+        """Return the current rows and bytes."""
         rows, size = self._writer.ask("totals")
         return Stats(
             kind="archive", name=self.path, items=rows, bytes=size, max_bytes=self._max_bytes
         )
 
     def close(self) -> None:
-        """Let go of thread and file; idempotent."""
+        """Release thread and file; idempotent."""
         self._finalizer.detach()
         self._writer.close()
 
@@ -156,7 +156,7 @@ class SQLiteArchive:
 
 
 class _Shelf:
-    """The operations on the tables; the writer sees to it that there is one caller at a time."""
+    """The operations on the tables; the writer makes sure that there is one caller at a time."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class _Shelf:
                 call.error = error
 
     def shut(self) -> None:
-        """Close the connection; the next call makes a new one."""
+        """Close the connection; the next call opens a new one."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with contextlib.suppress(sqlite3.Error):
@@ -321,6 +321,6 @@ def _path_of(path: str | os.PathLike[str]) -> str:
 def _packed(message: Message, seq: int) -> tuple[bytes, bytes]:
     try:
         packed = _encode(message)
-    except Exception as error:  # msgspec has no one error for what it cannot encode
+    except Exception as error:  # msgspec has no common error for what it cannot encode
         raise CodecError(f"message {seq} cannot be archived ({error}): $[{seq}]") from error
     return hashlib.blake2b(packed, digest_size=12).digest(), packed

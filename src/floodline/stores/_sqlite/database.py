@@ -1,4 +1,4 @@
-"""One file, one connection, one batch at a time."""
+"""Runs batches of calls on one file, with one connection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from floodline.stores._sqlite.schema import Synchronous, connect
 from floodline.stores._sqlite.writer import Call
 
 _VACUUM_PAGES = 256
-_MOVED = 32  # rows of 0.1 that a batch moves beside its work
+_MOVED = 32  # rows of 0.1 that a batch moves on top of its work
 _STALE_LEASE = 3600.0
 
 
@@ -42,12 +42,12 @@ class _Culprit(Exception):
 
 
 class Database:
-    """Runs batches of calls; whoever calls it sees to it that there is one caller at a time.
+    """Runs batches of calls; the caller makes sure that there is one at a time.
 
     An operation that is refused by rule does not touch its neighbours. One that breaks the
     transaction (a full disk, a damaged page) makes the whole batch start again, each call alone,
-    so that only the culprit fails. What cannot be committed fails together, and nothing of it is
-    acknowledged. The connection is opened when needed and dropped when it is of no use any more.
+    so that only the culprit fails. If a commit fails, the whole batch fails, and none of it is
+    acknowledged. The connection is opened when needed and dropped when it is no longer usable.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Database:
         self.unclean = False
 
     def open(self) -> None:
-        """Connect now, so that what cannot work is said early; a lock will be gone later."""
+        """Connect now, so that errors show early; a lock is ignored, as it will be gone later."""
         with contextlib.suppress(OSError):  # a log is left by a crash, or has a user now
             self.unclean = Path(f"{self.path}-wal").stat().st_size > 0
         try:
@@ -77,7 +77,7 @@ class Database:
                 raise translate(error, self.path) from error
 
     def shut(self) -> None:
-        """Close the connection; the next batch makes a new one."""
+        """Close the connection; the next batch opens a new one."""
         connection, self._connection = self._connection, None
         operations, self._operations = self._operations, None
         with contextlib.suppress(sqlite3.Error):
@@ -139,9 +139,9 @@ class Database:
             self._give_back(connection, operations)
 
     def _give_up(self, connection: sqlite3.Connection, lost: str) -> NoReturn:
-        """Say that what was committed went to a file that is no more, and let go of it.
+        """Fail what was committed to a file that is gone, and release the file.
 
-        If only the log is gone, what it held is brought into the file: it is all still open.
+        If only the log is gone, its content is moved into the file: it is all still open.
         """
         with contextlib.suppress(sqlite3.Error):
             if self._files.is_same() and "deleted" in lost:
@@ -153,7 +153,7 @@ class Database:
         )
 
     def note_damage(self, damage: str) -> None:
-        """Remember and report damage: from now on nothing is taken for missing."""
+        """Remember and report damage: from now on nothing counts as missing."""
         if damage and not self.damage:
             self.damage = damage
             if self._operations is not None:
@@ -166,7 +166,7 @@ class Database:
             operations.execute("BEGIN IMMEDIATE")
             operations.rows.move_old(_MOVED)
             operations.execute("COMMIT")
-        except (sqlite3.Error, StoreCorrupt) as error:  # it is not worth the work of others
+        except (sqlite3.Error, StoreCorrupt) as error:  # not worth failing the work of others
             self._roll_back(connection, error)
 
     def _operate(self, operations: Operations, call: Call) -> None:
@@ -191,7 +191,7 @@ class Database:
 
     def _give_back(self, connection: sqlite3.Connection, operations: Operations) -> None:
         """Return a slice of the free pages to the disk once they are a quarter of the file."""
-        with contextlib.suppress(sqlite3.Error):  # room is not worth an error
+        with contextlib.suppress(sqlite3.Error):  # free space is not worth an error
             free, pages = operations.pages()
             if free > _VACUUM_PAGES and free * 4 > pages:
                 # `execute` would take one step, which is one page
@@ -212,14 +212,14 @@ class Database:
                 f"{self.path!r} cannot hold a value of that size; keep sessions smaller"
             )
         elif isinstance(error, StoreError):
-            mine = type(error)(*error.args)  # each caller gets one of its own to raise
+            mine = type(error)(*error.args)  # each caller gets its own error to raise
         else:
             return error
         mine.__cause__ = error
         return mine
 
     def _ready(self, *, look: bool = True) -> tuple[sqlite3.Connection, Operations]:
-        """Return what to work with; `look` at the file before, if nobody will do so after."""
+        """Return the operations; `look` at the file first, if nothing checks it afterwards."""
         if self._connection is not None and (
             (look and not self._files.is_same()) or self._connection.in_transaction
         ):
@@ -238,7 +238,7 @@ class Database:
         return self._connection, self._operations
 
     def _connect(self) -> sqlite3.Connection:
-        # a file that was there once is not made anew: empty sessions would take its place
+        # a file that existed is not created again: empty sessions would take its place
         if self._files.file is not None and not Path(self.path).exists():
             raise StoreUnavailable(
                 f"{self.path!r} was deleted while in use; put it back, or create a new store"

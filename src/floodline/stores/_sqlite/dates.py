@@ -19,7 +19,7 @@ Execute = Callable[..., sqlite3.Cursor]
 
 
 def resume(execute: Execute, clock: RetentionClock, seconds: float, date: float) -> None:
-    """Let a clock go on from what the file says; one that says nothing is believed."""
+    """Continue a clock from what the file says; if it says nothing, the date is believed."""
     with suppress(sqlite3.OperationalError):  # no such table: nothing was ever purged
         row = execute(_READ).fetchone()
         if row is not None and all(isinstance(value, float) for value in (*row[:2], row[3])):

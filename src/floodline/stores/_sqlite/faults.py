@@ -1,4 +1,4 @@
-"""What SQLite reports, said in our errors: the path, what happened, the next step."""
+"""Translates SQLite's errors into ours: the path, what happened, the next step."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def translate(error: sqlite3.Error, path: str) -> FloodlineError:
 
 
 def _contradicts_schema(error: sqlite3.Error) -> bool:
-    """Tell whether a file does not hold what our statements, which never change, ask it for."""
+    """Return True if a file lacks what our statements, which never change, ask for."""
     return str(error).startswith(_CONTRADICTIONS)
 
 
 def undecodable(error: UnicodeDecodeError, path: str) -> StoreCorrupt:
-    """Return our error for text that is none, which Python meets before SQLite can say so."""
+    """Return our error for invalid text, which Python meets before SQLite can report it."""
     return StoreCorrupt(
         f"{path!r} is damaged and was left as it is; restore a copy of it, recover it with "
         f"`sqlite3 {path} .recover`, or choose another path ({error})"
@@ -58,18 +58,18 @@ def undecodable(error: UnicodeDecodeError, path: str) -> StoreCorrupt:
 
 
 def breaks_connection(error: sqlite3.Error) -> bool:
-    """Tell whether a fresh connection is wiser than going on with this one."""
+    """Return True if a fresh connection is safer than continuing with this one."""
     return _kind(error) in _DROP or _contradicts_schema(error)
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Tell whether somebody else has the lock."""
+    """Return True if another process or connection has the lock."""
     return _kind(error) in ("SQLITE_BUSY", "SQLITE_LOCKED")
 
 
 def _kind(error: sqlite3.Error) -> str:
     """Return the primary code: SQLITE_IOERR for SQLITE_IOERR_WRITE."""
     name = getattr(error, "sqlite_errorname", None) or ""
-    if name == "SQLITE_IOERR_SHORT_READ":  # a page number beyond the end: no disk is at fault
+    if name == "SQLITE_IOERR_SHORT_READ":  # a page number beyond the end: not the disk's fault
         return "SQLITE_CORRUPT"
     return "_".join(name.split("_")[:2])

@@ -1,4 +1,4 @@
-"""The connections of this process around a fork: closed before it, opened anew on both sides."""
+"""The connections of this process around a fork: closed before it, reopened on both sides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floodline.stores._sqlite.writer import Writer
 _FORK_PATIENCE = 10.0
 
 # SQLite keeps the locks of a process in its memory: a child that inherits an open connection
-# believes to hold the locks of its parent, and each may delete what the other still writes. So all
+# believes it holds its parent's locks, and each may delete what the other still writes. So all
 # connections are closed around a fork, and both processes open their own when they need one.
 writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 _suspended: dict[int, list[Writer]] = {}

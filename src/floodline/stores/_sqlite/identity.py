@@ -1,4 +1,4 @@
-"""Whether the files under a connection are still those that the path names."""
+"""Checks that the files under a connection are still those that the path names."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ Identity = tuple[int, int] | None
 class Files:
     """A database file and its log, by device and inode.
 
-    SQLite goes on with files that were deleted or replaced, and what it commits to them is lost.
-    The log stays the same file as long as anybody has the database open. Where there can be none,
+    SQLite keeps using files that were deleted or replaced, and what it commits to them is lost. The
+    log stays the same file as long as any process has the database open. Where there can be no log,
     as on some network disks, only the file is watched.
     """
 
@@ -23,15 +23,15 @@ class Files:
         self._log: Identity = None
 
     def note(self) -> None:
-        """Take the files that are there now for ours; ask after the first read has made the log."""
+        """Adopt the current files as ours; call it after the first read has created the log."""
         self.file, self._log = identify(self._path), identify(self._log_path)
 
     def is_same(self) -> bool:
-        """Tell whether the path still names our file."""
+        """Return True if the path still names our file."""
         return identify(self._path) == self.file
 
     def lost(self) -> str:
-        """Return which of the two is not ours any more and why, or nothing; ask after a commit."""
+        """Return which of the two is no longer ours and why, if any; call it after a commit."""
         file = identify(self._path)
         if file != self.file:
             return _what(self._path, file)

@@ -1,4 +1,4 @@
-"""A look at a whole file beside the work, after a process has ended without closing it."""
+"""Checks a whole file in the background, after a process has ended without closing it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floodline.stores._sqlite.database import Database
 from floodline.stores._sqlite.writer import Writer
 
 _SLICE = 200  # rows that one call compares: about a millisecond
-_REST = 20  # times what a slice took: a twentieth of one processor at most
+_REST = 20  # times what a slice took: at most a twentieth of one CPU
 _LONGEST_REST = 1.0
 
 
@@ -20,12 +20,12 @@ def inspect_beside(database: Database, writer: Writer) -> None:
     thread = threading.Thread(
         target=inspect, args=(database, writer), name="floodline-store-check", daemon=True
     )
-    with suppress(RuntimeError):  # no thread is to be had; the work goes on without
+    with suppress(RuntimeError):  # no thread available; the work continues without it
         thread.start()
 
 
 def inspect(database: Database, writer: Writer) -> None:
-    """Go through both trees once; what contradicts itself is noted in the database."""
+    """Go through both trees once; a contradiction is noted in the database."""
     after: object = 0
     try:
         while after is not None:
@@ -34,5 +34,5 @@ def inspect(database: Database, writer: Writer) -> None:
             time.sleep(min(_LONGEST_REST, _REST * (time.monotonic() - began)))
     except StoreCorrupt as error:
         database.note_damage(f"a page cannot be read ({error})")
-    except StoreError:  # closed meanwhile, or not to be reached
+    except StoreError:  # closed in the meantime, or out of reach
         return

@@ -1,7 +1,7 @@
 """The operations of a store in SQL; each runs inside the transaction of its batch.
 
-No `RETURNING` and no upsert without a target, which SQLite has only since 3.35: some systems that
-have Python 3.11 are older. No numbered parameters, of which Python 3.12.1 warns.
+No `RETURNING` and no upsert without a target, which SQLite has only since 3.35: some systems with
+Python 3.11 are older. No numbered parameters, which Python 3.12.1 warns about.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ WHERE s.name = ? AND s.slot <= ? AND s.used_at <= ?
     AND (l.until IS NULL OR l.until <= ? OR l.since > ?)
 ORDER BY s.slot LIMIT ?
 """
-# what was stamped while the date was wrong counts as used now, or it would stay for ever
+# rows stamped while the date was wrong count as used now, or they would stay forever
 _FUTURE = """
 UPDATE sessions SET used_at = ?, slot = ?
 WHERE row IN (SELECT row FROM sessions WHERE name = ? AND slot > ? LIMIT ?)
@@ -66,7 +66,7 @@ _SLOT = 600.0
 
 
 class Operations:
-    """Bound to one connection; `begin` is told the times and the size of each batch."""
+    """Bound to one connection; `begin` gets the times and the size of each batch."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Operations:
         self._totals.clear()
 
     def forget_stale_leases(self, seconds: float) -> None:
-        """Drop what crashes left: leases that ran out long ago, or before the last boot."""
+        """Drop what crashes left behind: leases that expired long ago, or before the last boot."""
         self.execute(
             "DELETE FROM leases WHERE until <= ? OR since > ?", (self._now - seconds, self._now)
         )
@@ -195,7 +195,7 @@ class Operations:
         return Record(version, envelope)
 
     def inspect(self, after: Any, limit: int) -> Any:
-        """Compare the trees a slice further; the answer is where to go on, None at the end."""
+        """Compare the next slice of the trees; return where to continue, None at the end."""
         if isinstance(after, int):
             return self.rows.inspect(after, limit) or ("", "")
         return self.rows.inspect_index(after, limit)
@@ -258,7 +258,7 @@ class Operations:
         return self._kept("quarantine", name, limit)
 
     def _next_fence(self) -> int:
-        if self._fence == 0:  # the first of this batch takes the numbers of all
+        if self._fence == 0:  # the first of this batch reserves the numbers of all
             self.execute("UPDATE meta SET fence = fence + ?", (self._wanted,))
             (last,) = self.execute("SELECT fence FROM meta").fetchone()
             self._fence = last - self._wanted
@@ -285,7 +285,7 @@ class Operations:
         return row
 
     def _never_written(self, id: str) -> StoreCorrupt:
-        """A row without a version would pass for no row at all."""
+        """Refuse a row without a version, which would pass for no row at all."""
         return self.rows.corrupt(f"the row of session {id!r} holds data that was never written")
 
     def _make(self, name: str, id: str, envelope: bytes, write_id: str) -> int:

@@ -1,4 +1,4 @@
-"""Where a SQLite file lies: by path or by URL, checked before anything is opened."""
+"""The path of a SQLite file, from a path or a URL, checked before anything is opened."""
 
 from __future__ import annotations
 

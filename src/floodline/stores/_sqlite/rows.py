@@ -1,13 +1,13 @@
-"""Where the row of a session stands, so that two trees of the file must agree that it is not there.
+"""Finds the row of a session, and says that it is missing only if two trees of the file agree.
 
 The number of a row is a hash of its name and id, so the tree of the table finds it without the
-unique index, which is the second tree. A found row has told all it can; "not found" is believed
-only if the index has never heard of the id either. One damaged page makes one of the two trees
-forget a session, and the other says so: `StoreCorrupt`, where 0.1 made an empty session.
+unique index, which is the second tree. A row that is found needs no more; "not found" is believed
+only if the index does not have the id either. One damaged page makes one of the two trees
+forget a session, and the other shows it: `StoreCorrupt`, where 0.1 created an empty session.
 
-Two keys of one hash: the later one stands at the next of its places, and is found by the index.
+If two keys share a hash, the later one is at the next of its places, and is found by the index.
 Rows that 0.1 wrote have small numbers; they are found by the index too, and moved to their places
-a few at a time. Until then a row that the index does not know is looked for among them.
+a few at a time. Until then a row that the index does not have is searched for among them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from floodline.errors import StoreCorrupt
 
 FIRST = 2**62  # places are above, the numbers of 0.1 below
 _PLACES = 4
-_SCANNED = 20_000  # rows of 0.1 that a search may go through
+_SCANNED = 20_000  # rows of 0.1 that a search may scan
 _LISTED = """
 SELECT row FROM sessions INDEXED BY sqlite_autoindex_sessions_1 WHERE name = ? AND id = ?
 """
@@ -31,9 +31,9 @@ _SCAN = "SELECT 1 FROM sessions NOT INDEXED WHERE row < ? AND name = ? AND id = 
 _KEY = "SELECT name, id FROM sessions WHERE row = ?"
 
 
-@lru_cache(maxsize=1024)  # a use asks three times for the same
+@lru_cache(maxsize=1024)  # a use asks for the same one three times
 def place_of(name: str, id: str, turn: int = 0) -> int:
-    """Return the number of the row of a key, or the one to take if others have those before."""
+    """Return the row number of a key, or the next one to try if others have those before."""
     head = f"{turn}:{len(name)}:".encode()
     digest = blake2b(head + name.encode() + id.encode(), digest_size=8).digest()
     return FIRST | (int.from_bytes(digest, "big") & (FIRST - 1))
@@ -51,7 +51,7 @@ class Rows:
         self.old = self._execute(_OLD, (-1, FIRST, 1)).fetchone() is not None
 
     def find_listed(self, sql: str, name: str, id: str, *before: Any) -> Any:
-        """Return what `sql` asks of a row that is not in its place; None is worth believing."""
+        """Return what `sql` asks of a row that is not in its place; None can be believed."""
         place = place_of(name, id)
         listed = self._execute(_LISTED, (name, id)).fetchall()
         if not listed:
@@ -66,7 +66,7 @@ class Rows:
         return found
 
     def _believe(self, name: str, id: str, place: int) -> None:
-        """Raise unless there is every reason to say that a session is not stored."""
+        """Raise unless it is certain that a session is not stored."""
         there = self._execute(_KEY, (place,)).fetchone()
         if there is not None and not _is_at_home(place, there[0], there[1]):
             raise self.corrupt(f"another row is in the place of session {id!r}")
@@ -82,7 +82,7 @@ class Rows:
         return self._execute(_SCAN, (FIRST, name, id)).fetchone() is not None
 
     def free_place(self, name: str, id: str) -> int:
-        """Return where a row that was not found can be put."""
+        """Return a free place for a row that was not found."""
         for turn in range(_PLACES):
             place = place_of(name, id, turn)
             if self._execute(_KEY, (place,)).fetchone() is None:
@@ -90,7 +90,7 @@ class Rows:
         raise self.corrupt(f"every place of session {id!r} is taken")
 
     def move_old(self, limit: int) -> None:
-        """Give rows of 0.1 their places; one that cannot be read is left where it is."""
+        """Move rows of 0.1 to their places; one that cannot be read stays where it is."""
         found = self._execute(_OLD, (self._after, FIRST, limit)).fetchall()
         for row, name, one in found:
             self._after = row
@@ -128,7 +128,7 @@ class Rows:
 
 
 def _is_at_home(place: int, name: Any, id: Any) -> bool:
-    """Tell whether a row stands where its own key belongs, by whatever chance it is."""
+    """Return True if a row is where its own key belongs."""
     if type(name) is not str or type(id) is not str:
         return False
     return any(place_of(name, id, turn) == place for turn in range(_PLACES))

@@ -1,11 +1,11 @@
-"""The tables of a store file, and how a connection to it is made.
+"""The tables of a store file, and how it is opened.
 
 Leases are a table of their own, with as many rows as sessions are held now, so that a lease does
-not rewrite a state. A use writes `used_at` only, which SQLite overwrites in place; the index for
-the retention holds the slot of ten minutes, which seldom changes. Totals are kept, because counting
+not rewrite a state. A use writes only `used_at`, which SQLite overwrites in place; the index for
+retention holds the ten-minute slot, which seldom changes. Totals are kept, because counting
 a million rows would stop the writer. `floor` is the highest version of all rows that were deleted:
-one that comes again under the same id begins above it, so that a version which some process still
-has in memory never stands for other bytes.
+a new row under the same id begins above it, so that a version which some process still has in
+memory never stands for other bytes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _LAST_SCHEMA = 255  # a number above was never one
 def connect(
     path: str, *, create: bool, synchronous: Synchronous, timeout: float
 ) -> sqlite3.Connection:
-    """Open a store file, or make one if there is none and `create`.
+    """Open a store file, or create one if there is none and `create` is set.
 
     Raises our own errors for a newer schema and for a file of another program, `sqlite3.Error` for
     the rest. Nothing is written to a file that is not ours.
@@ -93,7 +93,7 @@ def connect(
 
 
 def _prepare(connection: sqlite3.Connection, path: str, synchronous: Synchronous) -> None:
-    connection.execute("PRAGMA cell_size_check = ON")  # a page is looked at before it is believed
+    connection.execute("PRAGMA cell_size_check = ON")  # a page is checked before it is trusted
     if not _is_ours(connection, path):
         _create(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -147,7 +147,7 @@ def _create(connection: sqlite3.Connection, path: str) -> None:
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # works only before the first table
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if not _is_ours(connection, path):  # another process may have been faster
+        if not _is_ours(connection, path):  # another process may have come first
             for statement in _statements(_TABLES):
                 connection.execute(statement)
         connection.execute("COMMIT")
@@ -158,8 +158,8 @@ def _create(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _is_ours(connection: sqlite3.Connection, path: str) -> bool:
-    """Tell whether the tables are there: False for an empty file, an error for all others."""
-    # the tables first: another process may make all of it, in one transaction, in between
+    """Return True if the tables are there, False for an empty file; raise for any other."""
+    # the tables first: another process may create it all, in one transaction, in between
     (count,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if count == 0:
         return False
@@ -205,7 +205,7 @@ def _expected() -> dict[str, str | None]:
 
 
 def _changed(connection: sqlite3.Connection) -> str:
-    """Name the tables and indexes that are not as we make them; others may be there beside."""
+    """Return the tables and indexes that differ from ours; others may exist alongside."""
     found = dict(connection.execute("SELECT name, sql FROM sqlite_master").fetchall())
     return ", ".join(
         name for name, sql in _expected().items() if name not in found or found[name] != sql

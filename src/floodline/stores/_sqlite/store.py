@@ -23,15 +23,15 @@ from floodline.stores._sqlite.writer import Writer
 
 
 class SQLiteStore(BlockingCalls):
-    """Sessions in a SQLite file, which any number of processes of one machine may share.
+    """Sessions in a SQLite file, which any number of processes on one machine may share.
 
-    The file is made if it is missing, its directory is not. A damaged file, a newer schema and a
-    path that cannot work raise here; a file that is only locked now is tried again at the first
+    The file is created if it is missing, its directory is not. A damaged file, a newer schema and a
+    path that cannot work raise here; a file that is only locked is tried again at the first
     call. `synchronous="normal"` survives a killed process, `"full"` a power cut too. `busy_timeout`
-    is the patience with other processes. All calls run on one daemon thread, in batches; `aio` is
-    the coroutine twin on the same thread. `clock` times the leases and must be common to all
-    processes, `wall` times the retention. A store that is collected without `close()` lets go of
-    its thread and file by itself.
+    is how long to wait for other processes. All calls run on one daemon thread, in batches; `aio`
+    is the coroutine twin on the same thread. `clock` times the leases and must be common to all
+    processes, `wall` times the retention. A store that is collected without `close()` releases its
+    thread and file by itself.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class SQLiteStore(BlockingCalls):
         self._database = database
         self._writer = writer = Writer(database, self.path)
         self._finalizer = weakref.finalize(self, writer.abandon)
-        self._finalizer.atexit = False  # sessions save at exit; the file needs no goodbye
+        self._finalizer.atexit = False  # sessions save at exit; the file need not be closed
         writers.add(writer)
         if database.unclean:
             inspect_beside(database, writer)
@@ -67,9 +67,9 @@ class SQLiteStore(BlockingCalls):
         return AwaitedCalls(self, self._writer.ask_soon, self._close_soon)
 
     def is_writer_thread(self) -> bool:
-        """Tell whether this thread works for the store now, so that a call would be refused.
+        """Return True if this thread is working for the store, so that a call would be refused.
 
-        A finalizer may strike there; it must leave its call for later.
+        A finalizer may run there; it must put off its call.
         """
         return self._writer.is_writer_thread()
 
@@ -79,7 +79,7 @@ class SQLiteStore(BlockingCalls):
         return SQLiteArchive(self.path, synchronous=self._synchronous)
 
     def close(self) -> None:
-        """Finish what was asked before and let go of thread and file; idempotent."""
+        """Finish pending calls and release thread and file; idempotent."""
         self._finalizer.detach()
         self._writer.close()
         if "archive" in self.__dict__:

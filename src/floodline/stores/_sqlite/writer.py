@@ -1,11 +1,11 @@
-"""The one thread that works on a file, and how calls come to it and answers go back.
+"""The one thread that works on a file, and how calls reach it and answers return.
 
 While a batch is being committed the calls of other threads and loops queue up, and are the next
 batch. After a batch of several callers the thread lets them come back before it takes the next:
-SQLite gives up the interpreter's lock at each statement, and a statement that has to win it back
-from a crowd costs more than the statement. A caller that is alone runs its call itself, which saves
-the way to the thread and back. Where no thread can be started (at interpreter exit, or at the limit
-of the system) the caller runs all that waits.
+SQLite releases the interpreter's lock at each statement, and winning it back from a crowd costs
+more than the statement. A lone caller runs its call itself, which saves a trip to the thread.
+If no thread can be started (at interpreter exit, or at the system's limit) the caller runs all
+pending calls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LAST_PATIENCE = 2.0
 
 
 class Call:
-    """One operation on its way: what to do, then its result or its error."""
+    """One pending operation: what to do, then its result or its error."""
 
     __slots__ = ("args", "done", "error", "future", "result", "what")
 
@@ -48,7 +48,7 @@ class Runner(Protocol):
         """Give every call a result or an error; raise nothing."""
 
     def shut(self) -> None:
-        """Let go of what is open; `run` opens it again."""
+        """Close what is open; `run` opens it again."""
 
     def disown(self) -> None:
         """Forget what is open without touching it: it belongs to the parent process."""
@@ -71,12 +71,12 @@ class Writer:
         self._helpers: set[int] = set()
 
     def is_writer_thread(self) -> bool:
-        """Tell whether this thread works for the store now, so that it cannot wait for it."""
+        """Return True if this thread is working for the store, so that it cannot wait for it."""
         me = get_ident()
         return me == self._ident or me in self._helpers
 
     def ask(self, what: str, /, *args: Any) -> Any:
-        """Run an operation and wait for it; it is done even if the waiting is interrupted."""
+        """Run an operation and wait for it; it is done even if the wait is interrupted."""
         call = Call(what, args)
         if not self._run_alone(call):
             self._submit(call)
@@ -95,13 +95,13 @@ class Writer:
         return await future
 
     def close(self) -> None:
-        """Finish what was asked before, refuse the rest, end the thread; idempotent."""
+        """Finish pending calls, refuse the rest, end the thread; idempotent."""
         self._stop()
         if not self.is_writer_thread():
             self._finish()
 
     def abandon(self) -> None:
-        """Close without waiting: the store was collected, so nobody waits for an answer."""
+        """Close without waiting: the store was collected, so no caller waits for an answer."""
         self._stop()
         if self._thread is None:
             self._runner.shut()
@@ -122,7 +122,7 @@ class Writer:
         self._running.release()
 
     def start_anew(self, *, inherited: bool) -> None:
-        """Forget in a forked child what belongs to its parent: the thread, what waits."""
+        """Forget in a forked child what belongs to its parent: the thread, the pending calls."""
         if inherited:
             self._runner.disown()
         self._reset()
@@ -142,7 +142,7 @@ class Writer:
             self._finish()  # the call may stand behind the last that the thread took
 
     def _run_alone(self, call: Call) -> bool:
-        """Run a call here and now if nobody is at work and nobody waits: two switches less."""
+        """Run a call on this thread if the writer is idle and nothing waits: two switches fewer."""
         if self._waiting or self._crowded or self._running.locked() or not self._queue.empty():
             return False
         if self._closed or self.is_writer_thread():
@@ -175,13 +175,13 @@ class Writer:
         thread = threading.Thread(target=self._work, name="floodline-store", daemon=True)
         try:
             thread.start()
-        except RuntimeError:  # at exit, or no more threads are to be had
+        except RuntimeError:  # at exit, or no more threads available
             return False
         self._thread = thread
         return True
 
     def _run_here(self) -> None:
-        """Do what waits on this thread; a thread that exit froze may hold the lock for ever."""
+        """Run pending calls on this thread; a thread frozen at exit may hold the lock forever."""
         if not self._running.acquire(timeout=_patience()):
             self._refuse(StoreUnavailable(f"{self._path!r} can no longer be used at exit"))
             return
@@ -203,12 +203,12 @@ class Writer:
             _settle(batch)
             if self._crowded:
                 self._gather(len(batch))
-            del batch  # an idle thread holds nobody's bytes
+            del batch  # an idle thread holds no caller's bytes
         self._shut()
         self._ident = 0
 
     def _gather(self, callers: int) -> None:
-        """Let those who were woken ask again, as long as they do."""
+        """Let the woken callers ask again, as long as they do."""
         came = 0
         while came < callers:
             time.sleep(_PAUSE)
@@ -218,7 +218,7 @@ class Writer:
             came = waiting
 
     def _take(self, *, block: bool) -> list[Call]:
-        """Return what waits, at most a batch; nothing means: the end was reached."""
+        """Return pending calls, at most a batch; empty at the end."""
         batch: list[Call] = []
         get = self._queue.get_nowait
         try:
@@ -283,7 +283,7 @@ def _settle(batch: Sequence[Call]) -> None:
     for loop, calls in loops.items():
         try:
             loop.call_soon_threadsafe(_settle_futures, calls)
-        except RuntimeError:  # the loop was closed meanwhile: nobody waits
+        except RuntimeError:  # the loop was closed in the meantime: nothing waits
             continue
 
 
