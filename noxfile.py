@@ -131,7 +131,7 @@ def kill(session: nox.Session) -> None:
 def attack(session: nox.Session) -> None:
     """The attacks of `tests/attack` at full length; `make test` runs the short ones."""
     command = (*PLAIN, "pytest", "-m", "long or not long", "tests/attack", "--timeout=3600")
-    _pytest(session, *command, env={"FLOODLINE_ATTACK": "1"})
+    _pytest(session, *command, env={"ATTACK_EVERYWHERE": "1"})
 
 
 @nox.session(venv_backend="none")

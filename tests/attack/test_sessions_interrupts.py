@@ -1,7 +1,7 @@
 """[S16] An exception that arrives while a use is entered or left wedges nothing.
 
 Each scenario is run once for each place where CPython delivers one (see `interrupts`); here for
-some of them, with FLOODLINE_ATTACK=1 (`nox -s attack`) for all. The exception is kept, with its
+some of them, with ATTACK_EVERYWHERE=1 (`nox -s attack`) for all. The exception is kept, with its
 traceback, so that garbage collection repairs nothing.
 """
 
@@ -23,7 +23,7 @@ from floodline.stores import MemoryStore
 from interrupts import Interrupt, Interrupter, in_methods
 from worker_threads import Worker, until
 
-ALL = bool(os.environ.get("FLOODLINE_ATTACK"))
+ALL = bool(os.environ.get("ATTACK_EVERYWHERE"))
 IN_USE = in_methods(Use.__enter__.__code__, Use.__exit__.__code__)
 PATIENCE = 0.03
 
