@@ -205,7 +205,7 @@ def killed(seconds: int = 480) -> dict[str, Any]:
         "status": None,
         "signal": "SIGKILL",
         "oom": True,
-        "cause": "killed by the kernel for lack of memory, with 273 MiB resident",
+        "cause": "killed by the kernel, out of memory, with 273 MiB resident",
         "kind": "out of memory",
     }
     state |= {"closed": True, "exit": cause}

@@ -70,7 +70,7 @@ def check_killed_group(run, capsys):
     assert run.process.returncode == -signal.SIGKILL
     state = read_recording(run.record).state()
     assert state["closed"] is False
-    assert "nobody closed this recording" in state["exit"]["cause"]
+    assert "this recording was never closed" in state["exit"]["cause"]
     check_named(state, run)
     capsys.readouterr()
     assert main(["report", str(run.record), "--format", "json"]) == 0

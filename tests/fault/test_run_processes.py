@@ -194,7 +194,7 @@ def test_children_are_watched_however_they_were_started_and_others_are_told(star
     )
     told = " ".join(state["not_covered"])
     assert "started with -I" in told
-    assert "environment was cleaned" in told
+    assert "environment was cleared" in told
     commands = [one["command"] for one in watched(state)]
     assert commands.count("app.py") >= 3  # fork, spawn, forkserver; merged under one command
     assert "-c" in commands
@@ -250,7 +250,7 @@ def test_a_program_goes_on_when_its_recorder_is_killed(start):
     state = read_recording(run.record).state()
     assert state["closed"] is False
     (program,) = state["processes"]
-    cause = f"the recorder was killed, and process {program['pid']} of the program goes on"
+    cause = f"the recorder was killed, and process {program['pid']} of the program continues"
     assert cause in state["exit"]["cause"]
     assert program["state"] == "running"
 
@@ -289,7 +289,7 @@ def test_a_daemon_is_recorded_until_it_ends(daemon):
     _, errors = daemon.communicate("\n", timeout=PATIENCE)
     assert daemon.returncode == 0
     assert f"left process {daemon.daemon} running" in errors
-    cause = f"went on in the background as process {daemon.daemon}: ended by itself"
+    cause = f"continued in the background as process {daemon.daemon}: exited normally"
     assert cause in errors
     state = read_recording(daemon.record).state()
     assert (state["closed"], state["exit"]["cause"]) == (True, cause)
@@ -332,7 +332,7 @@ def test_workers_that_go_with_a_program_that_was_asked_to_end_are_not_lost(start
     assert (out, run.returncode) == ("terminated\n", 0)
     assert "lost" not in errors
     state = read_recording(run.record).state()
-    assert state["exit"]["cause"] == "ended by itself, after SIGTERM was passed on to it"
+    assert state["exit"]["cause"] == "exited normally, after SIGTERM was passed on to it"
     assert {one["state"] for one in state["processes"]} == {"exited"}
 
 

@@ -281,7 +281,7 @@ def test_what_cannot_be_looped_fails_and_says_why(tmp_path):
     assert set(outcomes(printed).values()) == {"FAILED"}, printed
     for words in (
         "name the argument, as in soak(rounds=200)",
-        "soak(round=…) is unknown; it takes rounds, warmup and allow",
+        "soak(round=…) is unknown; it accepts rounds, warmup and allow",
         "async def functions are not natively supported",
         "assert 1 == 2",
         "use `await soak.run(...)`",
@@ -377,13 +377,16 @@ def test_other_items_and_other_event_loops_are_told_apart(tmp_path):
     printed = run_pytest(tmp_path, OTHER, conftest=NARROW + HOOK)
     assert "2 failed, 2 passed" in printed, printed
     assert "test_never_called is called in a way that the mark soak cannot loop" in printed
-    assert "the mark soak loops test functions" in printed
+    assert "the mark soak is for test functions only" in printed
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("-o", "soak_undecided=maybe"), "soak_undecided='maybe' is none of warn, fail, skip"),
+        (
+            ("-o", "soak_undecided=maybe"),
+            "soak_undecided='maybe' is unknown; choose one of warn, fail, skip",
+        ),
         (("--soak-rounds", "0"), "--soak-rounds 0 must be at least 1"),
     ],
 )

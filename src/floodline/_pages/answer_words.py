@@ -11,7 +11,7 @@ from floodline.leaks._vocabulary import Where
 FLAT = "Python objects and process memory are both flat."
 UNNAMED = "Memory grows, and no single container explains it."
 ELSEWHERE: dict[Where | None, str] = {
-    Where.NATIVE: "Memory grows outside of Python objects: in C extensions or their buffers.",
+    Where.NATIVE: "Memory grows outside Python objects: in C extensions or their buffers.",
     Where.FRAGMENTATION: "The allocator keeps what Python has freed: fragmentation, not a "
     "container.",
 }

@@ -29,9 +29,10 @@ LATE = 2.0  # seconds that the probe gets to say its last words
 def command(pid: int, span: str, record: Path | None) -> int:
     """Watch a running process for a while and say what grows in it.
 
-    The process must let us in: it was started with FLOODLINE_PROBE=dormant, has called
-    floodline.watch(), or runs on Python 3.14 or later. It goes on as before when the time is over,
-    or at Ctrl-C. Exit status: 0 bounded, 1 growing, 3 undecided, 2 it could not be watched.
+    The process must be prepared: started with FLOODLINE_PROBE=dormant, or by calling
+    floodline.watch(); on Python 3.14 or later neither is needed. It continues as before when the
+    time is up, or at Ctrl-C. Exit status: 0 bounded, 1 growing, 3 undecided, 2 it could not be
+    watched.
     """
     seconds = parse_duration(span, "--for")
     if record is not None:
@@ -61,4 +62,4 @@ def _watch(recorder: Recorder, pid: int, seconds: float) -> None:
                 return
             recorder.wait_for_news(TICK)
     except KeyboardInterrupt:
-        click.echo("floodline: ended early", err=True)
+        click.echo("floodline: stopped early", err=True)

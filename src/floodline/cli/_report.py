@@ -14,16 +14,16 @@ from floodline.web import FORMATS, render_report, write_report
 @click.command("report")
 @click.argument("recording", type=click.Path(path_type=Path))
 @click.option("--format", "form", type=click.Choice(FORMATS),
-              help="By default what the name of the output says, else html.")  # fmt: skip
+              help="Default: by the suffix of the output, else html.")  # fmt: skip
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False),
-              help="Where to write it; by default to the standard output.")  # fmt: skip
+              help="Where to write it; standard output by default.")  # fmt: skip
 @click.option("--sources", type=click.Path(path_type=Path),
-              help="The program's sources, for findings of `floodline scan` and code.")  # fmt: skip
+              help="The program's sources: adds `floodline scan` findings and code.")  # fmt: skip
 def command(recording: Path, form: str | None, output: Path | None, sources: Path | None) -> int:
     """Write the report of a recording of `floodline run`.
 
-    The recording may still be written, or have been left by a recorder that was killed; the report
-    says so. A page is not shown in a terminal: it is written beside the recording.
+    The recording may still be in progress, or left behind by a killed recorder; the report says so.
+    In a terminal, a page is not printed but written next to the recording.
     """
     state = read_recording(recording).state()
     if output is None and (form or "html") == "html" and sys.stdout.isatty():

@@ -47,29 +47,31 @@ class Door(NamedTuple):
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help="Of the dashboard; 0 is any free one, by default the usual one or the next.",
+    help="Dashboard port; 0 for any free one. Default: the usual port or the next free one.",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Of the dashboard; off loopback it asks for a token.",
+    help="Dashboard address; off loopback it requires a token.",
 )
 @click.option(
-    "--line", help='The flood line: warn, and shed, above so much memory, such as "512 MiB".'
+    "--line", help='The flood line: warn and shed above this much memory, such as "512 MiB".'
 )
 @click.option(
     "--record",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The recording; an older one is kept as FILE.1.",
+    help="The recording; an existing one is kept as FILE.1.",
 )
 @click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the report as a page at the end.",
+    help="Write the report when the program ends.",
 )
 @click.option(
-    "--python", default=sys.executable, help="The interpreter of the app, which needs no floodline."
+    "--python",
+    default=sys.executable,
+    help="The interpreter that runs the app; it does not need floodline.",
 )
 @click.option("--no-dashboard", is_flag=True, help="Record only.")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -87,14 +89,14 @@ def command(
     """Run a program and record what grows in it.
 
     floodline run app.py ARGS…, floodline run -m MODULE ARGS…, floodline run gunicorn ARGS…, or with
-    options of Python itself floodline run python -u app.py. The program keeps its standard input,
-    its terminal and its exit status; its Python child processes are watched too. Give our options
-    before the program.
+    options for Python itself, floodline run python -u app.py. The program keeps its standard input,
+    its terminal and its exit status; its Python child processes are watched too. Options of
+    floodline come before the program.
     """
     bytes_of_line = None if line is None else parse_size(line, "--line")
     words = program_words(find_interpreter(python), list(program), module=module)
     if report is not None and not report.resolve().parent.is_dir():
-        raise ConfigError(f"--report {report}: there is no folder {report.parent}; make it first")
+        raise ConfigError(f"--report {report}: folder {report.parent} does not exist; create it")
     name = " ".join(["-m", *program] if module else [Path(program[0]).name, *program[1:]])[:200]
     door = None if no_dashboard else _door(host, port)
     mask = hold_signals()
@@ -140,9 +142,7 @@ def _recorder(name: str, program: str, record: Path | None, line: int | None) ->
         with suppress(ConfigError, OSError):
             _forget_old(folder)
             return Recorder(name, file=_unnamed(folder, program), line=line)
-    _say(
-        "no folder for the recording can be written; give --record FILE, in a container on a volume"
-    )
+    _say("no writable folder for the recording; give --record FILE (in a container, on a volume)")
     return Recorder(name, line=line)
 
 
@@ -172,7 +172,7 @@ def _door(host: str, port: int | None) -> Door | None:
     try:
         from floodline.web._serve import listen
     except ImportError:
-        _say("no dashboard: it needs the extra web, pip install 'floodline[web]'")
+        _say("no dashboard: it needs the extra web; run: pip install 'floodline[web]'")
         return None
     return Door(host, listen(host, port))
 
@@ -200,8 +200,9 @@ def _watch(recorder: Recorder, child: Program) -> None:
         ticking.tick()
     if child.code == 0 and not child.stopped.is_set() and (left := recorder.outlived(0)):
         child.leave_to(recorder.pass_on)
-        _say(f"the program has ended and left {processes(left)} running: recording goes on until "
-             "that ends, or until Ctrl-C")  # fmt: skip
+        end = "it ends" if len(left) == 1 else "they end"
+        _say(f"the program has ended and left {processes(left)} running: recording continues "
+             f"until {end}, or until Ctrl-C")  # fmt: skip
         while recorder.remaining() and not child.stopped.wait(ticking.pause()):
             ticking.tick()
         _let_end(recorder, ticking)
@@ -238,7 +239,7 @@ class _Ticking:
         recorder.tick()
         self._ticks += 1
         if recorder.unwritten and not self._lacking:
-            _say(f"{recorder.unwritten}; the program goes on, and each tick is tried again")
+            _say(f"{recorder.unwritten}; the program continues, and every tick is retried")
         self._lacking = recorder.unwritten is not None
         state = recorder.state()
         line, used = state["line"], state["memory"]["now"]
@@ -259,8 +260,8 @@ def _finish(recorder: Recorder, report: Path | None) -> None:
     where = f"{file} (to read it: floodline report {file})" if file else "no file"
     kept = f"recorded to {where}"
     if recorder.unwritten:
-        kept = f"{recorder.unwritten}; the recording lacks the end"
-    _say(f"{kept}; the recorder took {format_size(own['rss'])}")
+        kept = f"{recorder.unwritten}; the end of the recording is missing"
+    _say(f"{kept}; the recorder used {format_size(own['rss'])}")
 
 
 def _write_report(state: Snapshot, report: Path) -> None:
@@ -271,7 +272,7 @@ def _write_report(state: Snapshot, report: Path) -> None:
     except ConfigError as error:  # the status of the program is worth more than our trouble
         _say(f"no report: {error}; write it from the recording with floodline report")
     else:
-        _say(f"report in {report}")
+        _say(f"report written to {report}")
 
 
 def _say(words: str) -> None:

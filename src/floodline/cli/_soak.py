@@ -27,14 +27,18 @@ UNUSABLE = 2
     type=click.IntRange(min=1),
     default=300,
     show_default=True,
-    help="How often round(i) is called, warm-up included; below 20 nothing can be told.",
+    help="How many times to call round(i), warm-up included; below 20 there is no verdict.",
 )
-@click.option("--warmup", type=click.IntRange(min=0), help="Of the rounds; a tenth by default.")
+@click.option(
+    "--warmup",
+    type=click.IntRange(min=0),
+    help="How many of the rounds are warm-up; a tenth by default.",
+)
 @click.option(
     "--python",
     "python",
     default=sys.executable,
-    help="The interpreter of the app, which needs no floodline; this one by default.",
+    help="The interpreter that runs the app; it does not need floodline. Default: this one.",
 )
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path), help="Also write the answer as JSON."
@@ -62,12 +66,12 @@ def command(
     Exit status: 0 bounded, 1 growing, 3 undecided, 4 the scenario failed, 2 it could not be run.
     """
     if not scenario.is_file():
-        raise click.UsageError(f"{str(scenario)!r} is no file; give one that defines round(i)")
+        raise click.UsageError(f"{str(scenario)!r} is not a file; give one that defines round(i)")
     if warmup is not None and warmup >= rounds:
         raise click.UsageError(f"--warmup {warmup} must be below --rounds {rounds}")
     for option, file in (("--json", json_file), ("--html", html_file)):
         if file is not None and not file.absolute().parent.is_dir():
-            raise click.UsageError(f"{option} {str(file)!r}: its folder does not exist; make it")
+            raise click.UsageError(f"{option} {str(file)!r}: its folder does not exist; create it")
     status, record = _run_child(python, scenario, rounds, warmup)
     if record is None:
         return status if status == UNUSABLE else _crashed(status)

@@ -18,20 +18,21 @@ from floodline.web._state_sources import Remote, Tail, paced
 from floodline.web._terminal import screen
 
 NOTHING = (
-    "no recorder runs; start one with `floodline run app.py`, or give a recording or an address"
+    "no recorder is running; start one with `floodline run app.py`, or give a recording or an "
+    "address"
 )
 
 
 @click.command("top")
 @click.argument("source", required=False, metavar="[RECORDING|URL]")
-@click.option("--once", is_flag=True, help="Print one snapshot and end; so it is in a pipe.")
+@click.option("--once", is_flag=True, help="Print one snapshot and exit; the default in a pipe.")
 @click.option("--speed", type=click.FloatRange(min=0, min_open=True), default=10.0,
-              show_default=True, help="How much faster a recording is replayed.")  # fmt: skip
+              show_default=True, help="How many times faster to replay a recording.")  # fmt: skip
 def command(source: str | None, once: bool, speed: float) -> int:
     """Show what grows, live.
 
-    Without an argument it finds the newest recorder of this user; a recording is replayed. In a
-    pipe one snapshot is printed as plain text.
+    Without an argument, show the newest recorder of this user; a recording is replayed. In a pipe,
+    one snapshot is printed as plain text.
     """
     if once or not sys.stdout.isatty():
         click.echo(snapshot_text(_newest(source)), nl=False)
@@ -46,7 +47,7 @@ def command(source: str | None, once: bool, speed: float) -> int:
                 drawn = screen(state, status=status, width=console.width)
                 display.update(drawn, refresh=True)
         except KeyboardInterrupt:
-            last = "not looked at any more"  # the program goes on
+            last = "stopped watching"  # the program continues
     if state is not None:  # the screen is gone: leave its last word
         console.print(screen(state, status=last, width=console.width))
     return 0
@@ -75,6 +76,6 @@ def _newest(source: str | None) -> Snapshot:
 
 def _states(source: str | None, speed: float) -> tuple[Iterator[Snapshot], str]:
     if source is None or _is_address(source):
-        return _live(source).states(), "live, Ctrl-C ends"
+        return _live(source).states(), "live, Ctrl-C to quit"
     recording = read_recording(Path(source))
-    return paced(recording.frames(), speed), f"{source}, {speed:g} times as fast"
+    return paced(recording.frames(), speed), f"{source}, at {speed:g} times its speed"

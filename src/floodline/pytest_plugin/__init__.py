@@ -19,8 +19,8 @@ __all__ = ["SoakWarning"]
 
 UNDECIDED = ("warn", "fail", "skip")
 MARK = (
-    "soak(rounds=200, warmup=None, allow=()): run the test so many times, with its fixtures set up "
-    "once, and fail if something grows; `allow` names owners that may"
+    "soak(rounds=200, warmup=None, allow=()): run the test this many times, with its fixtures set "
+    "up once, and fail if something grows; `allow` names owners that may"
 )
 
 
@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--soak-rounds",
         type=int,
         metavar="N",
-        help="run every soak for N rounds, whatever its test says; its warm-up scales with them",
+        help="run every soak for N rounds, whatever its test says; the warm-up scales with N",
     )
     parser.addini(
         "soak_undecided",
@@ -49,7 +49,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARK)
     chosen = config.getini("soak_undecided")
     if chosen not in UNDECIDED:
-        raise pytest.UsageError(f"soak_undecided={chosen!r} is none of {', '.join(UNDECIDED)}")
+        raise pytest.UsageError(
+            f"soak_undecided={chosen!r} is unknown; choose one of {', '.join(UNDECIDED)}"
+        )
     rounds = config.getoption("soak_rounds")
     if rounds is not None and rounds < 1:
         raise pytest.UsageError(f"--soak-rounds {rounds} must be at least 1")
@@ -65,9 +67,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         raise ConfigError(f"soak{mark.args!r}: name the argument, as in soak(rounds=200)")
     unknown = ", ".join(mark.kwargs.keys() - {"rounds", "warmup", "allow"})
     if unknown:
-        raise ConfigError(f"soak({unknown}=…) is unknown; it takes rounds, warmup and allow")
+        raise ConfigError(f"soak({unknown}=…) is unknown; it accepts rounds, warmup and allow")
     if not isinstance(item, pytest.Function):
-        raise ConfigError("the mark soak loops test functions; use the fixture soak in them")
+        raise ConfigError("the mark soak is for test functions only; use the fixture soak here")
     from floodline.pytest_plugin._soaks import Soaks, in_place_of
 
     soaks = Soaks(item)

@@ -39,11 +39,11 @@ def _notes(state: Snapshot) -> Iterator[str]:
         yield f"the program: {ending(ended)}"
     events = state["events"]
     if lost := _count(events, EventKind.PROCESS_LOST):
-        told = f"lost {lost} of its processes: killed, crashed, or left by os._exit"
+        told = f"lost {lost} of its processes: killed, crashed, or ended by os._exit"
         why = [event["text"] for event in events if event["kind"] == EventKind.OOM_KILL][-1:]
         yield "; ".join([told, *why])
     if left := _count(events, EventKind.LEFT_RUNNING):
-        yield f"{left} of its processes still ran when the recording ended"
+        yield f"{left} of its processes were still running when the recording ended"
     for one in state["not_covered"][:SHOWN]:
         yield f"not covered: {one}"
 

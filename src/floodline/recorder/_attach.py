@@ -18,8 +18,8 @@ from floodline.recorder._proc import NoProbe, alive, environment_of, look, owner
 from floodline.recorder._runtime_folder import runtime_folder
 
 ADVICE = (
-    "start it with FLOODLINE_PROBE=dormant in its environment (floodline installed beside it), or "
-    "call floodline.watch() in it; Python 3.14 and later needs neither"
+    "start it with FLOODLINE_PROBE=dormant in its environment (and floodline installed there), or "
+    "call floodline.watch() in it; on Python 3.14 and later neither is needed"
 )
 SCRIPT = """\
 import sys
@@ -47,13 +47,13 @@ def wake(
 ) -> None:
     """Have the process report to `where` for some seconds; `ConfigError` says why it cannot."""
     if not alive(pid):
-        raise ConfigError(f"there is no process {pid}; give the PID of a running Python")
+        raise ConfigError(f"there is no process {pid}; give the PID of a running Python program")
     for candidate in [folder] if folder else _folders(pid):
         file = socket_of(pid, candidate)
         if file.exists() and _ask(pid, file, {"where": where, "seconds": seconds}):
             return
     if ":" in (environment_of(pid) or {}).get(VARIABLE, ""):
-        raise ConfigError(f"process {pid} is watched by floodline run already; see floodline top")
+        raise ConfigError(f"process {pid} is already watched by floodline run; see floodline top")
     if remote_exec is None:
         raise ConfigError(_refusal(pid))
     site = SITE
@@ -64,19 +64,19 @@ def _refusal(pid: int) -> str:
     owner, we = owner_of(pid), os.getuid()
     if owner not in (None, we):
         return (
-            f"process {pid} belongs to user {owner}, we are {we}: attach as that user, "
-            f"such as sudo -u '#{owner}' floodline attach {pid}"
+            f"process {pid} belongs to user {owner}, not {we}: attach as that user, "
+            f"for example sudo -u '#{owner}' floodline attach {pid}"
         )
     found = look(pid, 0, SITE)
     if found is not None and found.key == NoProbe.OTHER:
-        return f"process {pid} ({found.command}) is no Python program; give the PID of one"
+        return f"process {pid} ({found.command}) is not a Python program; give the PID of one"
     if (environment_of(pid) or {}).get(VARIABLE) == "dormant":
         return (
-            f"process {pid} was started with {VARIABLE}=dormant, but no probe sleeps in it: "
-            "install floodline beside it (an editable install does not do), let it start without "
+            f"process {pid} was started with {VARIABLE}=dormant, but has no dormant probe: "
+            "install floodline there (an editable install is not enough), start it without "
             "-I, -E and -S, or call floodline.watch() in it"
         )
-    return f"process {pid} has no sleeping probe that we may wake: {ADVICE}"
+    return f"process {pid} has no dormant probe that we may wake: {ADVICE}"
 
 
 def _folders(pid: int) -> list[Path]:
@@ -101,8 +101,8 @@ def _ask(pid: int, file: Path, request: Request) -> bool:
             return bool(line.recv(LONGEST_ANSWER))
     except TimeoutError:
         raise ConfigError(
-            f"the probe of process {pid} does not answer within {PATIENCE:g} s: another attach "
-            "watches it, or the process is stopped; wait for the end of that, or end it"
+            f"the probe of process {pid} did not answer within {PATIENCE:g} s: another attach "
+            "is watching it, or the process is stopped; wait until that is over, or end it"
         ) from None
     except OSError:  # left behind by a killed process, or of another user
         return False

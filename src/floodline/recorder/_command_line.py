@@ -25,37 +25,42 @@ def watched_environment(address: str, environ: Mapping[str, str] | None = None) 
 
 
 def find_interpreter(python: str) -> str:
-    """Return the path of an interpreter, or say that there is none."""
+    """Return the path of an interpreter; raise if there is none."""
     found = shutil.which(python)
     if found is None:
-        raise ConfigError(f"--python {python!r} is no program that can be run; give its path")
+        raise ConfigError(f"--python {python!r} was not found or cannot be run; give its path")
     return found
 
 
 def program_words(python: str, words: list[str], *, module: bool) -> list[str]:
     """Return the command line of `app.py args…` or, with `module`, of `-m module args…`.
 
-    `python -u app.py` is taken as it is, and so is a program that is not Python but starts it, such
-    as the shell script of a container: its Python children carry the probe.
+    `python -u app.py` is used as given, and so is a program that is not Python but starts it, such
+    as a container's shell script: its Python children carry the probe.
     """
     if module:
         return [python, "-m", *words]
-    if PYTHON.fullmatch(Path(words[0]).name) and (found := shutil.which(words[0])):
+    interpreter = PYTHON.fullmatch(Path(words[0]).name)
+    if interpreter and (found := shutil.which(words[0])):
         return [found, *words[1:]]
     if Path(words[0]).exists():
         file = Path(words[0])
         return [str(file.absolute()), *words[1:]] if _runs_by_itself(file) else [python, *words]
-    script = _console_script(python, words[0])
-    if script is None:
+    found = None if interpreter else _command(python, words[0])
+    if found is None:
         raise ConfigError(
-            f"{words[0]!r} is no file; give a Python file, or -m and a module, or python and its "
-            "own options"
+            f"no program or file {words[0]!r} was found; give a Python file, -m and a module, "
+            "or the path of an interpreter and its own options"
         )
-    return [python, script, *words[1:]]
+    if not _is_python_script(found):
+        raise ConfigError(
+            f"{words[0]!r} is not a Python command; to run it anyway, give its path: {found}"
+        )
+    return [python, found, *words[1:]]
 
 
 def _runs_by_itself(file: Path) -> bool:
-    """Tell whether it is a program that Python could not read."""
+    """Return True if it is a program that Python could not read."""
     if not file.is_file() or not os.access(file, os.X_OK):
         return False
     head = _head(file)
@@ -68,11 +73,12 @@ def _head(file: Path) -> bytes:
         return opened.readline(512)
 
 
-def _console_script(python: str, name: str) -> str | None:
-    """Find a command that pip has installed beside the interpreter, or else on the PATH."""
-    found = shutil.which(name, path=str(Path(python).parent)) or shutil.which(name)
-    if found is None:
-        return None
-    with Path(found).open("rb") as script:
+def _command(python: str, name: str) -> str | None:
+    """Find a command installed with the interpreter, or else on the PATH."""
+    return shutil.which(name, path=str(Path(python).parent)) or shutil.which(name)
+
+
+def _is_python_script(file: str) -> bool:
+    with Path(file).open("rb") as script:
         head = script.read(512)
-    return found if head.startswith(b"#!") and b"python" in head else None
+    return head.startswith(b"#!") and b"python" in head

@@ -10,7 +10,7 @@ from floodline._units import format_size
 from floodline.memory import _cgroup
 from floodline.recorder._snapshot import Exit, ExitKind, ProcessStatus
 
-WENT_ON = "went on in the background as"
+WENT_ON = "continued in the background as"
 SHOWN = 5
 NEAR = 0.95  # of the limit
 REQUESTS = ("SIGTERM", "SIGINT", "SIGHUP")  # whoever sends one wants an end, and gets it
@@ -79,7 +79,7 @@ def _cause(
             return _killed(last, limit)
         case ExitKind.NEAR_THE_LIMIT:
             near = f"{format_size(last)} resident of a limit of {format_size(limit or 0)}"
-            return f"killed, probably for lack of memory: {near}"
+            return f"killed, probably out of memory: {near}"
         case ExitKind.KILLED:
             return "killed, cause unknown"
         case ExitKind.CRASHED:
@@ -89,14 +89,14 @@ def _cause(
         case ExitKind.GONE:
             return "gone, cause unknown"
         case ExitKind.ENDED:
-            return f"ended by itself{after}"
+            return f"exited normally{after}"
         case _:
             return f"failed with status {code}{after}"
 
 
 def _killed(last: float, limit: float | None) -> str:
     of = f" of a limit of {format_size(limit)}" if limit else ""
-    return f"killed by the kernel for lack of memory, with {format_size(last)} resident{of}"
+    return f"killed by the kernel, out of memory, with {format_size(last)} resident{of}"
 
 
 def names_its_signal(exit: Exit) -> bool:
@@ -134,11 +134,11 @@ def background_record(
     if ProcessStatus.RUNNING in states:
         end = "still running"
     elif lost:
-        end = _killed(last, limit) if oom else "gone, cause unknown: no goodbye was heard"
+        end = _killed(last, limit) if oom else "gone without a goodbye, cause unknown"
     elif asked:
         end = f"ended after {asked}, which was passed on to it"
     else:
-        end = "ended by itself"
+        end = "exited normally"
     return {
         "status": None if lost else 0,
         "signal": None,
@@ -176,11 +176,11 @@ def unclosed_record(last: float, limit: float | None, alive: Sequence[int] = ())
 
 def _unclosed(last: float, limit: float | None, alive: Sequence[int]) -> str:
     if alive:
-        verb = "goes" if len(alive) == 1 else "go"
-        still = f"{processes(alive)} of the program {verb} on unwatched"
-        return f"nobody closed this recording: the recorder was killed, and {still}"
+        verb = "continues" if len(alive) == 1 else "continue"
+        still = f"{processes(alive)} of the program {verb} unwatched"
+        return f"this recording was never closed: the recorder was killed, and {still}"
     held = f"last memory {format_size(last)}"
-    why = "nobody closed this recording: the recorder was killed together with the program"
+    why = "this recording was never closed: the recorder was killed together with the program"
     if limit and _is_near(last, limit):
-        return f"{why}, probably for lack of memory ({held} of a limit of {format_size(limit)})"
+        return f"{why}, probably out of memory ({held} of a limit of {format_size(limit)})"
     return f"{why}, cause unknown ({held})"

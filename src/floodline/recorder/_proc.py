@@ -30,8 +30,8 @@ class NoProbe(StrEnum):
 
 
 SENTENCES = {
-    NoProbe.FLAGS: "started with {detail}, which shuts the probe out",
-    NoProbe.ENVIRONMENT: f"its environment was cleaned: it has no {VARIABLE}",
+    NoProbe.FLAGS: "started with {detail}, which keeps the probe out",
+    NoProbe.ENVIRONMENT: f"its environment was cleared: it has no {VARIABLE}",
     NoProbe.PATH: "its PYTHONPATH was replaced",
     NoProbe.OLD: "Python 3.{detail}; the probe needs 3.11 or later",
     NoProbe.OTHER: "not a Python program",

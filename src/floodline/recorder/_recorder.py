@@ -269,7 +269,8 @@ class Recorder:
         kills = self._kills()
         if kills is not None and self._kills_told is not None and kills > self._kills_told:
             more, self._kills_told = kills - self._kills_told, kills
-            text = f"the kernel has killed in this cgroup for lack of memory, {more} times"
+            many = "1 process" if more == 1 else f"{more} processes"
+            text = f"the kernel killed {many} in this cgroup: out of memory"
             self._journal.add(now, None, EventKind.OOM_KILL, text)
 
     def _draw_line(self, now: float) -> None:
@@ -285,7 +286,7 @@ class Recorder:
             self._intake.say(wish, set(self._fleet.running))
         elif self._above and used < CLEARED * self._line:
             self._above = False
-            self._journal.add(now, None, EventKind.LINE_CLEARED, f"back at {format_size(used)}")
+            self._journal.add(now, None, EventKind.LINE_CLEARED, f"back to {format_size(used)}")
 
     def _fail(self, why: str) -> None:
         self._journal.add(self._clock(), None, EventKind.RECORDING_ERROR, why)

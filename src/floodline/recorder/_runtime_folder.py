@@ -40,7 +40,7 @@ def _temporary(user: int) -> Path:
         return Path(tempfile.gettempdir()) / f"floodline-{user}"
     except FileNotFoundError:  # a read-only root without a volume for it
         raise ConfigError(
-            "no temporary folder can be written; set XDG_RUNTIME_DIR to a folder that can"
+            "no temporary folder is writable; set XDG_RUNTIME_DIR to one that is"
         ) from None
 
 

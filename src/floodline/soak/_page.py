@@ -26,14 +26,14 @@ FAILED = "failed"
 GAINED = Scale(lambda size: f"{'-' if size < 0 else '+'}{format_size(abs(size))}", BYTES.step)
 TO_DO = {
     Outcome.GROWING: Step(
-        "Open the line that feeds the first suspect, and let something remove what it adds: a "
-        "bound (BoundedMap, Sessions), an end (finally), or the weaker hold that was meant. Then "
-        "soak again."
+        "Open the line that feeds the first suspect, and make sure that what it adds is removed: "
+        "by a bound (BoundedMap, Sessions), by cleaning up in finally, or by a weak reference. "
+        "Then soak again."
     ),
     Outcome.BOUNDED: Step(
-        "Nothing to do. To keep it so, put the scenario into a test:", "@pytest.mark.soak"
+        "Nothing to do. To keep it that way, turn the scenario into a test:", "@pytest.mark.soak"
     ),
-    FAILED: Step("Make the scenario run through once; then soak again."),
+    FAILED: Step("Fix the scenario so that it runs, then soak again."),
 }
 
 
@@ -47,7 +47,7 @@ def page(record: AnswerRecord, text: str) -> str:
         ("Growth in", record["where"] or Where.NONE),
         ("Rounds measured", f"{measured:,}"),
     ]
-    said = f"{measured} rounds measured after {record['warmup']} to warm up"
+    said = f"{measured} rounds measured after {record['warmup']} of warm-up"
     parts = [
         answer_page.verdict(word, _because(record, word), figures),
         _memory(record["series"]),
@@ -79,7 +79,7 @@ def _because(record: AnswerRecord, word: str) -> str:
 def _next(record: AnswerRecord, word: str) -> Step:
     needed = record["needed"]
     if word == Outcome.GROWING and not record["suspects"]:
-        return Step(f"No Python object grows, so no name can be given: {needed['why'] or ''}")
+        return Step(f"No Python object grows, so there is nothing to name: {needed['why'] or ''}")
     if word == Outcome.UNDECIDED:
         rounds = needed["rounds"] or 2 * record["rounds"]
         return Step("Run more rounds:", f"floodline soak --rounds {rounds} …")

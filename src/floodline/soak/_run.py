@@ -209,7 +209,7 @@ def _step_through(work: Coroutine[Any, Any, Answer]) -> Answer:
         answer: Answer = done.value
         return answer
     work.close()
-    raise ConfigError("a plain scenario waited for something; make its functions async")
+    raise ConfigError("the scenario waited for something; make its functions async")
 
 
 def run(

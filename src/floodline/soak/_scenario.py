@@ -34,12 +34,12 @@ class Scenario:
 def load(path: Path) -> Scenario:
     """Import a scenario file with its own folder first on the path, as Python does a script."""
     if not path.is_file():
-        raise ConfigError(f"scenario {str(path)!r} is no file; give one that defines round(i)")
+        raise ConfigError(f"scenario {str(path)!r} is not a file; give one that defines round(i)")
     sys.path.insert(0, str(path.resolve().parent))
     name = path.stem if path.stem.isidentifier() and path.stem not in sys.modules else "__soak__"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ConfigError(f"scenario {str(path)!r} is no Python file; give one that ends in .py")
+        raise ConfigError(f"scenario {str(path)!r} is not a Python file; give one that ends in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

@@ -23,8 +23,8 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 COOKIE = "Path=/; HttpOnly; SameSite=Strict"
-NO_TOKEN = "This dashboard needs its token: open the whole address that floodline run printed.\n"
-NO_HOST = "This dashboard answers to localhost only; open the address that floodline run printed.\n"
+NO_TOKEN = "This dashboard needs its token: open the full address that floodline run printed.\n"
+NO_HOST = "This dashboard answers only to localhost; open the address that floodline run printed.\n"
 NO_SITE = "This address is for the dashboard's own page, not for other sites.\n"
 
 

@@ -18,17 +18,17 @@ LOGS = ("list", "deque", "tuple", "bytearray")
 SHARE = 8  # one container gets so much of the memory: an eighth
 USUAL = 512 * 1024 * 1024  # of which, where neither a line nor a limit is known
 ELSEWHERE = {
-    Where.NATIVE: "Look outside of Python: run the program under memray run --native, and compare "
+    Where.NATIVE: "Look outside Python: run the program under memray run --native, and compare "
     "the versions of C extensions that hold buffers.",
-    Where.FRAGMENTATION: "Give freed memory back: set MALLOC_ARENA_MAX=2, or use jemalloc; a "
-    "MemoryBudget trims by itself under pressure.",
+    Where.FRAGMENTATION: "Return freed memory to the system: set MALLOC_ARENA_MAX=2, or use "
+    "jemalloc; a MemoryBudget trims by itself under pressure.",
 }
 
 
 def advice(state: Snapshot) -> list[Step]:
     """Return what to do next, the most useful first."""
     found = [*_bounds(state), *_elsewhere(state), *_sessions(state), *_ends(state)]
-    return found or [Step("Nothing: keep watching, or draw a line with --line to be warned.")]
+    return found or [Step("Nothing; keep watching, or set a line with --line to be warned.")]
 
 
 def _bounds(state: Snapshot) -> Iterator[Step]:
@@ -93,11 +93,11 @@ def _elsewhere(state: Snapshot) -> Iterator[Step]:
 
 def _sessions(state: Snapshot) -> Iterator[Step]:
     for name, stuck in _sums(state, "stuck"):
-        says = f"{stuck:,} times a session of {name!r} was held for longer than max_hold: the "
+        says = f"{stuck:,} times a session of {name!r} was held longer than max_hold: the "
         yield Step(says + "events say when.")
     for name, retained in _sums(state, "retained"):
         says = f"{retained:,} times a session of {name!r} had left and was still referenced: the "
-        yield Step(says + "events say by whom, and floodline.why_alive(state) does too.")
+        yield Step(says + "events say by what, and so does floodline.why_alive(state).")
 
 
 def _sums(state: Snapshot, field: Literal["stuck", "retained"]) -> list[tuple[str, int]]:
@@ -112,5 +112,5 @@ def _ends(state: Snapshot) -> Iterator[Step]:
     limit = state["memory"]["limit"]
     if end and end["oom"] and limit and state["line"] is None:
         line = format_size(limit * 0.8)
-        yield Step("Draw a line below the limit, to be warned before the kernel kills:",
+        yield Step("Set a line below the limit, to be warned before the kernel kills the program:",
                    f'floodline run --line "{line}" …')  # fmt: skip

@@ -59,7 +59,7 @@ class _Stream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.live.full:
-            text = f"{self.live.limit} pages are live already, which is the limit; close one\n"
+            text = f"{self.live.limit} pages are already live, which is the limit; close one\n"
             await PlainTextResponse(text, 503, {"retry-after": "10"})(scope, receive, send)
             return
         headers = [(name.encode(), value.encode()) for name, value in EVENTS.items()]

@@ -79,7 +79,7 @@ _PROCESSES: Columns[ProcessState] = {
     "pid": lambda p: str(p["pid"]),
     "state": lambda p: plain(words.how(p["exit"]) if p["exit"] else p["state"]),
     "verdict": lambda p: plain(p["verdict"]),
-    "at most": lambda p: words.measured(p["peak"] or p["rss"]),
+    "peak": lambda p: words.measured(p["peak"] or p["rss"]),
 }
 
 

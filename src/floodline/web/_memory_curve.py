@@ -17,7 +17,7 @@ def curve(state: Snapshot) -> Markup:
     memory = state["memory"]
     points = memory["points"]
     if len(points) < 2:
-        return tag("p", "There are too few figures for a curve.", class_="none")
+        return tag("p", "Too little data for a curve.", class_="none")
     since = [(at - points[0][0], size) for at, size in points]
     most = max(memory["peak"], *(size for _, size in points), MIB)
     line = _within(state["line"], FAR * most)
@@ -39,10 +39,10 @@ def in_words(state: Snapshot) -> str:
     """Say what the curve shows."""
     memory, points = state["memory"], state["memory"]["points"]
     if not points:
-        return "No memory figures."
+        return "No memory data."
     line = f" The line is at {format_size(state['line'])}." if state["line"] else ""
     return (
         f"Resident memory over {format_duration(points[-1][0] - points[0][0])}: from "
-        f"{format_size(points[0][1])} to {format_size(memory['now'])}, at most "
+        f"{format_size(points[0][1])} to {format_size(memory['now'])}, peak "
         f"{format_size(memory['peak'])}; growth {rise(state)}.{line}"
     )

@@ -43,20 +43,20 @@ def metrics_text(state: Snapshot) -> str:
 def _families(state: Snapshot) -> Iterator[tuple[str, str, Iterable[Sample]]]:
     memory = state["memory"]
     yield "floodline_run_resident_bytes", "Resident memory of all processes.", _one(memory["now"])
-    yield "floodline_run_peak_bytes", "The most that it was.", _one(memory["peak"])
+    yield "floodline_run_peak_bytes", "Peak resident memory of all processes.", _one(memory["peak"])
     yield "floodline_run_line_bytes", "The flood line.", _one(state["line"])
-    yield "floodline_run_limit_bytes", "The limit of the system.", _one(memory["limit"])
-    yield "floodline_run_growth_bytes_per_second", "How fast it rises.", _one(memory["rate"])
+    yield "floodline_run_limit_bytes", "The system's memory limit.", _one(memory["limit"])
+    yield "floodline_run_growth_bytes_per_second", "Memory growth.", _one(memory["rate"])
     yield (
         "floodline_run_verdict",
-        "1 for the verdict of this moment.",
+        "1 for the current verdict.",
         [({"verdict": each}, float(each == state["verdict"])) for each in Outcome],
     )
     running = sum(process["state"] == ProcessStatus.RUNNING for process in state["processes"])
-    yield "floodline_run_processes", "Processes that run.", _one(running)
+    yield "floodline_run_processes", "Running processes.", _one(running)
     yield (
         "floodline_run_suspect_bytes_per_second",
-        "How fast a container grows.",
+        "Growth of a container.",
         [(_suspect(each), each["bytes_per_round"]) for each in state["suspects"]],
     )
     for field in SESSION_FIGURES:

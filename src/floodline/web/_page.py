@@ -48,7 +48,7 @@ def _verdict(state: Snapshot) -> Markup:
     unclosed = words.unclosed(state)
     figures = [
         ("Memory at the end", words.measured(memory["now"])),
-        ("At most", words.measured(memory["peak"])),
+        ("Peak", words.measured(memory["peak"])),
         ("Growth", words.rise(state)),
         ("The line", words.crossing(state)),
     ]
@@ -106,7 +106,7 @@ def _processes(processes: list[ProcessState]) -> Markup:
                 ("Pid", each["pid"]),
                 ("State", _how_it_is(each)),
                 ("Verdict", each["verdict"]),
-                ("At most", words.measured(each["peak"] or each["rss"])),
+                ("Peak", words.measured(each["peak"] or each["rss"])),
                 ("Threads", words.count(each["threads"])),
                 ("Tasks", words.count(each["tasks"])),
                 ("Files", words.count(each["fds"])),
@@ -161,7 +161,7 @@ def _level(container: ContainerState) -> Markup:
 
 def _gaps(state: Snapshot) -> Markup:
     blind = words.blind_spots(state)
-    title = tag("summary", "What a watch of this kind does not see")
+    title = tag("summary", "What this kind of watch does not see")
     return join(
         tag("ul", [tag("li", text) for text in state["not_covered"]], class_="gaps"),
         tag("details", title, tag("ul", [tag("li", text) for text in blind], class_="blind"))
@@ -172,7 +172,7 @@ def _gaps(state: Snapshot) -> Markup:
 
 def _events(events: list[EventState]) -> Markup:
     if not events:
-        return nothing("Nothing worth telling.")
+        return nothing("No events.")
     return tag("ol", [_event(each) for each in events], class_="events")
 
 

@@ -20,9 +20,9 @@ from floodline.recorder._snapshot import (
 )
 
 SHORT = 22.0  # seconds
-RUNNING = "This recording is still being written. All up to {at} is here."
-CUT = "From {since} on nothing could be written ({why}). All up to the last tick, {at}, is here."
-UNCLOSED = "{cause}. All up to the last tick, {at}, is here."
+RUNNING = "This recording is still being written. It is complete up to {at}."
+CUT = "Nothing could be written from {since} on ({why}). The last tick is that of {at}."
+UNCLOSED = "{cause}. The recording is complete up to its last tick, {at}."
 
 
 def growing(state: Snapshot) -> list[SuspectState]:
@@ -40,7 +40,7 @@ def because(state: Snapshot) -> str:
     if state["verdict"] == Outcome.BOUNDED:
         return FLAT
     needed = state["needed"]
-    why = title((needed and needed["why"]) or "there was too little to see").rstrip(".")
+    why = title((needed and needed["why"]) or "not enough was seen").rstrip(".")
     more = f" Watch for about {format_duration(needed['seconds'])} more." if needed else ""
     return f"{why}.{more}"
 
@@ -54,10 +54,10 @@ def ending(state: Snapshot) -> str:
     """Say how the program ended, as far as anybody knows."""
     if state["exit"] is None and state["closed"]:
         running = any(process["state"] == ProcessStatus.RUNNING for process in state["processes"])
-        return "The watch has ended, the program goes on." if running else "The program has ended."
+        return "Watching ended; the program continues." if running else "The program has ended."
     if state["exit"] is None:
         return "The program's end was not seen."
-    return f"The end of the program: {how(state['exit'])}."
+    return f"How the program ended: {how(state['exit'])}."
 
 
 def how(exit: Exit) -> str:
@@ -91,7 +91,7 @@ def crossing(state: Snapshot) -> str:
     """Say where memory stands to the line."""
     line, memory = state["line"], state["memory"]
     if line is None:
-        return "no line was drawn"
+        return "no line is set"
     if memory["peak"] > line:
         return f"crossed {format_size(line)}"
     if not memory["crosses_in"] or state["closed"]:
@@ -103,7 +103,7 @@ def rise(state: Snapshot) -> str:
     """Write how fast memory grows; a run of some seconds has a start, and no rate."""
     rate = state["memory"]["rate"]
     if not rate and state["now"] - state["started"] < SHORT:
-        return "not known after so short a time"
+        return "too early to tell"
     return growth(rate)
 
 
@@ -116,7 +116,7 @@ def held(process: ProcessState) -> str:
     """Write the memory of a process; of one that has ended, the most that it took."""
     if process["state"] == ProcessStatus.RUNNING:
         return format_size(process["rss"])
-    return f"at most {format_size(process['peak'])}" if process["peak"] else measured(None)
+    return f"peak {format_size(process['peak'])}" if process["peak"] else measured(None)
 
 
 def reasons(holder: SessionsState | ContainerState) -> list[tuple[str, int]]:

@@ -33,7 +33,7 @@ def _lines(state: Snapshot) -> Iterator[str]:
         yield words.unclosed(state)
     watched = format_duration(state["now"] - state["started"])
     yield f"program   {state['command']}, watched for {watched}"
-    size = f"{words.measured(memory['now'])}, at most {format_size(memory['peak'])}, "
+    size = f"{words.measured(memory['now'])}, peak {format_size(memory['peak'])}, "
     size = size if memory["peak"] else "not measured, "
     yield f"memory    {size}growth {words.rise(state)}, {words.crossing(state)}"
     for suspect in words.shown(state):

@@ -97,7 +97,7 @@ def listen(host: str, port: int | None) -> socket.socket:
 
 def _bind(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65535:
-        raise ServeFailed(f"port {port} is not from 0 to 65535; give another --port")
+        raise ServeFailed(f"port {port} is not between 0 and 65535; give another --port")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         sock = socket.create_server((host, port), family=family)
@@ -107,7 +107,7 @@ def _bind(host: str, port: int) -> socket.socket:
         return sock
     except OSError as error:
         if _taken(error):
-            why = "is taken; give another --port, or 0 for any that is free"
+            why = "is taken; give another --port, or 0 for any free one"
         else:
             why = f"cannot be listened on ({error}); give another --port or --host"
         raise ServeFailed(f"port {port} of {host} {why}") from error

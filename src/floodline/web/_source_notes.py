@@ -36,7 +36,7 @@ class Sources:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise ConfigError(f"--sources {str(folder)!r} is no folder; give the program's own")
+            raise ConfigError(f"--sources {str(folder)!r} is not a folder; give the program's own")
         self.folder = folder.resolve()
         self.findings: Sequence[Finding] = Scan([folder]).report().findings
 

@@ -26,7 +26,7 @@ class Remote:
     def __init__(self, url: str, token: str | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(f"{url!r} is no address; give one such as http://127.0.0.1:7357")
+            raise ConfigError(f"{url!r} is not an address; give one such as http://127.0.0.1:7357")
         self.base = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
         self._token = token or next(iter(parse_qs(parts.query).get("token", ())), None)
 
@@ -89,13 +89,15 @@ def _decoded(data: bytes) -> Snapshot:
     try:
         state = json.loads(data)
     except ValueError as error:
-        raise ConfigError(f"that is no recorder: its answer is not JSON ({error})") from error
+        raise ConfigError(f"that is not a recorder: its answer is not JSON ({error})") from error
     if not isinstance(state, dict) or "verdict" not in state:
-        raise ConfigError("that is no recorder: its answer has no verdict")
+        raise ConfigError("that is not a recorder: its answer has no verdict")
     try:
         return completed(state)
     except (LookupError, TypeError, ValueError) as error:
-        raise ConfigError(f"that is no recorder: its answer cannot be read ({error!r})") from error
+        raise ConfigError(
+            f"that is not a recorder: its answer cannot be read ({error!r})"
+        ) from error
 
 
 def paced(

@@ -69,7 +69,7 @@ def _memory(state: Snapshot, width: int) -> RenderableType:
     above = state["line"] is not None and memory["now"] >= state["line"]
     figures = Text.assemble(
         (format_size(memory["now"]), "bold red" if above else "bold"),
-        f"  at most {format_size(memory['peak'])}, growth {words.rise(state)}, "
+        f"  peak {format_size(memory['peak'])}, growth {words.rise(state)}, "
         f"{words.crossing(state)}, watched for {format_duration(state['now'] - state['started'])}",
     )
     return Group(figures, Text(_curve(memory["points"], width), "cyan"))

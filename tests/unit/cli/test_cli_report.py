@@ -81,7 +81,7 @@ def test_in_a_terminal_a_page_is_written_beside_the_recording(recording, capsys,
 def test_what_is_no_recording_is_one_line(command, tmp_path, capsys):
     (tmp_path / "x.rec").write_text("hello", encoding="utf-8")
     assert main([command, str(tmp_path / "x.rec")]) == 2
-    assert "is no recording of floodline run" in capsys.readouterr().err
+    assert "is not a recording of floodline run" in capsys.readouterr().err
     assert main([command, str(tmp_path / "missing.rec")]) == 2
 
 
@@ -125,7 +125,9 @@ def test_top_reads_the_recording_of_a_recorder_without_a_dashboard(
 def test_top_without_a_recorder_says_what_to_do(capsys, monkeypatch):
     monkeypatch.setattr(top, "announced", list)
     assert main(["top"]) == 2
-    assert "no recorder runs; start one with `floodline run app.py`" in capsys.readouterr().err
+    assert (
+        "no recorder is running; start one with `floodline run app.py`" in capsys.readouterr().err
+    )
 
 
 def test_top_follows_a_program_to_its_end_and_leaves_its_last_word(
@@ -156,7 +158,7 @@ def test_ctrl_c_ends_top_without_a_trace(capsys, in_terminal, monkeypatch, recor
     assert in_terminal("top", str(file)) == 0
     out, err = capsys.readouterr()
     assert "Traceback" not in err
-    assert "not looked at any more" in out  # and not that the program has ended
+    assert "stopped watching" in out  # and not that the program has ended
 
 
 def test_an_output_that_cannot_be_written_is_told_in_one_line(recording, monkeypatch, capsys):

@@ -82,7 +82,7 @@ def test_the_status_of_the_program_is_ours_and_the_answer_is_printed(app, tmp_pa
     assert "failed with status 5" in errors
     (file,) = recordings(tmp_path)
     assert f"recorded to {file}" in errors
-    assert "the recorder took" in errors
+    assert "the recorder used" in errors
     assert read_recording(file).state()["command"] == "app.py"
 
 
@@ -173,13 +173,13 @@ def test_without_the_extra_it_says_in_one_line_what_is_missing(app, capfd, monke
 def test_a_report_is_written_at_the_end(app, tmp_path, capfd):
     page = tmp_path / "report.html"
     assert main(["run", "--no-dashboard", f"--report={page}", app("")]) == 0
-    assert f"report in {page}" in capfd.readouterr().err
+    assert f"report written to {page}" in capfd.readouterr().err
     assert "<html" in page.read_text(encoding="utf-8")
 
 
 def test_a_report_that_cannot_be_written_costs_no_status(app, tmp_path, capfd):
     assert main(["run", f"--report={tmp_path / 'no' / 'r.html'}", app("")]) == 2
-    assert "make it first" in capfd.readouterr().err
+    assert "does not exist; create it" in capfd.readouterr().err
     (tmp_path / "r.html").mkdir()
     record = tmp_path / "a.rec"
     _run._write_report(_state(record, app), tmp_path / "r.html")
@@ -216,12 +216,12 @@ def test_a_recording_that_cannot_be_written_any_more_is_told_once_and_at_the_end
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(Writer, "write", full)
-    program = waiting("the program goes on")
+    program = waiting("the program continues")
     assert main(["run", "--no-dashboard", f"--record={tmp_path / 'a.rec'}", program]) == 0
     errors = capfd.readouterr().err
     why = "a.rec could not be written: database or disk is full"
-    assert errors.count(f"{why}; the program goes on") == 1
-    assert errors.count(f"{why}; the recording lacks the end") == 1
+    assert errors.count(f"{why}; the program continues") == 1
+    assert errors.count(f"{why}; the end of the recording is missing") == 1
     assert "recorded to" not in errors
 
 
@@ -240,9 +240,9 @@ def test_where_nothing_can_be_written_the_program_runs_all_the_same(
         assert main(["run", "--port=0", code]) == 4
         assert main(["top"]) == 2
     errors = capfd.readouterr().err
-    assert "give --record FILE, in a container on a volume" in errors
+    assert "give --record FILE (in a container, on a volume)" in errors
     assert "recorded to no file" in errors
-    assert "set XDG_RUNTIME_DIR to a folder that can" in errors
+    assert "set XDG_RUNTIME_DIR to one that is" in errors
 
 
 def test_the_line_is_told_when_it_is_crossed(waiting, capfd):
@@ -254,7 +254,7 @@ def test_the_line_is_told_when_it_is_crossed(waiting, capfd):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["missing.py"], "'missing.py' is no file"),
+        (["missing.py"], "no program or file 'missing.py' was found"),
         (["--line=much", "x.py"], "--line='much' cannot be read"),
         (["--python=/no/python", "x.py"], "--python '/no/python'"),
         (["--lines=5", "x.py"], "--lines"),
@@ -270,7 +270,7 @@ def test_a_file_that_is_no_recording_is_not_overwritten(app, tmp_path, capfd):
     (tmp_path / "thesis.txt").write_text("mine")
     assert main(["run", f"--record={tmp_path / 'thesis.txt'}", app("print('started')")]) == 2
     out, errors = capfd.readouterr()
-    assert "no recording" in errors
+    assert "is not a recording" in errors
     assert "started" not in out
 
 
@@ -422,7 +422,7 @@ def test_ctrl_c_ends_attach_early_with_what_is_known(sleeping, capsys, monkeypat
     monkeypatch.setattr(Recorder, "wait_for_news", interrupted)
     assert main(["attach", str(sleeping.pid), "--for", "10 min"]) == 3
     out, errors = capsys.readouterr()
-    assert "ended early" in errors
+    assert "stopped early" in errors
     assert out.startswith("UNDECIDED")
 
 
@@ -435,7 +435,7 @@ def test_a_process_that_cannot_be_watched_costs_no_older_recording(capsys, tmp_p
     assert not (tmp_path / "at.rec.1").exists()
     (tmp_path / "thesis.txt").write_text("mine")
     assert main(["attach", str(os.getpid()), f"--record={tmp_path / 'thesis.txt'}"]) == 2
-    assert "no recording" in capsys.readouterr().err
+    assert "is not a recording" in capsys.readouterr().err
 
 
 def test_attach_says_why_it_cannot(capsys):

@@ -158,7 +158,7 @@ def test_the_child_writes_the_record(tmp_path, monkeypatch, capsys):
     assert _child.main(request) == 4
     sys.modules.pop("child_scene")
     assert _child.main({**request, "scenario": str(tmp_path / "none.py")}) == 2
-    assert "is no file" in capsys.readouterr().err
+    assert "is not a file" in capsys.readouterr().err
 
 
 def test_the_child_takes_the_package_from_its_own_place(monkeypatch):

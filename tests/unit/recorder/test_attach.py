@@ -115,7 +115,7 @@ def test_one_that_is_watched_already_says_so_and_gives_no_wrong_advice(
     wake(os.getpid(), WHERE, None, folder=folder)
     assert sleeper.woken.wait(PATIENCE)
     monkeypatch.setattr(_attach, "PATIENCE", 0.05)
-    with pytest.raises(ConfigError, match=r"does not answer.*another attach watches it"):
+    with pytest.raises(ConfigError, match=r"did not answer.*another attach is watching it"):
         wake(os.getpid(), WHERE, None, folder=folder, remote_exec=None)
     sleeper.made[0].over.set()
 
@@ -194,34 +194,34 @@ def test_at_the_exit_the_socket_goes_and_the_probe_says_goodbye(folder):
 
 
 def test_without_a_probe_the_error_says_why_and_what_to_set(folder):
-    with pytest.raises(ConfigError, match=r"no sleeping probe.*FLOODLINE_PROBE=dormant.*watch\(\)"):
+    with pytest.raises(ConfigError, match=r"no dormant probe.*FLOODLINE_PROBE=dormant.*watch\(\)"):
         wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
 
 
 def test_a_process_under_run_is_watched_already(folder, monkeypatch):
     monkeypatch.setattr(_attach, "environment_of", lambda pid: {"FLOODLINE_PROBE": WHERE})
-    with pytest.raises(ConfigError, match="watched by floodline run already"):
+    with pytest.raises(ConfigError, match="already watched by floodline run"):
         wake(os.getpid(), WHERE, 5.0, folder=folder)
 
 
 def test_a_socket_that_a_killed_process_left_is_no_probe(folder):
     with socket.socket(socket.AF_UNIX) as line:
         line.bind(str(socket_of(os.getpid(), folder)))
-    with pytest.raises(ConfigError, match="no sleeping probe"):
+    with pytest.raises(ConfigError, match="no dormant probe"):
         wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
 
 
 def test_a_process_of_another_user_is_told_as_such(folder, monkeypatch):
     other = os.getuid() + 12345
     monkeypatch.setattr(_attach, "owner_of", lambda pid: other)
-    with pytest.raises(ConfigError, match=rf"belongs to user {other}, we are \d+"):
+    with pytest.raises(ConfigError, match=rf"belongs to user {other}, not \d+"):
         wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
 
 
 def test_a_process_that_is_not_python_is_told(folder):
     sleeping = subprocess.Popen(["sleep", "600"])
     try:
-        with pytest.raises(ConfigError, match=r"\(sleep 600\) is no Python program"):
+        with pytest.raises(ConfigError, match=r"\(sleep 600\) is not a Python program"):
             wake(sleeping.pid, WHERE, 1, folder=folder, remote_exec=None)
     finally:
         sleeping.kill()
@@ -231,7 +231,7 @@ def test_a_process_that_is_not_python_is_told(folder):
 def test_one_that_should_have_a_probe_and_has_none_is_told_what_is_missing(folder, monkeypatch):
     told = {"FLOODLINE_PROBE": "dormant"}
     monkeypatch.setattr(_attach, "environment_of", lambda pid: told)
-    with pytest.raises(ConfigError, match="no probe sleeps in it: install floodline beside it"):
+    with pytest.raises(ConfigError, match="has no dormant probe: install floodline there"):
         wake(os.getpid(), WHERE, 1, folder=folder, remote_exec=None)
 
 

@@ -24,7 +24,7 @@ def test_a_program_is_a_file_or_a_module(tmp_path):
     file.write_text("")
     assert program_words("py", [str(file), "-x"], module=False) == ["py", str(file), "-x"]
     assert program_words("py", ["uvicorn", "a:b"], module=True) == ["py", "-m", "uvicorn", "a:b"]
-    with pytest.raises(ConfigError, match="give a Python file, or -m"):
+    with pytest.raises(ConfigError, match="give a Python file, -m"):
         program_words("py", ["missing.py"], module=False)
 
 
@@ -35,15 +35,24 @@ def test_a_program_may_be_a_command_that_was_installed_beside_the_interpreter(tm
     python = str(tmp_path / "python")
     words = program_words(python, ["serve", "app:app"], module=False)
     assert words == [python, str(tmp_path / "serve"), "app:app"]
-    with pytest.raises(ConfigError, match="no file"):
+    with pytest.raises(
+        ConfigError, match="'other' is not a Python command; to run it anyway, give"
+    ):
         program_words(python, ["other"], module=False)
 
 
 def test_an_interpreter_may_be_given_as_in_any_shell(tmp_path):
     words = program_words("/other/python", [sys.executable, "-u", "a.py"], module=False)
     assert words == [sys.executable, "-u", "a.py"]
-    with pytest.raises(ConfigError, match="'python9' is no file"):
+    with pytest.raises(ConfigError, match="no program or file 'python9' was found"):
         program_words("/other/python", ["python9", "a.py"], module=False)
+
+
+def test_an_interpreter_that_is_not_on_the_path_is_said_to_be_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="no program or file 'python' was found"):
+        program_words(sys.executable, ["python", "a.py"], module=False)
 
 
 def test_a_program_that_is_not_python_runs_by_itself(tmp_path):
@@ -64,5 +73,5 @@ def test_a_program_that_is_not_python_runs_by_itself(tmp_path):
 
 def test_an_interpreter_that_is_none_is_told():
     assert find_interpreter(sys.executable) == sys.executable
-    with pytest.raises(ConfigError, match="no program"):
+    with pytest.raises(ConfigError, match="was not found or cannot be run"):
         find_interpreter("/no/such/python")

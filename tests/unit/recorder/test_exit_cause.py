@@ -31,7 +31,7 @@ def test_an_orderly_end():
         "status": 0,
         "signal": None,
         "oom": False,
-        "cause": "ended by itself",
+        "cause": "exited normally",
         "kind": ExitKind.ENDED,
     }
     assert record(3)["status"] == 3
@@ -42,7 +42,7 @@ def test_the_kernel_counted_a_kill():
     died = record(-signal.SIGKILL, oom=True, limit=100 * MIB)
     assert died["signal"] == "SIGKILL"
     assert died["oom"] is True
-    assert "lack of memory" in died["cause"]
+    assert "out of memory" in died["cause"]
     assert "100 MiB" in died["cause"]
     assert "limit" not in record(-signal.SIGKILL, oom=True)["cause"]
 
@@ -73,7 +73,7 @@ def test_crashes_and_requests_are_told_apart():
 
 def test_what_was_passed_on_is_told_although_the_program_ended_in_order():
     after = "after SIGTERM was passed on to it"
-    assert record(0, asked="SIGTERM")["cause"] == f"ended by itself, {after}"
+    assert record(0, asked="SIGTERM")["cause"] == f"exited normally, {after}"
     assert record(3, asked="SIGTERM")["cause"] == f"failed with status 3, {after}"
     assert record(-signal.SIGHUP, asked="SIGTERM")["cause"] == f"ended by SIGHUP, {after}"
     assert record(-signal.SIGKILL, asked="SIGTERM")["cause"] == "killed, cause unknown"
@@ -85,13 +85,13 @@ def background(*states, **facts):
 
 
 def test_a_program_that_went_on_in_the_background_ended_as_its_last_process_did():
-    went_on = "went on in the background as"
+    went_on = "continued in the background as"
     ended = background("exited")
     assert ended == {
         "status": 0,
         "signal": None,
         "oom": False,
-        "cause": f"{went_on} process 5: ended by itself",
+        "cause": f"{went_on} process 5: exited normally",
         "kind": ExitKind.BACKGROUND,
     }
     assert background("exited", "running")["cause"] == f"{went_on} processes 5, 6: still running"
@@ -101,10 +101,10 @@ def test_a_program_that_went_on_in_the_background_ended_as_its_last_process_did(
 def test_of_a_lost_daemon_no_status_is_known():
     lost = background("exited", "lost")
     assert lost["status"] is None
-    assert "gone, cause unknown" in lost["cause"]
+    assert "gone without a goodbye" in lost["cause"]
     killed = background("lost", oom=True, limit=100 * MIB)
     assert killed["oom"] is True
-    assert "lack of memory, with 90 MiB resident of a limit of 100 MiB" in killed["cause"]
+    assert "out of memory, with 90 MiB resident of a limit of 100 MiB" in killed["cause"]
     assert background("exited", oom=True)["oom"] is False
 
 
@@ -117,11 +117,11 @@ def test_a_signal_without_a_name_has_a_number():
 
 
 def test_an_unclosed_recording_says_so():
-    assert "and processes 5, 6 of the program go on" in unclosed_record(1, None, [5, 6])["cause"]
+    assert "and processes 5, 6 of the program continue" in unclosed_record(1, None, [5, 6])["cause"]
     assert "cause unknown" in unclosed_record(10 * MIB, None)["cause"]
     assert "cause unknown" in unclosed_record(10 * MIB, 100 * MIB)["cause"]
     near = unclosed_record(99 * MIB, 100 * MIB)
-    assert "probably for lack of memory" in near["cause"]
+    assert "probably out of memory" in near["cause"]
     assert near["kind"] is ExitKind.UNCLOSED
 
 

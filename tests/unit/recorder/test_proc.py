@@ -57,7 +57,7 @@ GOOD = {"FLOODLINE_PROBE": "h:1:t", "PYTHONPATH": f"{SITE}:/x"}
         (("python", "-S", "a.py"), "/usr/bin/python3.11", GOOD, "started with -S"),
         (("python", "a.py", "-I"), "/usr/bin/python3.11", GOOD, "carries the probe"),
         (("python", "--check-hash-based-pycs", "a.py"), "/usr/bin/python3.11", GOOD, "carries"),
-        (("python", "-c", "pass"), "/usr/bin/python3.11", {}, "environment was cleaned"),
+        (("python", "-c", "pass"), "/usr/bin/python3.11", {}, "environment was cleared"),
         (("python", "a.py"), "/usr/bin/python3.11", None, "carries the probe"),
         (("python", "a.py"), "/usr/bin/python3.11", {"FLOODLINE_PROBE": "h:1:t"}, "PYTHONPATH"),
         (("python", "a.py"), "/usr/bin/python3.8", GOOD, "Python 3.8"),

@@ -176,12 +176,12 @@ def test_the_end_of_a_daemon_is_that_of_the_program(recorder, world):
     assert recorder.remaining() == []
     state = finish(recorder)
     assert state["exit"]["status"] == 0
-    assert state["exit"]["cause"] == "went on in the background as process 5: ended by itself"
+    assert state["exit"]["cause"] == "continued in the background as process 5: exited normally"
     states = {one["pid"]: (one["state"], one["exit"]) for one in state["processes"]}
-    assert states[1] == ("exited", {**states[1][1], "status": 0, "cause": "ended by itself"})
+    assert states[1] == ("exited", {**states[1][1], "status": 0, "cause": "exited normally"})
     assert states[5] == ("exited", None)
     texts = [one["text"] for one in state["events"] if one["kind"] == "program_ended"]
-    assert texts[0] == "ended by itself, and went on in the background as process 5"
+    assert texts[0] == "exited normally, and continued in the background as process 5"
 
 
 def test_memory_at_the_end_is_that_of_the_daemon(recorder, world, monkeypatch):
@@ -201,7 +201,7 @@ def test_a_daemon_that_was_killed_is_lost(recorder, world):
     assert recorder.pass_on(1) == [5]  # SIGHUP: to read its settings again
     del world.alive[5]
     state = finish(recorder)
-    assert "gone, cause unknown" in state["exit"]["cause"]
+    assert "gone without a goodbye" in state["exit"]["cause"]
     assert state["processes"][-1]["state"] == "lost"
 
 
@@ -228,7 +228,7 @@ def test_the_last_words_of_a_daemon_are_waited_for(recorder, world, monkeypatch)
         recorder.hung_up(5)
 
     monkeypatch.setattr(recorder, "wait_for_news", read)
-    assert finish(recorder)["exit"]["cause"].endswith("process 5: ended by itself")
+    assert finish(recorder)["exit"]["cause"].endswith("process 5: exited normally")
 
 
 def test_what_still_runs_when_the_recording_ends_is_told(recorder):
@@ -241,7 +241,7 @@ def test_what_still_runs_when_the_recording_ends_is_told(recorder):
 def test_workers_that_need_a_moment_longer_are_no_daemon(recorder, world, monkeypatch):
     monkeypatch.setattr(recorder, "wait_for_news", lambda timeout: world.alive.clear())
     assert recorder.outlived(0, patience=60) == []
-    assert finish(recorder)["exit"]["cause"] == "ended by itself"
+    assert finish(recorder)["exit"]["cause"] == "exited normally"
 
 
 def test_memory_at_the_end_is_that_of_before_the_workers_went(world):

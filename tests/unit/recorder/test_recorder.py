@@ -158,7 +158,7 @@ def test_a_worker_that_the_kernel_killed_is_told_although_the_program_goes_on(cl
     told = [(one["kind"], one["text"]) for one in recorder.state()["events"][-2:]]
     assert told == [
         ("process_lost", "worker"),
-        ("oom_kill", "the kernel has killed in this cgroup for lack of memory, 2 times"),
+        ("oom_kill", "the kernel killed 2 processes in this cgroup: out of memory"),
     ]
     recorder.close()
 
@@ -174,7 +174,7 @@ def test_the_last_words_of_a_program_are_heard_before_its_end_is_told(recorder):
     recorder.ended(0, patience=PATIENCE)
     recorder.tick()
     assert process(recorder.state(), os.getpid())["threads"] == 77
-    assert recorder.state()["exit"]["cause"] == "ended by itself"
+    assert recorder.state()["exit"]["cause"] == "exited normally"
 
 
 def test_patience_for_last_words_ends(recorder):

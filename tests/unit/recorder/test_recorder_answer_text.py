@@ -64,7 +64,7 @@ def test_an_end_that_was_none_of_its_own_is_told_and_what_is_not_covered():
     assert "  not covered: `python -I` (process 3)" in words
     failed = {"status": 3, "signal": None, "cause": "failed with status 3", "kind": "failed"}
     assert "  the program: failed with status 3" in text(state("bounded", exit=failed))
-    well = {"status": 0, "signal": None, "cause": "ended by itself", "kind": "ended"}
+    well = {"status": 0, "signal": None, "cause": "exited normally", "kind": "ended"}
     assert "the program" not in text(state("bounded", exit=well))
     assert "the program" in text(state("bounded", exit={**well, "kind": "background"}))
 
@@ -77,7 +77,7 @@ def test_a_run_of_some_seconds_has_no_rate():
 def test_what_still_ran_at_the_end_is_told():
     left = {"kind": "left_running", "text": "app.py", "pid": 5, "at": 1.0}
     told = text(state("bounded", events=[left, {**left, "pid": 6}]))
-    assert "  2 of its processes still ran when the recording ended" in told.splitlines()
+    assert "  2 of its processes were still running when the recording ended" in told.splitlines()
 
 
 def test_a_signal_is_named_once():
@@ -87,7 +87,7 @@ def test_a_signal_is_named_once():
 
 def test_workers_that_were_killed_are_told():
     lost = {"kind": "process_lost", "text": "app.py", "pid": 5, "at": 1.0}
-    assert "  lost 2 of its processes: killed, crashed, or left by os._exit" in text(
+    assert "  lost 2 of its processes: killed, crashed, or ended by os._exit" in text(
         state("bounded", events=[lost, {**lost, "pid": 6}])
     )
     killed = {"kind": "oom_kill", "text": "the kernel has killed", "pid": None, "at": 2.0}

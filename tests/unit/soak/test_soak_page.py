@@ -27,7 +27,7 @@ def test_the_page_shows_the_answer_and_escapes_it(suspect):
         ("undecided", {"needed_rounds": 600, "why": "a rise <1>"}, "--rounds 600"),
         ("undecided", {"why": "a rise <1>"}, "A rise &lt;1&gt;."),
         ("undecided", {"why": "a rise <1>"}, "--rounds 18"),
-        ("growing", {"where": "native"}, "outside of Python objects"),
+        ("growing", {"where": "native"}, "outside Python objects"),
         ("growing", {"where": "native", "why": "malloc holds more"}, "malloc holds more"),
         ("undecided", {"errors": ("ValueError",)}, 'data-verdict="failed"'),
     ],

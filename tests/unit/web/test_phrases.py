@@ -15,10 +15,10 @@ from web_states import MIB, SUSPECT, beginning, killed, leaking, steady
 @pytest.mark.parametrize(
     ("state", "says"),
     [
-        ({**leaking(), "suspects": [], "where": "native"}, "Memory grows outside of Python"),
+        ({**leaking(), "suspects": [], "where": "native"}, "Memory grows outside Python"),
         ({**leaking(), "suspects": [], "where": "unknown"}, "no single container explains it"),
         (steady(), "Python objects and process memory are both flat."),
-        ({**beginning(), "needed": None}, "There was too little to see."),
+        ({**beginning(), "needed": None}, "Not enough was seen."),
         ({**beginning(), "needed": {"why": "app.KEPT grows by 2", "seconds": 3}},
          "app.KEPT grows by 2. Watch for about 3 s more."),
     ],
@@ -72,15 +72,15 @@ def test_an_end_is_its_cause_and_its_signal(exit, text):
 def test_a_run_of_some_seconds_has_no_rate_of_growth():
     state = leaking(15)
     state["memory"]["rate"] = 0.0
-    assert words.rise(state) == "not known after so short a time"
+    assert words.rise(state) == "too early to tell"
     assert words.rise({**state, "now": state["started"] + 60}) == "none"
-    assert "growth not known after so short a time" in snapshot_text(state)
+    assert "growth too early to tell" in snapshot_text(state)
 
 
 def test_of_a_process_that_has_ended_the_most_is_told():
     process = {"state": "running", "rss": 3 * MIB, "peak": 5 * MIB}
     assert words.held(process) == "3 MiB"
-    assert words.held({**process, "state": "lost", "rss": 0}) == "at most 5 MiB"
+    assert words.held({**process, "state": "lost", "rss": 0}) == "peak 5 MiB"
 
 
 def test_a_recording_that_was_cut_off_says_so_in_the_terminal_too():
@@ -88,7 +88,7 @@ def test_a_recording_that_was_cut_off_says_so_in_the_terminal_too():
     console = Console(width=200, record=True)
     console.print(screen(state))
     for text in (snapshot_text(state), console.export_text()):
-        assert "From 1970-01-01 00:00:00 UTC on nothing could be written (database" in text
+        assert "Nothing could be written from 1970-01-01 00:00:00 UTC on (database" in text
 
 
 def test_what_was_gone_before_anybody_looked_is_not_called_empty():
@@ -101,7 +101,7 @@ def test_what_was_gone_before_anybody_looked_is_not_called_empty():
 
 def test_a_watch_that_ends_is_no_end_of_the_program():
     state = {**leaking(), "closed": True}
-    assert words.ending(state) == "The watch has ended, the program goes on."
+    assert words.ending(state) == "Watching ended; the program continues."
     for process in state["processes"]:
         process["state"] = "exited"
     assert words.ending(state) == "The program has ended."
@@ -119,7 +119,7 @@ def test_the_line_is_crossed_near_or_far():
     assert words.crossing(state) == "crosses 512 MiB in 10 min 51 s"
     assert words.crossing({**state, "line": 100 * MIB}) == "crossed 100 MiB"
     assert words.crossing({**state, "closed": True}) == "below 512 MiB"
-    assert words.crossing({**state, "line": None}) == "no line was drawn"
+    assert words.crossing({**state, "line": None}) == "no line is set"
 
 
 def test_a_place_may_have_no_line():
@@ -178,9 +178,9 @@ def test_the_screen_leaves_out_what_there_is_nothing_to_say_of():
 
 def test_memory_above_the_line_and_a_good_end_are_drawn_too():
     state = {**leaking(), "line": 100 * MIB, "closed": True}
-    state["exit"] = {"status": 0, "signal": None, "oom": False, "cause": "ended by itself"}
+    state["exit"] = {"status": 0, "signal": None, "oom": False, "cause": "exited normally"}
     assert "crossed 100 MiB" in drawn(state)
-    assert "ended by itself" in drawn(state)
+    assert "exited normally" in drawn(state)
 
 
 def test_a_curve_has_at_most_as_many_bars_as_there_is_room():

@@ -51,7 +51,7 @@ def test_the_culprit_is_on_the_page_while_the_server_leaks(browser, tmp_path):
         for part in ("chats", "replies", "audit", "512 MiB", "running"):
             assert part in page
         watched.end()
-        browser.wait_for("The end of the program")
+        browser.wait_for("How the program ended")
         assert browser.run(LINK) == "ended"
         assert browser.complaints() == []
 
@@ -93,13 +93,13 @@ def test_only_a_change_of_the_verdict_is_announced_and_names_stay_text(browser):
         assert browser.run(ANNOUNCED).startswith("Growing. <img")
         assert browser.run("return document.querySelectorAll('main img').length") == 0
         assert "owned" not in browser.run("return document.title")
-        ended = {"status": 0, "signal": None, "oom": False, "cause": "ended by itself"}
+        ended = {"status": 0, "signal": None, "oom": False, "cause": "exited normally"}
         short = {**beginning(), "closed": True, "exit": ended}
         short["memory"] = {**short["memory"], "rate": 0.0}
         source.show({**short, "now": short["started"] + 9})
-        browser.wait_for("The end of the program: ended by itself.")
+        browser.wait_for("How the program ended: exited normally.")
         assert browser.run(CALM)
-        assert "not known yet" in browser.text()
+        assert "too early to tell" in browser.text()
         assert browser.complaints() == []
     finally:
         serving.close()

@@ -89,13 +89,13 @@ def test_a_recording_that_was_cut_off_says_since_when_and_why():
     at = moment(STARTED + 90)
     for form in ("html", "markdown"):
         text = render_report(state, form)
-        assert f"From {at} on nothing could be written (database or disk is full)" in text
+        assert f"Nothing could be written from {at} on (database or disk is full)" in text
         assert "Nobody closed" not in text
 
 
 def test_a_recording_that_nobody_closed_says_so():
     state = leaking()
-    cause = "nobody closed this recording: the recorder was killed together with the program"
+    cause = "this recording was never closed: the recorder was killed together with the program"
     state["exit"] = {
         "status": None,
         "signal": None,
@@ -104,7 +104,7 @@ def test_a_recording_that_nobody_closed_says_so():
         "kind": "unclosed",
     }
     for form in ("html", "markdown"):
-        assert f"N{cause[1:]}" in render_report(state, form)
+        assert f"T{cause[1:]}" in render_report(state, form)
     assert report_document(state)["window"]["closed"] is False
 
 
@@ -116,7 +116,7 @@ def test_a_recording_that_is_still_written_says_so():
 def test_a_closed_recording_says_nothing_of_that():
     state = {**steady(), "closed": True}
     assert "recording" not in outline(state).text
-    assert "The watch has ended, the program goes on." in outline(state).text
+    assert "Watching ended; the program continues." in outline(state).text
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -141,7 +141,7 @@ def test_an_unknown_format_and_a_folder_that_is_not_there_are_errors(tmp_path):
         render_report(leaking(), "pdf")
     with pytest.raises(ConfigError, match="cannot be written to"):
         write_report(leaking(), tmp_path / "missing" / "r.html")
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         render_report(leaking(), "html", tmp_path / "missing")
 
 
@@ -325,7 +325,7 @@ def test_trouble_with_sessions_and_an_end_without_a_line_are_steps():
 def test_undecided_says_how_much_longer_and_bounded_needs_nothing():
     assert "about 42 s more" in steps_of(beginning())
     calm = {**steady(), "sessions": []}
-    assert "Nothing: keep watching" in steps_of(calm)
+    assert "Nothing; keep watching" in steps_of(calm)
 
 
 # ---- the curve
@@ -357,8 +357,8 @@ def test_a_curve_of_any_length_stays_in_its_frame(seconds):
 
 
 def test_without_two_points_there_is_no_curve():
-    assert "too few figures" in curve(beginning())
-    assert in_words(beginning()) == "No memory figures."
+    assert "Too little data" in curve(beginning())
+    assert in_words(beginning()) == "No memory data."
 
 
 # ---- small things

@@ -68,7 +68,7 @@ def test_a_taken_port_that_was_asked_for_is_an_error():
 
 @pytest.mark.parametrize(
     ("host", "port", "why"),
-    [("127.0.0.1", 70000, "70000 is not from 0"), ("203.0.113.1", 0, "cannot be listened on")],
+    [("127.0.0.1", 70000, "70000 is not between 0"), ("203.0.113.1", 0, "cannot be listened on")],
 )
 def test_a_place_that_cannot_be_listened_on_is_an_error(host, port, why):
     with pytest.raises(ServeFailed, match=why):
@@ -179,7 +179,7 @@ def test_a_refusal_is_passed_on(served):
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1", "http://", "nonsense"])
 def test_what_is_no_address_is_said(url):
-    with pytest.raises(ConfigError, match="is no address; give one such as"):
+    with pytest.raises(ConfigError, match="is not an address; give one such as"):
         Remote(url)
 
 

@@ -175,4 +175,4 @@ def watch() -> None:
 
 
 def _cannot(error: Exception) -> None:
-    sys.stderr.write(f"floodline: nobody can attach to process {os.getpid()}: {error}\n")
+    sys.stderr.write(f"floodline: process {os.getpid()} cannot be attached to: {error}\n")

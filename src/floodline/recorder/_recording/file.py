@@ -64,9 +64,9 @@ def check_room(file: Path) -> None:
     if not file.exists():
         return
     if not file.is_file() or not is_recording(file):  # a device may read as empty
-        raise ConfigError(f"{file} exists and is no recording; give another file to --record")
+        raise ConfigError(f"{file} exists and is not a recording; give another file to --record")
     if _in_use(file):
-        raise ConfigError(f"{file} is written by another recorder; give another file to --record")
+        raise ConfigError(f"{file} is in use by another recorder; give another file to --record")
 
 
 def make_room(file: Path) -> None:
@@ -134,8 +134,8 @@ class Writer:
             self._held = _hold(file)
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(
-                f"{file} cannot be written: {error}; give a file in a folder that can be written "
-                "to --record, in a container a volume"
+                f"{file} cannot be written: {error}; give --record a file in a writable folder "
+                "(in a container, on a volume)"
             ) from error
         self._last_frame = 0.0
         self._noted = ""

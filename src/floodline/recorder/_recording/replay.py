@@ -122,13 +122,13 @@ def read_recording(path: Path | str) -> Recording:
     """Read a recording, also while it is written; what is none raises `ConfigError`."""
     file = Path(path)
     if not file.is_file():
-        raise ConfigError(f"{file} is no file; give a recording that floodline run has written")
+        raise ConfigError(f"{file} is not a file; give a recording written by floodline run")
     try:
         ours = is_recording(file)
     except OSError as error:
-        raise ConfigError(f"{error}; read it as the user who has recorded it") from error
+        raise ConfigError(f"{error}; read it as the user who recorded it") from error
     if not ours:
-        raise ConfigError(f"{file} is no recording of floodline run; give another file")
+        raise ConfigError(f"{file} is not a recording of floodline run; give another file")
     try:
         try:
             return _read(file, file)
@@ -158,7 +158,7 @@ def _read(opened: Path, file: Path, mode: str = "ro") -> Recording:
         db.execute("BEGIN")  # one moment for all that is read
         (schema,) = db.execute("PRAGMA user_version").fetchone()
         if schema > SCHEMA:
-            raise ConfigError(f"{file} has schema {schema}, we read {SCHEMA}; update floodline")
+            raise ConfigError(f"{file} has schema {schema}, newer than {SCHEMA}; update floodline")
         row = db.execute("SELECT doc FROM state").fetchone()
         if row is None:
             raise ConfigError(f"{file} is empty: the recorder ended before its first tick")

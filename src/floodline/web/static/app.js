@@ -15,7 +15,7 @@ if (location.search) history.replaceState(null, "", location.pathname);
 
 const BECAUSE = {
   growing: {
-    native: "Memory grows outside of Python objects: look at C extensions and their buffers.",
+    native: "Memory grows outside Python objects: in C extensions or their buffers.",
     fragmentation: "The allocator holds memory that Python has freed: fragmentation, not a container.",
     unknown: "Memory grows, and no single container explains it yet.",
   },
@@ -36,7 +36,7 @@ function because(state) {
   if (state.verdict === "growing") return [BECAUSE.growing[state.where] || BECAUSE.growing.unknown];
   if (state.verdict === "bounded") return [BECAUSE.bounded];
   const needed = state.needed;
-  if (!needed) return ["Watching; there is no answer yet."];
+  if (!needed) return ["Watching; too early for a verdict."];
   const more = needed.seconds ? ` About ${span(needed.seconds)} more.` : "";
   return [`${title(needed.why || "watching")}.${more}`.replace("..", ".")];
 }
@@ -59,7 +59,7 @@ function showVerdict(state) {
 }
 
 function ending(exit) {
-  return exit ? `The end of the program: ${how(exit)}.` : "The program has ended.";
+  return exit ? `How the program ended: ${how(exit)}.` : "The program has ended.";
 }
 
 function how(exit) {
@@ -83,10 +83,10 @@ function figures(state) {
   const soon = !over && !state.closed && crossing;
   return [
     [state.closed ? "Memory at the end" : "Memory now", size(now),
-      mark ? `of ${size(mark)}, the ${named}` : "there is no limit", over],
-    ["Growth", rise(state), `at most ${size(peak)} so far`],
+      mark ? `of ${size(mark)}, the ${named}` : "no limit", over],
+    ["Growth", rise(state), `peak ${size(peak)}`],
     [`${title(named)} reached`, over ? "now" : soon ? `in ${span(soon)}` : "not in sight",
-      over ? `memory is above the ${named}` : state.line ? "at the present rate" : "draw a line with --line", over],
+      over ? `memory is above the ${named}` : state.line ? "at the current rate" : "set a line with --line", over],
     ["Watched", span(state.now - state.started), `since ${time(state.started)}`],
   ];
 }
@@ -109,7 +109,7 @@ function showMemory(state) {
   const keys = [["memory", "resident, all processes"]];
   if (rate > 0 && !state.closed) keys.push(["forecast", "forecast"]);
   if (state.line) keys.push(["line", `the line, ${size(state.line)}${line ? "" : ", is far above"}`]);
-  if (limit) keys.push(["limit", `limit of the system, ${size(limit)}`]);
+  if (limit) keys.push(["limit", `the system's limit, ${size(limit)}`]);
   showKeys(keys);
   say(find("plot-words"), inWords(state));
   if (points.length) plot.draw(state);
@@ -196,7 +196,7 @@ const NO_PROBE = "no probe";
 function about(process) {
   const parts = [`pid ${process.pid}`];
   if (process.python) parts.push(`Python ${process.python}`);
-  if (process.recycled) parts.push(`in the place of ${process.recycled} before it`);
+  if (process.recycled) parts.push(`replaces ${process.recycled} before it`);
   if (process.exit) parts.push(how(process.exit));
   parts.push(...process.blind_spots.filter((text) => text.startsWith(NO_PROBE)));
   return parts.join(", ");
@@ -206,7 +206,7 @@ const showProcesses = table(find("processes"), (p) => `${p.pid} ${p.started}`, [
   words("Process", (p) => p.command, { first: true, className: "mono", small: about }),
   mark("State", (p) => p.state),
   mark("Verdict", (p) => p.verdict || "undecided"),
-  words("Memory", (p) => size(p.rss || p.peak), { number: true, small: (p) => (p.rss ? "" : "at most") }),
+  words("Memory", (p) => size(p.rss || p.peak), { number: true, small: (p) => (p.rss ? "" : "peak") }),
   trace,
   words("Threads", (p) => count(p.threads), { number: true }),
   words("Tasks", (p) => count(p.tasks), { number: true }),

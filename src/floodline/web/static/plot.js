@@ -132,12 +132,12 @@ export class Plot {
 
 export function inWords(state) {
   const { points, now, peak, crosses_in: crossing } = state.memory;
-  if (!points.length) return "No memory figures yet.";
+  if (!points.length) return "No memory data yet.";
   const watched = points[points.length - 1][0] - points[0][0];
   const parts = [
-    `Resident memory over ${span(watched)}: from ${size(points[0][1])} to ${size(now)}, at most ${size(peak)}, growth ${rise(state)}.`,
+    `Resident memory over ${span(watched)}: from ${size(points[0][1])} to ${size(now)}, peak ${size(peak)}; growth ${rise(state)}.`,
   ];
   if (state.line) parts.push(`The line is at ${size(state.line)}.`);
-  if (crossing && state.line) parts.push(`It will be crossed in ${span(crossing)} at the present rate.`);
+  if (crossing && state.line) parts.push(`It will be crossed in ${span(crossing)} at the current rate.`);
   return parts.join(" ");
 }

@@ -1,7 +1,7 @@
 // Numbers as people read them.
 
 const SIZES = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
-const SPANS = [[86400, "d"], [3600, "h"], [60, "min"]];
+const SPANS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
 const clock = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
@@ -25,8 +25,14 @@ export function size(bytes) {
 
 export function span(seconds) {
   if (seconds === null || seconds === undefined) return "–";
-  const found = SPANS.find(([unit]) => seconds >= unit);
-  return found ? `${digits(seconds / found[0])} ${found[1]}` : `${Math.round(seconds)} s`;
+  if (seconds < 59.5) return `${Number(seconds.toPrecision(3))} s`;
+  let rest = seconds < 3600 ? Math.round(seconds) : Math.round(seconds / 60) * 60;
+  const parts = [];
+  for (const [length, unit] of SPANS) {
+    if (rest >= length) parts.push(`${Math.floor(rest / length)} ${unit}`);
+    rest %= length;
+  }
+  return parts.slice(0, 2).join(" ");
 }
 
 export function growth(bytesPerSecond) {
@@ -38,7 +44,7 @@ export function growth(bytesPerSecond) {
 // How fast memory grows; a run of some seconds has a start, and no rate.
 export function rise(state) {
   const { rate } = state.memory;
-  return !rate && state.now - state.started < 22 ? "not known yet" : growth(rate);
+  return !rate && state.now - state.started < 22 ? "too early to tell" : growth(rate);
 }
 
 export function pace(perSecond, unit = "") {

@@ -84,7 +84,7 @@ def test_a_recording_that_nobody_closed_says_so_and_names_the_culprit(
     state = left.state()
     assert (left.closed, left.running) == (False, False)
     assert state["closed"] is False
-    assert "nobody closed" in state["exit"]["cause"]
+    assert "was never closed" in state["exit"]["cause"]
     assert [one["state"] for one in state["processes"]] == ["lost"]
     assert state["suspects"][0]["owner"] == "app.SESSIONS"
 
@@ -182,10 +182,10 @@ def test_the_journal_of_a_killed_writer_moves_with_its_file(file):
 
 def test_a_file_that_is_no_recording_is_not_touched(file):
     file.write_text("my thesis")
-    with pytest.raises(ConfigError, match="no recording"):
+    with pytest.raises(ConfigError, match="is not a recording"):
         Writer(file)
     assert file.read_text() == "my thesis"
-    with pytest.raises(ConfigError, match="no recording"):
+    with pytest.raises(ConfigError, match="is not a recording"):
         read_recording(file)
 
 
@@ -269,7 +269,7 @@ def test_while_the_disk_is_full_the_recording_says_that_its_end_is_not_here(
     assert (state["closed"], state["exit"]) == (False, None)
     monkeypatch.setattr(replay, "alive", lambda pid: False)
     state = read_recording(file).state()
-    assert "nobody closed this recording" in state["exit"]["cause"]
+    assert "this recording was never closed" in state["exit"]["cause"]
     assert state["processes"][0]["state"] == "lost"
 
 
@@ -314,7 +314,7 @@ def test_where_the_kernel_tells_no_boot_nothing_counts_as_running(monkeypatch, t
 
 
 def test_missing_empty_and_newer_files_are_told_apart(tmp_path):
-    with pytest.raises(ConfigError, match="no file"):
+    with pytest.raises(ConfigError, match="is not a file"):
         read_recording(tmp_path / "none.rec")
     Writer(tmp_path / "empty.rec").close()
     with pytest.raises(ConfigError, match=r"is empty: .* before its first tick$"):
@@ -387,7 +387,7 @@ os._exit(9)
 def test_a_file_that_another_recorder_writes_is_refused_and_stays_where_it_is(
     recorder, file, clock
 ):
-    with pytest.raises(ConfigError, match=r"run\.rec is written by another recorder; give another"):
+    with pytest.raises(ConfigError, match=r"run\.rec is in use by another recorder; give another"):
         Writer(file)
     grow(recorder)
     tick(recorder, clock)
@@ -401,7 +401,7 @@ def test_a_device_that_reads_as_empty_is_no_recording(tmp_path, monkeypatch):
     device = tmp_path / "null"
     os.mkfifo(device)
     monkeypatch.setattr(file_module, "is_recording", lambda file: True)
-    with pytest.raises(ConfigError, match="null exists and is no recording"):
+    with pytest.raises(ConfigError, match="null exists and is not a recording"):
         Writer(device)
     assert [one.name for one in tmp_path.iterdir()] == ["null"]
 
