@@ -1,6 +1,6 @@
 """The flight recorder: a probe inside the watched process, a recorder outside it, the recording.
 
-The probe is imported by every watched process, so nothing is imported here before it is asked for.
+Every watched process imports the probe, so this module imports nothing until it is asked for.
 """
 
 from __future__ import annotations

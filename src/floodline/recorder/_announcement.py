@@ -1,4 +1,4 @@
-"""How `floodline top` finds the recorders that run."""
+"""How `floodline top` finds running recorders."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Announced(TypedDict):
 
 
 class Announcement:
-    """The file that lets `floodline top` find a running recorder; it goes when that ends.
+    """The file that lets `floodline top` find a running recorder; removed when that ends.
 
-    Where nothing can be written, nobody finds it, and the run goes on.
+    If it cannot be written, the run continues, but `top` does not find it.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -33,7 +33,7 @@ class Announcement:
         self._file: Path | None = None
 
     def publish(self, *, url: str | None, token: str | None, record: str | None = None) -> None:
-        """Write the facts, for this user's eyes only."""
+        """Write the file, readable by this user only."""
         facts: Announced = {"url": url, "token": token, "record": record, "pid": os.getpid()}
         with suppress(OSError, ConfigError):
             file = (self._folder or runtime_folder()) / f"recorder-{os.getpid()}.json"

@@ -9,11 +9,11 @@ from floodline._units import format_duration
 from floodline.recorder._exit_cause import ending
 from floodline.recorder._snapshot import EventKind, EventState, ExitKind, Snapshot
 
-SHORT = 22.0  # seconds in which memory has no rate yet
+SHORT = 22.0  # seconds before memory has a rate
 
 
 def text(state: Snapshot) -> str:
-    """Return the verdict, where it grows, and what grows, of a snapshot."""
+    """Return the verdict of a snapshot, where memory grows, and what grows."""
     seconds = max(0.0, state["now"] - state["started"])
     rate = state["memory"]["rate"]
     shown = [one for one in state["suspects"] if one["verdict"] == state["verdict"]]
@@ -33,7 +33,7 @@ def text(state: Snapshot) -> str:
 
 
 def _notes(state: Snapshot) -> Iterator[str]:
-    """Yield what else is worth a line: the end, lost processes, and what nobody watched."""
+    """Yield what else is worth a line: the end, lost processes, and what was not watched."""
     ended = state["exit"]
     if ended and (ended["status"] != 0 or ended["kind"] == ExitKind.BACKGROUND):
         yield f"the program: {ending(ended)}"

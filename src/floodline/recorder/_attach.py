@@ -1,4 +1,4 @@
-"""Waking the probe of a process that already runs."""
+"""Wakes the probe of a process that is already running."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ def _refusal(pid: int) -> str:
 
 
 def _folders(pid: int) -> list[Path]:
-    """Return where the socket may be: its environment need not be ours."""
+    """Return where the socket may be: its environment may differ from ours."""
     folders = [runtime_folder()]
     told = environment_of(pid) or {}
     bases = (told.get("XDG_RUNTIME_DIR"), f"/run/user/{os.getuid()}")
     folders += [Path(base) / "floodline" for base in bases if base]
     temporary = [told.get("TMPDIR")]
-    with suppress(FileNotFoundError):  # none that we can write; the socket may lie elsewhere
+    with suppress(FileNotFoundError):  # none is writable; the socket may be elsewhere
         temporary.append(tempfile.gettempdir())
     folders += [Path(base) / f"floodline-{os.getuid()}" for base in temporary if base]
     return list(dict.fromkeys(folders))
@@ -104,7 +104,7 @@ def _ask(pid: int, file: Path, request: Request) -> bool:
             f"the probe of process {pid} did not answer within {PATIENCE:g} s: another attach "
             "is watching it, or the process is stopped; wait until that is over, or end it"
         ) from None
-    except OSError:  # left behind by a killed process, or of another user
+    except OSError:  # left by a killed process, or another user's
         return False
 
 

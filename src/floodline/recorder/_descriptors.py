@@ -1,4 +1,4 @@
-"""File descriptors: how many there are to share out, and a few that are put by for the tick."""
+"""File descriptors: how many there are, and a few reserved for the tick."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ except ImportError:  # Windows, where nothing is recorded
     resource = None  # type: ignore[assignment]  # asked for before each use
 
 STARVED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-USUAL = 1024  # where the system does not tell
+USUAL = 1024  # if the system does not say
 MOST = 1 << 20
 MINUTE = 60.0
 
@@ -29,9 +29,9 @@ def descriptor_limit() -> int:
 
 
 class Spare:
-    """Descriptors that are put by, and free inside `with`: SQLite and /proc need some each tick.
+    """Reserved descriptors, free inside `with`: SQLite and /proc need some each tick.
 
-    Who holds `gate` keeps others from letting them go: callers shall not be accepted with these.
+    While `gate` is held they are not released: connections must not be accepted with them.
     """
 
     def __init__(self, count: int = 8) -> None:
@@ -41,29 +41,29 @@ class Spare:
         self.keep()
 
     def keep(self) -> None:
-        """Put by as many as can be had."""
+        """Reserve as many as are available."""
         with suppress(OSError):  # the next tick tries again
             while len(self._kept) < self._count:
                 self._kept.append(os.open(os.devnull, os.O_RDONLY))
 
     def close(self) -> None:
-        """Let them go."""
+        """Release them."""
         while self._kept:
             os.close(self._kept.pop())
 
     def __enter__(self) -> None:
-        """Let them go for a while."""
+        """Release them for a while."""
         self.gate.acquire()
         self.close()
 
     def __exit__(self, *_: object) -> None:
-        """Put them by again."""
+        """Reserve them again."""
         self.keep()
         self.gate.release()
 
 
 class Seldom:
-    """Says yes at most once a minute, to a line that would else be written every second."""
+    """Returns True at most once per minute, for a line otherwise written every second."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, *, every: float = MINUTE
@@ -72,7 +72,7 @@ class Seldom:
         self._last: float | None = None
 
     def __call__(self) -> bool:
-        """Tell whether it is time for another line, which is then taken as written."""
+        """Return True if it is time for another line, which then counts as written."""
         now = self._clock()
         if self._last is not None and now - self._last < self._every:
             return False

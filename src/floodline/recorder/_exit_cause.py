@@ -1,4 +1,4 @@
-"""What a process died of: its status, the kernel's count of kills, its memory and the limit."""
+"""Why a process ended: from its status, the kernel's count of kills, its memory and the limit."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from floodline.recorder._snapshot import Exit, ExitKind, ProcessStatus
 WENT_ON = "continued in the background as"
 SHOWN = 5
 NEAR = 0.95  # of the limit
-REQUESTS = ("SIGTERM", "SIGINT", "SIGHUP")  # whoever sends one wants an end, and gets it
+REQUESTS = ("SIGTERM", "SIGINT", "SIGHUP")  # sent to end a process, so the end was wanted
 CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS"})
 
 
 def oom_kills(root: Path = _cgroup.ROOT) -> int | None:
-    """Return how often the kernel killed in our cgroup for lack of memory; None if unknown.
+    """Return how many out-of-memory kills our cgroup has counted; None if unknown.
 
-    Of the cgroups above ours none is asked: they count the kills of strangers too.
+    The cgroups above ours are not read: they also count kills elsewhere.
     """
     names, folders = _cgroup._ancestry(root)
     file = "memory.events" if names.version == 2 else "memory.oom_control"
@@ -36,7 +36,7 @@ def exit_record(
 ) -> Exit:
     """Return how a process ended; `code` is negative for a signal, `asked` one that was passed on.
 
-    What was passed on need not be what it died of: many catch a signal and end in order.
+    It need not have died of the signal passed on: many programs handle it and exit cleanly.
     """
     name = None if code is None or code >= 0 else signal_name(-code)
     kind = _kind(code, name, oom=oom, near=_is_near(last, limit))
@@ -100,18 +100,18 @@ def _killed(last: float, limit: float | None) -> str:
 
 
 def names_its_signal(exit: Exit) -> bool:
-    """Tell whether the cause has the signal in its words."""
+    """Return True if the cause names the signal."""
     return exit["kind"] in (ExitKind.SIGNALLED, ExitKind.CRASHED)
 
 
 def ending(exit: Exit) -> str:
-    """Return the cause, after the signal where it does not name that."""
+    """Return the cause, preceded by the signal if it does not name it."""
     unnamed = exit["signal"] and not names_its_signal(exit)
     return f"{exit['signal']}: {exit['cause']}" if unnamed else exit["cause"]
 
 
 def end_state(exit: Exit, asked: str | None = None) -> ProcessStatus:
-    """Return in one word how a process ended: in order, or as somebody wanted, or lost."""
+    """Return EXITED if a process ended cleanly or was asked to, else LOST."""
     wanted = exit["signal"] in (None, asked, *REQUESTS)
     return ProcessStatus.EXITED if wanted else ProcessStatus.LOST
 
@@ -124,10 +124,10 @@ def background_record(
     limit: float | None,
     asked: str | None = None,
 ) -> Exit:
-    """Return how a program ended that went on as a daemon: `those` are pids and states.
+    """Return how a program ended that continued as a daemon: `those` are pids and states.
 
-    They were no children of ours, so there is no status; only whether they said goodbye is known,
-    and whether we passed a signal on (`asked`).
+    They were not our children, so there is no status; we only know whether they said goodbye, and
+    whether we passed a signal on (`asked`).
     """
     states = {state for _, state in those}
     lost = ProcessStatus.LOST in states
@@ -149,14 +149,14 @@ def background_record(
 
 
 def processes(pids: Sequence[int]) -> str:
-    """Write the numbers of processes, the first few of many."""
+    """Write the pids of processes, at most the first few."""
     shown = ", ".join(map(str, pids[:SHOWN]))
     more = f" and {len(pids) - SHOWN} more" if len(pids) > SHOWN else ""
     return f"process{'es' if len(pids) > 1 else ''} {shown}{more}"
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal, also of one that Python has no name for."""
+    """Return the name of a signal, or its number if Python has no name for it."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -164,7 +164,7 @@ def signal_name(number: int) -> str:
 
 
 def unclosed_record(last: float, limit: float | None, alive: Sequence[int] = ()) -> Exit:
-    """Return what is known when the recorder was killed itself; `alive` are those that go on."""
+    """Return what is known when the recorder itself was killed; `alive` are still running."""
     return {
         "status": None,
         "signal": None,

@@ -16,7 +16,7 @@ NOT_YET: Needed = {"seconds": 60.0, "why": "no process was watched for long enou
 
 @dataclass(slots=True, frozen=True)
 class Answered:
-    """A process with what its leak engine said last, None if it never did."""
+    """A process and the last answer of its leak engine, None if it gave none."""
 
     pid: int
     command: str
@@ -25,7 +25,7 @@ class Answered:
 
 
 class Verdict(TypedDict):
-    """What is said of all processes together."""
+    """The answer for all processes together."""
 
     verdict: Outcome
     where: Where
@@ -33,7 +33,7 @@ class Verdict(TypedDict):
 
 
 def merge_suspects(processes: list[Answered]) -> list[SuspectState]:
-    """Add up what several workers of one command say of the same owner."""
+    """Add up what the workers of one command report for the same owner."""
     merged: dict[tuple[str, str], SuspectState] = {}
     for process in processes:
         for suspect in process.answer["suspects"] if process.answer else ():
@@ -50,7 +50,7 @@ def _first(suspect: SuspectRecord, process: Answered) -> SuspectState:
 
 def _joined(known: SuspectState, other: SuspectRecord, process: Answered) -> SuspectState:
     worse = min(known["verdict"], other["verdict"], key=_rank)
-    # a line that was seen beats one that was read from the source, and that beats none
+    # a line seen at run time beats one read from the source, which beats none
     told = max([known, other], key=_how_sure)
     return {
         **known,
@@ -79,9 +79,9 @@ def _badness(suspect: SuspectState) -> tuple[int, float, float]:
 
 
 def merge_verdicts(processes: list[Answered], main: int | None) -> Verdict:
-    """Return verdict, where and needed of all; those that ended count if they grew.
+    """Return verdict, where and needed for all processes; ended ones count if they grew.
 
-    The program itself counts too after its end. What was never watched has no say.
+    The program itself still counts after its end. What was never watched does not count.
     """
     answered = [(one, one.answer) for one in processes if one.answer]
     present = [

@@ -1,7 +1,7 @@
-"""The recorder's end of the connections: probes that know the token, one line a message.
+"""The recorder's end of the connections: probes that know the token, one line per message.
 
 Every user of the machine can connect to a loopback port. Until it has shown the token, a caller is
-a stranger: it has a few seconds and one short line, and only so many strangers are kept at a time.
+a stranger: it gets a few seconds and one short line, and the number of strangers is limited.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BACKLOG = 1024
 
 @dataclass(slots=True, frozen=True)
 class Limits:
-    """What callers may take of the recorder."""
+    """What callers may use of the recorder."""
 
     strangers: int = 64  # at a time; the oldest makes room for the next
     first_line: int = 8 << 10  # bytes of a hello
@@ -44,10 +44,10 @@ class Limits:
 
 
 class Listener(Protocol):
-    """Who is told what the probes say; called on the thread of the intake."""
+    """Receives what the probes send; called on the thread of the intake."""
 
     def heard(self, pid: int, line: dict[str, Any]) -> None:
-        """Take a message as it was sent, by a probe of any version."""
+        """Accept a message as sent, by a probe of any version."""
         ...
 
     def hung_up(self, pid: int) -> None:
@@ -67,7 +67,7 @@ class _Caller:
 
 
 class Intake:
-    """Listens on loopback; a caller without the token is cut off at its first line."""
+    """Listens on loopback; a client without the token is disconnected at its first line."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Intake:
         self._thread.start()
 
     def say(self, message: Shed, pids: set[int]) -> None:
-        """Send a wish to some probes; one that does not read it is passed over."""
+        """Send a request to some probes; one that does not read it is skipped."""
         line = json.dumps(message).encode() + b"\n"
         for probe in list(self._probes):
             if probe.pid in pids:
@@ -113,7 +113,7 @@ class Intake:
         self._wake.send(b".")
 
     def close(self) -> None:
-        """Stop listening and hang up on all."""
+        """Stop listening and disconnect all."""
         self._ended = True
         self.wake()
         self._thread.join(5)
@@ -173,14 +173,14 @@ class Intake:
             self._displace()
 
     def _displace(self) -> None:
-        """Let the oldest stranger go, unless its hello has come meanwhile."""
+        """Drop the oldest stranger, unless its hello has arrived meanwhile."""
         oldest = next(iter(self._strangers))
         self._read(oldest)
         if oldest in self._strangers:
             self._drop(oldest)
 
     def _starve(self) -> None:
-        """Make room by a stranger, else leave callers in the queue of the kernel for a while."""
+        """Make room by dropping a stranger, else leave callers queued for a while."""
         if self._seldom():
             self._listener.starved()
         if self._strangers:
@@ -210,10 +210,10 @@ class Intake:
             self._drop(caller)
 
     def _take(self, caller: _Caller, line: bytes) -> bool:
-        """Pass a message on; False for one that is none, or that comes without the token."""
+        """Pass a message on; return False if it is not one, or lacks the token."""
         try:
             message = json.loads(line)
-            if b"\\ud" in line:  # half a character, such as a byte in a file's name; or a pair
+            if b"\\ud" in line:  # a lone surrogate (a byte in a file's name), or a pair
                 message = json.loads(
                     json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
                 )
@@ -221,7 +221,7 @@ class Intake:
                 return False
             assert caller.pid is not None
             self._listener.heard(caller.pid, message)
-        except Exception:  # whatever a stranger, or a probe of another version, may send
+        except Exception:  # anything that a stranger or a probe of another version may send
             return False
         return True
 

@@ -1,6 +1,6 @@
-"""How the probe comes into a program: one folder on its path, and one variable.
+"""How the probe gets into a program: one folder on its path, and one variable.
 
-A value with a colon is where the probe reports to, `HOST:PORT:TOKEN`; `dormant` lets it sleep.
+A value with a colon is where the probe reports to, `HOST:PORT:TOKEN`; `dormant` makes it sleep.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can be seen of a process without its help: by /proc, else by psutil."""
+"""What can be seen of a process from outside: by /proc, else by psutil."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NoProbe(StrEnum):
     PATH = "path"
     OLD = "old"
     OTHER = "other"
-    QUIET = "quiet"  # it has one, of which nothing was heard yet
+    QUIET = "quiet"  # it has one that has not reported yet
 
 
 SENTENCES = {
@@ -41,7 +41,7 @@ SENTENCES = {
 
 @dataclass(slots=True, frozen=True)
 class Seen:
-    """A process as the outside sees it; `key` says why it has no probe, `why` in a sentence."""
+    """A process seen from outside; `key` says why it has no probe, `why` says it in words."""
 
     pid: int
     parent: int
@@ -77,7 +77,7 @@ def _psutil(pid: int) -> int | None:
 
 
 def alive(pid: int, proc: Path = PROC) -> bool:
-    """Tell whether a process still runs; one that only waits to be reaped does not."""
+    """Return True if a process is still running; a zombie is not."""
     try:
         state = (proc / str(pid) / "stat").read_text(encoding="ascii", errors="replace")
     except OSError as error:
@@ -88,7 +88,7 @@ def alive(pid: int, proc: Path = PROC) -> bool:
 
 
 def owner_of(pid: int, proc: Path = PROC) -> int | None:
-    """Return the user of a process, None where that is not told."""
+    """Return the user of a process, None if the system does not say."""
     try:
         return (proc / str(pid)).stat().st_uid
     except OSError:
@@ -96,7 +96,7 @@ def owner_of(pid: int, proc: Path = PROC) -> int | None:
 
 
 def descendants(pid: int, proc: Path = PROC) -> list[int]:
-    """Return the children of a process and theirs; empty where they cannot be listed."""
+    """Return the descendants of a process; empty if they cannot be listed."""
     if not proc.is_dir():
         return _psutil_descendants(pid)
     found: list[int] = []
@@ -128,9 +128,9 @@ def _psutil_descendants(pid: int) -> list[int]:
 
 
 def carriers(address: str, proc: Path = PROC) -> list[int]:
-    """Return the processes that were started with a probe for this address, wherever they went.
+    """Return the processes started with a probe for this address, wherever they are now.
 
-    A daemon leaves the tree of its program, but not the environment that it was started with.
+    A daemon leaves the tree of its program, but keeps the environment it was started with.
     """
     if not proc.is_dir():
         return _psutil_carriers(address)
@@ -142,10 +142,10 @@ def carriers(address: str, proc: Path = PROC) -> list[int]:
 
 
 def carries(pid: int, address: str, proc: Path = PROC) -> bool:
-    """Tell whether a process was started with a probe for this address."""
+    """Return True if a process was started with a probe for this address."""
     try:
         environment = (proc / str(pid) / "environ").read_bytes()
-    except OSError:  # it is gone, or belongs to somebody else
+    except OSError:  # it is gone, or another user's
         return not proc.is_dir() and pid in _psutil_carriers(address)
     return f"{VARIABLE}={address}".encode() in environment.split(b"\0")
 
@@ -174,7 +174,7 @@ def command_of(pid: int, proc: Path = PROC) -> str | None:
 
 
 def environment_of(pid: int, proc: Path = PROC) -> dict[str, str] | None:
-    """Return the environment that a process was started with; None if we may not read it."""
+    """Return the environment that a process was started with; None if it is not readable."""
     words = _words(proc / str(pid) / "environ")
     return None if words is None else dict(pair.split("=", 1) for pair in words if "=" in pair)
 

@@ -1,4 +1,4 @@
-"""The processes around a program: its children, and those that it leaves behind when it ends."""
+"""The processes around a program: its children, and those it leaves behind when it ends."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from floodline.recorder._probe_site import SITE
 from floodline.recorder._processes import Fleet
 
 LOOK_EVERY = 1.0  # seconds between two looks for child processes
-CHILD_AGE = 3.0  # seconds after which a child without a probe is told
-LOOKS = 3  # a process that forks and ends while we look is missed, but not its child by the next
+CHILD_AGE = 3.0  # seconds after which a child without a probe is reported
+LOOKS = 3  # a process that forks and ends while we look is missed; the next look finds its child
 
 
 class Family:
-    """Finds processes from outside, and tells the fleet of those that have no probe.
+    """Finds processes from outside, and tells the fleet about those without a probe.
 
-    After the end of the program those remain that carry a probe for `address`, also before it has
-    said a word: a daemon and its workers. One without a probe is no reason to wait for it.
+    After the end of the program, those that carry a probe for `address` remain, even if it has not
+    reported yet: a daemon and its workers. A process without a probe is not waited for.
     """
 
     def __init__(self, fleet: Fleet, address: str) -> None:
@@ -26,7 +26,7 @@ class Family:
         self._looked = 0.0
 
     def look(self, now: float) -> None:
-        """Look for children, of the program or of what it has left behind."""
+        """Look for children of the program or of what it left behind."""
         main = self._fleet.main
         if now - self._looked < LOOK_EVERY or main is None:
             return
@@ -56,13 +56,13 @@ class Family:
     # ---- after the end of the program
 
     def outlives(self, now: float) -> bool:
-        """Tell whether the program, which has ended, has left processes behind."""
+        """Return True if the ended program has left processes behind."""
         self._fleet.went_on = True
         self._fleet.went_on = bool(self._look_again(now))
         return self._fleet.went_on
 
     def left(self, now: float) -> list[int]:
-        """Return those that remain; if none does, look whether they have left others behind."""
+        """Return those that remain; if none does, look for others that they left behind."""
         return self.remaining() or self._look_again(now)
 
     def _look_again(self, now: float) -> list[int]:
@@ -74,7 +74,7 @@ class Family:
         return []
 
     def remaining(self) -> list[int]:
-        """Return those that carry a probe and still run."""
+        """Return those that carry a probe and are still running."""
         running = self._fleet.running.values()
         those = [one for one in running if one.python or one.quiet]
         return [one.pid for one in those if one.pid != self._fleet.main and _proc.alive(one.pid)]
@@ -91,13 +91,13 @@ class Family:
         return list(found)
 
     def heads(self) -> list[int]:
-        """Return whom a signal is for: those that remain and whose parent does not."""
+        """Return the processes a signal is for: those that remain without their parent."""
         running = self._fleet.running
         parents = {pid: running[pid].parent for pid in self.remaining()}
         return [
             pid
             for pid, parent in parents.items()
-            # a number may be another's by now; some write their title over their environment
+            # a pid may be reused by now; some write their title over their environment
             if parent not in parents
             and (running[pid].connected or _proc.carries(pid, self._address))
         ]

@@ -1,4 +1,4 @@
-"""All processes of a run as the recorder knows them: by their probes, and from outside."""
+"""All processes of a run, as seen by their probes and from outside."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOTAL = 0  # the series of all processes together
 class Watched:
     """One process; `sample` is the last message of its probe, None without one.
 
-    A `quiet` one carries a probe that has not said anything yet.
+    A `quiet` one carries a probe that has not reported yet.
     """
 
     pid: int
@@ -53,9 +53,9 @@ class Watched:
 
     @property
     def answer(self) -> LiveRecord | None:
-        """What its leak engine said last; of a recycled worker, first what its predecessor's did.
+        """The last answer of its leak engine; for a recycled worker, its predecessor's at first.
 
-        Workers that are recycled before they have been watched for long would else never be told.
+        Otherwise workers that are recycled early would never be reported.
         """
         own = self._own_answer
         undecided = own is None or own["verdict"] == Outcome.UNDECIDED
@@ -67,7 +67,7 @@ class Watched:
 
     @property
     def grew(self) -> bool:
-        """Whether its leak engine said that something grows."""
+        """Return True if its leak engine said that something grows."""
         answer = self.answer
         return answer is not None and answer["verdict"] == Outcome.GROWING
 
@@ -114,15 +114,15 @@ class Fleet:
         self._series = count(TOTAL + 1)
         self.main: int | None = None
         self.went_on = False  # the program has ended, but not all of its processes
-        self.asked: str | None = None  # the signal that those were then sent
-        self.stopping = False  # somebody wants the end of the program, and so of its workers
+        self.asked: str | None = None  # the signal that those were sent then
+        self.stopping = False  # the program was asked to end, and so its workers
         self.running: dict[int, Watched] = {}
         self.ended: list[Watched] = []
-        self.not_covered: dict[str, int | None] = {}  # the words, and of which process
+        self.not_covered: dict[str, int | None] = {}  # the text, and for which process
         self._named: set[tuple[str, str]] = set()
 
     def start(self, pid: int, command: str, at: float, *, main: bool = False) -> Watched:
-        """Note a process that we started, or whose probe we woke."""
+        """Record a process that we started, or whose probe we woke."""
         one = Watched(pid, None, command, at, Points(next(self._series), FEWER))
         self.running[pid] = one
         if main:
@@ -132,7 +132,7 @@ class Fleet:
     # ---- what probes say
 
     def hello(self, pid: int, message: Hello, at: float) -> None:
-        """Take the first message of a connection; a probe that could not start says why in it."""
+        """Accept the first message of a connection; a probe that could not start says why in it."""
         if "error" in message:
             self.uncover(f"process {pid}: the probe could not start: {message['error']}", pid, at)
             return
@@ -149,11 +149,11 @@ class Fleet:
             one.command = command
         one.parent, one.python = parent, message["python"]
         one.connected, one.blind, one.quiet = True, None, False
-        # it was only slow: what was said of it is not so
+        # it was only slow: withdraw what was said about it
         self.not_covered = {text: of for text, of in self.not_covered.items() if of != pid}
 
     def _succeed(self, command: str, parent: int | None) -> Watched | None:
-        """Return a new record on the series of the last worker of this command that has ended."""
+        """Return a new record on the series of the last ended worker of this command."""
         for old in reversed(self.ended):
             if (old.command, old.parent) == (command, parent) and old.pid != self.main:
                 self.ended.remove(old)
@@ -164,7 +164,7 @@ class Fleet:
         return None
 
     def sample(self, pid: int, message: Sample, at: float) -> None:
-        """Take a sample of a probe that has said hello."""
+        """Accept a sample of a probe that has said hello."""
         one = self.running.get(pid)
         if one is None:
             return
@@ -183,19 +183,19 @@ class Fleet:
         self._journal.add(at, one.pid, EventKind.GROWING, f"{suspect['owner']} grows{fed}")
 
     def goodbye(self, pid: int) -> None:
-        """Note that a process ends in order, or that its probe does."""
+        """Record that a process, or its probe, ends cleanly."""
         if pid in self.running:
             self.running[pid].said_goodbye = True
 
     def hung_up(self, pid: int) -> None:
-        """Note that a probe has gone; whether its process has too is seen from outside."""
+        """Record that a probe is gone; whether its process is too is seen from outside."""
         if pid in self.running:
             self.running[pid].connected = False
 
     # ---- what the outside shows
 
     def seen(self, found: Seen, at: float) -> None:
-        """Note a process that has no probe."""
+        """Record a process without a probe."""
         one = self.running.get(found.pid)
         if one is None:
             one = Watched(
@@ -221,16 +221,16 @@ class Fleet:
         if rss is not None:
             one.points.add(at, rss)
         elif self._alone(pid) and one.connected and not (one.said_goodbye or one.unread):
-            one.unread = True  # its last words may be on the way: it has until the next look
-        elif pid != self.main:  # how the program itself ended is told by its status
+            one.unread = True  # its last words may be on their way: wait until the next look
+        elif pid != self.main:  # the status says how the program itself ended
             self.end(pid, None, at)
 
     def end(self, pid: int, exit: Exit | None, at: float, *, asked: str | None = None) -> None:
-        """Move a process to those that have ended: in order, or by the signal `asked`, or lost."""
+        """Move a process to the ended ones: exited cleanly, by the signal `asked`, or lost."""
         one = self.running.pop(pid, None)
         if one is None:
             return
-        # without a probe none can tell
+        # without a probe it is unknown
         wanted = self.stopping or self.asked is not None
         orderly = one.said_goodbye or not self._alone(pid) or wanted or bool(one.blind)
         one.state = ProcessStatus.EXITED if orderly else ProcessStatus.LOST
@@ -244,7 +244,7 @@ class Fleet:
         self._forget_old()
 
     def _alone(self, pid: int) -> bool:
-        """Tell whether it went alone: after the program its children go too, by any signal."""
+        """Return True if it ended alone: after the program, its children end too, by any signal."""
         return self.main in (None, pid, *self.running) or self.went_on
 
     def _forget_old(self) -> None:
@@ -258,14 +258,14 @@ class Fleet:
     # ---- all together
 
     def all(self) -> list[Watched]:
-        """Return the program first, then those that run, then those that have ended."""
+        """Return the program first, then running processes, then ended ones."""
         every = [*self.running.values(), *self.ended]
         return sorted(
             every, key=lambda one: (one.pid != self.main, one.state != ProcessStatus.RUNNING)
         )
 
     def after(self, at: float) -> list[tuple[int, ProcessStatus]]:
-        """Return number and state of those with a probe that ran after this moment."""
+        """Return pid and state of those with a probe that ran after this time."""
         return [
             (one.pid, one.state)
             for one in self.all()
@@ -274,30 +274,30 @@ class Fleet:
         ]  # fmt: skip
 
     def began_to_end(self) -> float:
-        """Return when the first of those ended that went down together, with the last."""
+        """Return when the first of the processes ended that went down together with the last."""
         those = [one for one in self.ended if not (self.went_on and one.pid == self.main)]
         ends = [one.ended for one in those if one.ended is not None]
         last = max(ends, default=0.0)
         return min((at for at in ends if last - at <= GOING_DOWN), default=last)
 
     def resident(self) -> float:
-        """Return the resident bytes of all that run."""
+        """Return the resident bytes of all running processes."""
         return sum(one.rss for one in self.running.values())
 
     def limit(self) -> int | None:
-        """Return the lowest limit that a probe has told."""
+        """Return the lowest limit that a probe has reported."""
         limits = [one.sample["limit"] for one in self.all() if one.sample]
         return min((int(limit) for limit in limits if limit), default=None)
 
     def _told(self) -> list[tuple[int, Sample]]:
-        """Return the last samples of all processes that run, else of those that ran last."""
+        """Return the last samples of all running processes, else of those that ran last."""
         those = list(self.running.values()) or self.ended
         return [(one.pid, one.sample) for one in those if one.sample]
 
     def sessions(self) -> list[SessionsState]:
-        """Return the sessions of all processes that run, else of the last."""
+        """Return the sessions of all running processes, else of the last."""
         return [{**one, "pid": pid} for pid, told in self._told() for one in told["sessions"]]
 
     def containers(self) -> list[ContainerState]:
-        """Return the containers of all processes that run, else of the last."""
+        """Return the containers of all running processes, else of the last."""
         return [{**one, "pid": pid} for pid, told in self._told() for one in told["containers"]]

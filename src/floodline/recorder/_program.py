@@ -1,4 +1,4 @@
-"""The watched program: one child that gets our signals, and ending as it ended."""
+"""The watched program: one child that gets our signals and whose end becomes ours."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FROM_KEYS = frozenset(
     getattr(signal, name, 0) for name in ("SIGINT", "SIGQUIT", "SIGWINCH", "SIGTTIN", "SIGTTOU")
 )
 STOPS = frozenset({signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGQUIT", signal.SIGTERM)})
-FROM_KERNEL = 1  # si_code: at and above it, not sent by a process; the terminal sends so
+FROM_KERNEL = 1  # si_code from here on: not sent by a process, but for example by the terminal
 PATIENCE = 5.0
 KIB = 1 if sys.platform == "darwin" else 1024  # the unit of `ru_maxrss`
-# what a service manager, a container or a person may send; the others act on us alone
+# what a service manager, a container or a person may send; others are for us alone
 PASSED_ON = frozenset(
     getattr(signal, name)
     for name in (
@@ -30,7 +30,7 @@ PASSED_ON = frozenset(
 
 
 def hold_signals() -> set[int]:
-    """Block what will be passed on, before any thread exists; return the mask of before."""
+    """Block what will be passed on, before any thread exists; return the previous mask."""
     if not hasattr(signal, "pthread_sigmask"):
         raise ConfigError(f"floodline run works on Linux and macOS, not on {sys.platform} yet")
     return set(signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON))
@@ -39,21 +39,21 @@ def hold_signals() -> set[int]:
 class Program:
     """The watched program: one child process that keeps our terminal, files and process group.
 
-    `mask` is what `hold_signals` returned: only our thread that waits for signals may get them.
+    `mask` is what `hold_signals` returned: only our waiting thread may receive signals.
     """
 
     def __init__(self, words: list[str], environ: Mapping[str, str], mask: set[int]) -> None:
         self._asked: set[int] = set()
         self._ended, self._over = threading.Event(), threading.Event()
         self._heirs: Callable[[int], list[int]] | None = None
-        self.stopped = threading.Event()  # somebody wants an end, of the program or of us
+        self.stopped = threading.Event()  # the program or we were asked to end
         self.code: int | None = None
-        self.peak = 0  # the most resident bytes of the program or of a child that it waited for
+        self.peak = 0  # peak resident bytes of the program or of a child it waited for
         self._ours = 1.1 * _most_resident()
         try:
             self.pid = os.posix_spawn(
                 words[0], words, dict(environ), setsigmask=mask,
-                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores them here
+                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these by default
                 file_actions=[(os.POSIX_SPAWN_CLOSE, number) for number in _closed()],
             )  # fmt: skip
         except OSError as error:
@@ -66,13 +66,13 @@ class Program:
 
     @property
     def asked(self) -> str | None:
-        """The signal that wanted its end, if we have passed one on; first that which it died of."""
+        """The signal we passed on to end it, if any; preferably the one it died of."""
         if self.code is not None and -self.code in self._asked:
             return signal_name(-self.code)
         return next((signal_name(number) for number in STOPS & self._asked), None)
 
     def wait(self, timeout: float) -> bool:
-        """Wait for the end; tell whether it has come."""
+        """Wait for the end; return True if it has come."""
         return self._ended.wait(timeout)
 
     def leave_to(self, heirs: Callable[[int], list[int]]) -> None:
@@ -80,14 +80,14 @@ class Program:
         self._heirs = heirs
 
     def finish(self) -> None:
-        """Pass nothing on any more."""
+        """Stop passing signals on."""
         self._over.set()
         if self._signals.is_alive():
             signal.pthread_kill(self._signals.ident or 0, signal.SIGUSR1)  # it waits for one
             self._signals.join(PATIENCE)
 
     def _wait(self) -> None:
-        everybody = os.getpid() == 1  # in a container orphans become ours, and want to be reaped
+        everybody = os.getpid() == 1  # in a container, orphans become ours and must be reaped
         while everybody or not self._ended.is_set():
             try:
                 pid, status, used = os.wait4(-1 if everybody else self.pid, 0)
@@ -95,7 +95,7 @@ class Program:
                 return
             if pid == self.pid:
                 self.code = os.waitstatus_to_exitcode(status)
-                # before its exec it shared our memory, which the kernel counts as its own
+                # before exec it shared our memory, which the kernel counts as its own
                 self.peak = used.ru_maxrss * KIB if used.ru_maxrss > self._ours else 0
                 self._ended.set()
 
@@ -104,9 +104,9 @@ class Program:
             self.pass_on(*next_signal())
 
     def pass_on(self, number: int, from_terminal: bool) -> bool:
-        """Send a signal on, unless the terminal has sent it to the program as well.
+        """Pass a signal on, unless the terminal has sent it to the program as well.
 
-        After the end of the program its heirs get it; a terminal that they have left stops us.
+        After the end of the program its heirs get it; one from a terminal they left stops us.
         """
         if self._over.is_set():
             return False
@@ -133,13 +133,13 @@ def _most_resident() -> int:
 def _sent(pid: int, number: int) -> bool:
     try:
         os.kill(pid, number)
-    except ProcessLookupError:  # it was quicker
+    except ProcessLookupError:  # it ended first
         return False
     return True
 
 
 def _closed() -> list[int]:
-    """Return the standard streams that we were started without; SQLite fills their numbers."""
+    """Return the standard streams we were started without; SQLite reuses their numbers."""
     streams = (sys.__stdin__, sys.__stdout__, sys.__stderr__)
     return [number for number, stream in enumerate(streams) if stream is None]
 
@@ -147,7 +147,8 @@ def _closed() -> list[int]:
 def next_signal() -> tuple[int, bool]:
     """Wait for a signal; return it, and whether the terminal has sent it.
 
-    Where the system does not tell who did (macOS), those that a terminal can send count as its own.
+    If the system does not say who sent it (macOS), a signal that a terminal can send counts as
+    sent by it.
     """
     if hasattr(signal, "sigwaitinfo"):
         info = signal.sigwaitinfo(PASSED_ON)
@@ -173,7 +174,7 @@ def end_as(code: int, *, kill: Callable[[int, int], object] = os.kill) -> int:
 
 
 def _no_core() -> None:
-    """The program has left its own; ours would hide it."""
+    """Write no core dump: the program left its own, and ours would hide it."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

@@ -1,4 +1,4 @@
-"""The recorder: hears the probes, looks from outside, and puts a snapshot on disk each tick."""
+"""The recorder: listens to the probes, looks from outside, and writes a snapshot each tick."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from floodline.recorder._recording.ticks import Tape
 from floodline.recorder._snapshot import EventKind, Exit, RecorderState, Snapshot
 from floodline.telemetry import describe
 
-CLEARED = 0.95  # of the line: below it, a crossing is over
-MOMENT = 0.1  # seconds between two looks at what may be about to end
+CLEARED = 0.95  # share of the line below which a crossing is over
+MOMENT = 0.1  # seconds between two looks at what may be ending
 
 
 class Recorder:
     """Watches the processes of one run; `file=None` keeps it in memory only.
 
-    `tick()` is called by whoever waits for the program, about once a second. All else may be called
-    from any thread. `state()` is the newest snapshot, `version` its number.
+    Whatever waits for the program calls `tick()` about once per second. Everything else may be
+    called from any thread. `state()` is the newest snapshot, `version` its number.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Recorder:
 
     @property
     def address(self) -> str:
-        """What a probe has to know: `HOST:PORT:TOKEN`."""
+        """Where a probe reports to: `HOST:PORT:TOKEN`."""
         return self._intake.address
 
     @property
@@ -89,7 +89,7 @@ class Recorder:
     # ---- what the probes say
 
     def heard(self, pid: int, line: dict[str, Any]) -> None:
-        """Take a message of a probe; on the thread of the intake."""
+        """Accept a message of a probe; on the thread of the intake."""
         now = self._clock()
         message = read_message(line, now)
         with self._changed:
@@ -103,7 +103,7 @@ class Recorder:
                 self._fleet.goodbye(pid)
 
     def hung_up(self, pid: int) -> None:
-        """Note the end of a connection; on the thread of the intake."""
+        """Record the end of a connection; on the thread of the intake."""
         with self._changed:
             self._fleet.hung_up(pid)
             self._changed.notify_all()
@@ -120,20 +120,20 @@ class Recorder:
     # ---- the program
 
     def record_to(self, file: Path) -> None:
-        """Record to this file from now on; for a recorder that was made without one."""
+        """Record to this file from now on; for a recorder created without one."""
         with self._changed:
             self._tape = Tape(file, self._clock)
 
     def program(self, pid: int) -> None:
-        """Note the process of the program itself."""
+        """Record the process of the program itself."""
         with self._changed:
             self._fleet.start(pid, self._command, self._clock(), main=True)
             self._journal.add(self._clock(), pid, EventKind.PROGRAM_STARTED, self._command)
 
     def outlived(self, code: int, *, patience: float = 1.0) -> list[int]:
-        """Note the end of a program whose processes go on, as those of a daemon do; return them.
+        """Record the end of a program whose processes continue, as a daemon's do; return them.
 
-        If none does, nothing is noted. Some only need a moment longer: workers and helpers.
+        If there are none, nothing is recorded. Workers and helpers may only need a moment longer.
         """
         self._hear_out(patience)
         until = time.monotonic() + patience
@@ -156,27 +156,27 @@ class Recorder:
             return self._family.outlives(self._clock())
 
     def _dead(self) -> bool:
-        """Look, and tell whether a process has ended whose last words may yet be heard."""
+        """Look; return True if a process has ended whose last words may still arrive."""
         with self._changed:
             self._look(self._clock())
             return not all(map(_proc.alive, self._fleet.running))
 
     def remaining(self) -> list[int]:
-        """Return the processes of an ended program that still run."""
+        """Return the processes of an ended program that are still running."""
         with self._changed:
             return self._family.left(self._clock())
 
     def stopping(self) -> None:
-        """Note that the program was asked to end: what ends from now on is not lost."""
+        """Record that the program was asked to end: what ends from now on is not lost."""
         with self._changed:
             self._fleet.stopping = True
 
     def pass_on(self, number: int) -> list[int]:
-        """Note that a signal is passed on to what remains; return the processes that it is for."""
+        """Record that a signal is passed on to what remains; return the processes it is for."""
         with self._changed:
             heads = self._family.heads()
             name = signal_name(number)
-            if heads and name in ("SIGTERM", "SIGINT"):  # at SIGHUP daemons read their settings
+            if heads and name in ("SIGTERM", "SIGINT"):  # on SIGHUP daemons reload their settings
                 self._fleet.asked = name
             return heads
 
@@ -188,10 +188,10 @@ class Recorder:
         peak: float = 0.0,
         patience: float = 1.0,
     ) -> None:
-        """Note how the program ended: an exit status, or a signal as a negative number.
+        """Record how the program ended: an exit status, or a signal as a negative number.
 
-        `asked` is a signal that was passed on before, `peak` what the kernel says that it took at
-        most, also between two of our looks.
+        `asked` is a signal passed on before, `peak` the kernel's figure for its peak memory, which
+        includes the time between two of our looks.
         """
         self._hear_out(patience)
         until = time.monotonic() + patience
@@ -220,7 +220,7 @@ class Recorder:
                 self._journal.add(now, one.pid, EventKind.LEFT_RUNNING, one.command)
 
     def _hear_out(self, patience: float) -> None:
-        """Wait until what the program's probe has sent is read: its connection then ends."""
+        """Wait until everything the program's probe has sent is read: its connection then ends."""
         until = time.monotonic() + patience
         with self._changed:
             while (left := until - time.monotonic()) > 0:
@@ -232,7 +232,7 @@ class Recorder:
     # ---- ticking
 
     def tick(self, *, closed: bool = False) -> None:
-        """Look, write, and wake those who wait for news; what fails is told, and tried again."""
+        """Look, write, and wake waiting readers; what fails is reported and retried."""
         with self._changed, self._spare:
             now = self._clock()
             try:
@@ -265,7 +265,7 @@ class Recorder:
         self._family.look(now)
 
     def _tell_kills(self, now: float) -> None:
-        """Say that the kernel has killed: of a worker, only its master learns the signal."""
+        """Report kernel kills: only a worker's master learns the signal."""
         kills = self._kills()
         if kills is not None and self._kills_told is not None and kills > self._kills_told:
             more, self._kills_told = kills - self._kills_told, kills
@@ -274,7 +274,7 @@ class Recorder:
             self._journal.add(now, None, EventKind.OOM_KILL, text)
 
     def _draw_line(self, now: float) -> None:
-        if self._line is None or not self._fleet.running:  # an end clears no line
+        if self._line is None or not self._fleet.running:  # the end is not a clearing
             return
         used = self._total.last
         if used >= self._line:
@@ -296,7 +296,7 @@ class Recorder:
     # ---- the snapshot
 
     def state(self) -> Snapshot:
-        """Return the newest snapshot; nobody changes it afterwards."""
+        """Return the newest snapshot; it does not change afterwards."""
         with self._changed:
             return self._state
 
@@ -307,18 +307,18 @@ class Recorder:
             return self.version
 
     def wait_for_news(self, timeout: float) -> None:
-        """Wait until a probe hangs up or time is over."""
+        """Wait until a probe disconnects or the time is up."""
         with self._changed:
             self._changed.wait(timeout)
 
     def said_goodbye(self) -> bool:
-        """Tell whether the program's probe has ended its work."""
+        """Return True if the program's probe has finished."""
         with self._changed:
             main = self._fleet.running.get(self._fleet.main or -1)
             return main is not None and main.said_goodbye
 
     def note(self, kind: str, text: str) -> None:
-        """Put something into the event log."""
+        """Add something to the event log."""
         with self._changed:
             self._journal.add(self._clock(), None, kind, text)
 
@@ -362,7 +362,7 @@ class Recorder:
         }
 
     def _used(self) -> float:
-        """Return the newest figure; of a program that has ended, the last with all its workers."""
+        """Return the newest figure; for an ended program, the last one with all its workers."""
         if self._exit is None:
             return self._total.last
         return self._total.before(self._fleet.began_to_end())
@@ -378,7 +378,7 @@ class Recorder:
         }
 
     def close(self) -> None:
-        """Write the last tick, close the file, and hang up; a second call does nothing."""
+        """Write the last tick, close the file, and disconnect; a second call does nothing."""
         if self._state["closed"]:
             return
         self.tick(closed=True)

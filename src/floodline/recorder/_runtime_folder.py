@@ -1,4 +1,4 @@
-"""The folder of this user where running recorders and sleeping probes are found."""
+"""The folder of this user in which running recorders and dormant probes are found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floodline.errors import ConfigError
 
 
 def runtime_folder() -> Path:
-    """Return the folder, made with mode 0700; one that others could write is refused."""
+    """Return the folder, created with mode 0700; refuse one that another user owns."""
     base = os.environ.get("XDG_RUNTIME_DIR")
     user = os.getuid() if hasattr(os, "getuid") else 0
     folder = Path(base) / "floodline" if base else _temporary(user)
@@ -45,14 +45,14 @@ def _temporary(user: int) -> Path:
 
 
 def recordings_folder() -> Path:
-    """Return where recordings go that were given no name."""
+    """Return where recordings without a given name go."""
     base = os.environ.get("XDG_STATE_HOME")
     home = Path(base) if base else Path.home() / ".local" / "state"
     return home / "floodline"
 
 
 def temporary_recordings() -> Path:
-    """Return where they go if that cannot be written: a folder that no other user can open."""
+    """Return where they go if that is not writable: a folder that no other user can open."""
     user = os.getuid() if hasattr(os, "getuid") else 0
     folder = _temporary(user) / "recordings"
     folder.parent.mkdir(mode=0o700, exist_ok=True)

@@ -1,6 +1,6 @@
-"""The snapshot: what the recorder tells, puts on disk and serves, and everybody else reads.
+"""The snapshot: what the recorder writes and serves, and everything else reads.
 
-It is plain JSON, so that a recording is one to one what `Recorder.state()` was.
+It is plain JSON, so a recording holds exactly what `Recorder.state()` returned.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Points = list[list[float]]  # of `[at, bytes]`
 
 
 class ProcessStatus(StrEnum):
-    """Whether a process runs, has ended in order or as somebody wanted, or was lost."""
+    """The state of a process: running, ended cleanly or as asked, or lost."""
 
     RUNNING = "running"
     EXITED = "exited"
@@ -24,7 +24,7 @@ class ProcessStatus(StrEnum):
 
 
 class EventKind(StrEnum):
-    """What the recorder itself puts into the event log; probes add the kinds of telemetry."""
+    """What the recorder itself adds to the event log; probes add the kinds of telemetry."""
 
     PROGRAM_STARTED = "program_started"
     PROGRAM_ENDED = "program_ended"
@@ -41,22 +41,22 @@ class EventKind(StrEnum):
 
 
 class ExitKind(StrEnum):
-    """How a process ended; the sentence of it is made in `_exit_cause`."""
+    """How a process ended; `_exit_cause` puts it into words."""
 
     ENDED = "ended"  # by itself, with status 0
     FAILED = "failed"  # by itself, with another status
-    SIGNALLED = "signalled"  # by a signal that asks for an end, or any other
+    SIGNALLED = "signalled"  # by a signal that asks it to end, or any other
     CRASHED = "crashed"
     OUT_OF_MEMORY = "out of memory"  # the kernel says so
-    NEAR_THE_LIMIT = "near the limit"  # killed, and it had nearly all of the memory
+    NEAR_THE_LIMIT = "near the limit"  # killed while close to the memory limit
     KILLED = "killed"
     GONE = "gone"
-    BACKGROUND = "background"  # the program ended, its processes went on
+    BACKGROUND = "background"  # the program ended, its processes continued
     UNCLOSED = "unclosed"  # the recorder was killed as well
 
 
 class Exit(TypedDict):
-    """The end of a process; `status` or `signal` is None, or both where nobody saw it."""
+    """The end of a process; `status` or `signal` is None, or both if it was not seen."""
 
     status: int | None
     signal: str | None
@@ -96,7 +96,7 @@ class MemoryState(TypedDict):
 
 
 class ProcessFacts(TypedDict):
-    """One process, but for its end; what only a probe can tell is None without one."""
+    """One process without its end; what only a probe knows is None without one."""
 
     pid: int
     parent: int | None
@@ -128,7 +128,7 @@ class ProcessState(ProcessFacts):
 
 
 class EventState(TypedDict):
-    """An event of the log; `count` is there if it came more than once."""
+    """An event of the log; `count` is present if it occurred more than once."""
 
     at: float
     pid: int | None
@@ -155,7 +155,7 @@ class Cut(TypedDict):
 
 
 class Snapshot(TypedDict):
-    """All that is known at one moment; `cut` is there if the recording that it is from is cut."""
+    """All that is known at one time; `cut` is present if its recording was cut short."""
 
     schema: int
     tool: str

@@ -1,7 +1,7 @@
-"""A probe that sleeps until `floodline attach` wakes it, over a socket of this user alone.
+"""A probe that sleeps until `floodline attach` wakes it over a socket private to this user.
 
-Asleep it is a thread that waits in the kernel and a file in the runtime folder; the leak engine is
-not even imported.
+While asleep it is a thread blocked in the kernel and a file in the runtime folder; the leak engine
+is not even imported.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _floodline_engine = True  # the walk leaves this module out
 
 PATIENCE = 5.0
 LONGEST_REQUEST = 4096
-LOOPBACK = "127.0.0.1:"  # figures of this process go nowhere else
+LOOPBACK = "127.0.0.1:"  # data of this process goes nowhere else
 
 
 def socket_of(pid: int, folder: Path) -> Path:
-    """Return where the probe of a process listens."""
+    """Return the socket that the probe of a process listens on."""
     return folder / f"probe-{pid}.sock"
 
 
 def sweep(folder: Path) -> None:
-    """Remove the sockets of processes that were killed; nobody else would."""
+    """Remove the sockets of killed processes; nothing else does."""
     for file in folder.glob("probe-*.sock"):
         try:
             os.kill(int(file.stem.removeprefix("probe-")), 0)
         except ProcessLookupError:
-            if not _answers(file):  # it might be the process of another container
+            if not _answers(file):  # the process may be in another container
                 file.unlink(missing_ok=True)
-        except (ValueError, OSError):  # none of ours, or of another user
+        except (ValueError, OSError):  # not one of ours, or another user's
             continue
 
 
@@ -56,14 +56,14 @@ def _answers(file: Path) -> bool:
 
 
 def make_probe(where: str, seconds: float | None) -> Any:
-    """Import the engine, now that somebody wants it."""
+    """Import the engine, now that it is needed."""
     from floodline.recorder._probe.probe import Probe
 
     return Probe(where, seconds=seconds)
 
 
 class Request(TypedDict):
-    """What `floodline attach` asks for: report to `HOST:PORT:TOKEN`, for so long."""
+    """What `floodline attach` asks for: where to report, `HOST:PORT:TOKEN`, and for how long."""
 
     where: str
     seconds: float | None
@@ -81,8 +81,8 @@ class Dormant:
         folder = folder or runtime_folder()
         sweep(folder)
         self.file = socket_of(os.getpid(), folder)
-        draft = self.file.with_suffix(".new")  # whoever sees the file itself may knock at once
-        draft.unlink(missing_ok=True)  # of a process that had this number before
+        draft = self.file.with_suffix(".new")  # once the file is visible, connections must work
+        draft.unlink(missing_ok=True)  # left by an earlier process with this pid
         self._server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._server.bind(str(draft))
         draft.chmod(0o600)
@@ -91,10 +91,10 @@ class Dormant:
         self._wake, self._woken = socket.socketpair()
 
     def run(self, nap: Callable[[float], bool]) -> None:
-        """Wait for requests, and do what they ask, until the nap is ended."""
+        """Serve requests until the nap is ended."""
         while True:
             if self._probe is not None:
-                self._probe.run(nap)  # comes back when its time is over, or ours
+                self._probe.run(nap)  # returns when its time is up, or ours
             if nap(0):
                 return
             self._probe = None
@@ -122,18 +122,18 @@ class Dormant:
         return {"where": where, "seconds": None if seconds is None else float(seconds)}
 
     def interrupt(self) -> None:
-        """Let `run` come back soon."""
+        """Make `run` return soon."""
         self._wake.send(b".")
 
     def close(self) -> None:
-        """At the exit: say goodbye if awake, and take the file away."""
+        """At exit: say goodbye if awake, and remove the file."""
         if self._probe is not None:
             self._probe.close()
         self.file.unlink(missing_ok=True)
         self.abandon()
 
     def abandon(self) -> None:
-        """In a forked child: let go of what is the parent's."""
+        """In a forked child: let go of what belongs to the parent."""
         for one in (self._server, self._wake, self._woken):
             one.close()
         if self._probe is not None:
@@ -141,7 +141,7 @@ class Dormant:
 
 
 def peer(caller: socket.socket) -> int | None:
-    """Return the user at the other end, None where the system does not tell."""
+    """Return the user at the other end, None if the system does not say."""
     if not hasattr(socket, "SO_PEERCRED"):
         return None
     size = struct.calcsize("3i")
@@ -168,7 +168,7 @@ def watch() -> None:
     A second call does nothing, nor does one under `floodline run`, which watches already. Forked
     children can be attached to as well.
     """
-    global _arm  # one thread a process, however often it is asked for
+    global _arm  # one thread per process, however often this is called
     if _arm is None and ":" not in os.environ.get(arming.VARIABLE, ""):
         _arm = arming.Arm(Dormant, delay=0.0, eager=True, failed=_cannot)
         arming.enlist(_arm)

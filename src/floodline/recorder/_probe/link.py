@@ -1,7 +1,7 @@
-"""The probe's end of the connection: lines of JSON, over loopback, that never hold the program up.
+"""The probe's end of the connection: lines of JSON over loopback that never block the program.
 
-When the recorder goes away, samples are dropped and events are kept, at most so many, until it is
-back; it is looked for less and less often.
+While the recorder is away, samples are dropped and a bounded number of events is kept; attempts to
+reconnect become less and less frequent.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from floodline.recorder._probe.messages import (
 
 _floodline_engine = True  # the walk leaves this module out
 
-PATIENCE = 0.5  # seconds that a reading recorder may take
+PATIENCE = 0.5  # seconds that the recorder may take to read
 KEPT = 200
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
 
 
 class Link:
-    """Connects when there is something to send; `hello` makes the first line of a connection."""
+    """Connects when there is something to send; `hello` creates the first line of a connection."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Link:
         self._wait, self._next_try = FIRST_WAIT, 0.0
 
     def send(self, message: Sample | Goodbye) -> bool:
-        """Send a message, or keep its events for the next connection; tell whether it went."""
+        """Send a message, or keep its events for the next connection; return True if sent."""
         if not self._connected():
             self._kept.extend(_events(message))
             return False
@@ -63,14 +63,14 @@ class Link:
         return False
 
     def receive(self) -> list[Shed]:
-        """Return what the recorder has said since the last call; never waits."""
+        """Return what the recorder has sent since the last call; never waits."""
         if self._socket is None or not self._is_ours():
             return []
         try:
             self._socket.setblocking(False)
             while chunk := self._socket.recv(65536):
                 self._received += chunk
-            self.close()  # it has gone
+            self.close()  # it is gone
         except BlockingIOError:
             pass
         except OSError:
@@ -79,7 +79,7 @@ class Link:
         return [wish for line in lines if (wish := read_wish(_parsed(line))) is not None]
 
     def close(self) -> None:
-        """Close our end, if the number is still ours."""
+        """Close our end, if the descriptor is still ours."""
         gone, self._socket = self._socket, None
         self._received = b""
         if gone is None:
@@ -106,7 +106,7 @@ class Link:
         return self._write(self._hello())
 
     def _is_ours(self) -> bool:
-        """A program that closes all descriptors (to become a daemon) may own the number now."""
+        """Return True if the descriptor is ours: a daemon closes all, and may have reused it."""
         if self._socket is not None and _identity(self._socket) != self._file:
             self.close()
         return self._socket is not None

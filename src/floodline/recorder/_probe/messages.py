@@ -1,7 +1,7 @@
 """The lines of JSON between a probe and the recorder, and the reader that completes them.
 
-The probe is that of the watched program's own floodline, if it has one: it may be older or newer
-than the recorder. What it does not send has its value from here.
+A watched program with its own floodline uses the probe of that one, which may be older or newer
+than the recorder. Defaults for what it does not send are here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Needed(TypedDict):
 
 
 class LiveRecord(TypedDict):
-    """What the leak engine of a process says."""
+    """The answer of the leak engine of a process."""
 
     verdict: Outcome
     where: Where
@@ -37,7 +37,7 @@ class LiveRecord(TypedDict):
 
 
 class HolderRecord(TypedDict):
-    """A holder by its `stats()`; those of a kind may have more figures."""
+    """The `stats()` of a holder; some kinds have more figures."""
 
     kind: str
     name: str
@@ -72,7 +72,7 @@ class HolderRecords(TypedDict):
 
 
 class EventRecord(TypedDict):
-    """Something that happened in the process, in words that hold nothing of what it keeps."""
+    """Something that happened in the process, in words without any of its data."""
 
     at: float
     kind: str
@@ -80,7 +80,7 @@ class EventRecord(TypedDict):
 
 
 class Figures(TypedDict):
-    """What costs little to read of a process; `threads` and `fds` are read seldom."""
+    """Cheap figures of a process; `threads` and `fds` are read less often."""
 
     rss: int
     limit: int | None
@@ -104,7 +104,7 @@ class Hello(TypedDict):
 
 
 class Sample(Figures, HolderRecords):
-    """The line of each second."""
+    """The line sent each second."""
 
     kind: Literal["tick"]
     at: float
@@ -114,14 +114,14 @@ class Sample(Figures, HolderRecords):
 
 
 class Goodbye(TypedDict):
-    """The last line of an orderly end."""
+    """The last line before a clean exit."""
 
     kind: Literal["bye"]
     at: float
 
 
 class Shed(TypedDict):
-    """What the recorder asks of a probe when the line is crossed."""
+    """The request to a probe to shed when the line is crossed."""
 
     do: Literal["shed"]
     bytes: int
@@ -149,13 +149,13 @@ Message = Hello | Sample | Goodbye
 
 
 def with_defaults(record: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:
-    """Return a record with the names that it lacks."""
+    """Return a record with its missing names filled in."""
     lacking = {name: copy(value) for name, value in defaults.items() if name not in record}
     return {**record, **lacking}
 
 
 def read_message(raw: Mapping[str, Any], now: float) -> Message | None:
-    """Return what a probe says, completed; None for a line of a kind that we do not know."""
+    """Return a message of a probe, completed; None for an unknown kind."""
     at = float(raw.get("at", now))
     if raw.get("kind") == "hello":
         return _hello(raw, at)
@@ -165,7 +165,7 @@ def read_message(raw: Mapping[str, Any], now: float) -> Message | None:
 
 
 def read_wish(raw: object) -> Shed | None:
-    """Return what the recorder asks; None for what is no wish, or one that we do not know."""
+    """Return a request of the recorder; None if it is not one, or of an unknown kind."""
     if not isinstance(raw, dict) or raw.get("do") != "shed":
         return None
     return {"do": "shed", "bytes": int(raw.get("bytes", 0))}

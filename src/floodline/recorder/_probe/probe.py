@@ -1,7 +1,7 @@
-"""The probe: looks at its own process within a budget, and tells the recorder each second.
+"""The probe: inspects its own process within a budget, and reports to the recorder each second.
 
-Standard library and floodline's own engine only. One thread runs all of it, and whatever goes
-wrong here ends the watching, never the program.
+Standard library and floodline's own engine only. It all runs on one thread, and an error here ends
+the watching, never the program.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from floodline.recorder._probe.relief import Relief
 _floodline_engine = True  # the walk leaves this module out
 
 TICK = 1.0
-FIRST_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5)  # quicker at first, so that something is seen at once
+FIRST_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5)  # faster at first, so that something shows at once
 LONGEST_NAP = 0.5
 FAILED_NAP = 5.0
-MOST_MISSED = 3  # ticks that a recorder which came for a while may miss before we take it for gone
+MOST_MISSED = 3  # ticks that a temporary recorder may miss before it counts as gone
 
 Nap = Callable[[float], bool]
 
@@ -34,16 +34,16 @@ class Engine(Protocol):
     """What finds the leaks: `floodline.leaks.Live`."""
 
     def step(self) -> float:
-        """Work for about a millisecond; return the seconds until the next call is wanted."""
+        """Work for about a millisecond; return the seconds until the next call is due."""
         ...
 
     def answer(self) -> Any:
-        """Return what is known by now."""
+        """Return what is known so far."""
         ...
 
 
 def make_engine() -> Engine:
-    """Import the live engine, which is the larger part of what the probe brings."""
+    """Import the live engine, by far the largest import of the probe."""
     from floodline import leaks
 
     engine: Engine = leaks.Live(limit=limit_of)
@@ -53,9 +53,9 @@ def make_engine() -> Engine:
 class Probe:
     """Watches this process and reports to `where`, which is `HOST:PORT:TOKEN`.
 
-    `run(nap)` works until `nap(seconds)` says that the thread shall end, and may be called again;
-    then it continues. After `seconds`, if given, it ends for good, and also when the recorder has
-    gone before that: the next one may then come.
+    `run(nap)` works until `nap(seconds)` says that the thread must end; calling it again continues.
+    After `seconds`, if given, it ends for good, or earlier if the recorder goes away, so that
+    another one can connect.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Probe:
         self._due = clock()
 
     def run(self, nap: Nap) -> None:
-        """Look and tell until the nap is ended or the time is over."""
+        """Inspect and report until the nap is ended or the time is up."""
         began = time.thread_time() - self._cpu  # of this thread, which may not be the first
         try:
             while self._wanted():
@@ -114,7 +114,7 @@ class Probe:
             return FAILED_NAP
 
     def _fail(self, error: Exception) -> None:
-        """Go on without the engine: the figures are still worth telling."""
+        """Continue without the engine: the figures are still worth sending."""
         self._engine = None
         self._events.note("probe_error", f"no leak engine: {telemetry.describe(error)}")
 
@@ -145,7 +145,7 @@ class Probe:
                 self._said = self._engine.answer().as_record()
             except Exception as error:
                 self._fail(error)
-        return self._said  # the last one, if there is none any more
+        return self._said  # the last known one if there is none now
 
     def _hello(self, token: str) -> Hello:
         return {
@@ -159,10 +159,10 @@ class Probe:
         }
 
     def interrupt(self) -> None:
-        """Nothing to do: a nap is ended by its maker."""
+        """Do nothing: the creator of the nap ends it."""
 
     def close(self) -> None:
-        """Send the last sample and say goodbye, with little patience."""
+        """Send the last sample and say goodbye, with a short timeout."""
         self._unsubscribe()
         holders = self._holders.last()
         self._link.send({**self._sample(), **holders})
@@ -171,14 +171,14 @@ class Probe:
         self._link.close()
 
     def abandon(self) -> None:
-        """In a forked child: let go of what is the parent's."""
+        """In a forked child: let go of what belongs to the parent."""
         self._link.close()
 
 
 def command_line(arguments: list[str] | None = None) -> str:
-    """Return what this process was started as; children of `multiprocessing` as their parent."""
+    """Return how this process was started; `multiprocessing` children report as their parent."""
     words = list(sys.argv if arguments is None else arguments) or [""]
     folder, name = os.path.split(words[0])
-    # python -m package: a spawned child is told the file, which must read the same
+    # python -m package: a spawned child only knows the file; both must read the same
     words[0] = f"-m {os.path.basename(folder)}" if name == "__main__.py" else name  # noqa: PTH119  # a word
     return " ".join(words)[:200]

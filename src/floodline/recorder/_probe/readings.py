@@ -1,4 +1,4 @@
-"""What the probe reads of its process: memory, the collector, and what floodline's holders tell."""
+"""What the probe reads in its process: memory, the collector, and floodline's holders."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from floodline.recorder._probe.messages import (
 _floodline_engine = True  # the walk leaves this module out
 
 SESSIONS = "sessions"  # the kind of a holder
-SELDOM = 5  # ticks between two looks at what costs a folder's listing
-MAX_HOLDERS = 200  # of one kind that are told by name
-MANY_HOLDERS = 2000  # from here on they are asked only seldom
+SELDOM = 5  # ticks between two readings that list a folder
+MAX_HOLDERS = 200  # of one kind, reported by name
+MANY_HOLDERS = 2000  # above this they are read less often
 MAX_EVENTS = 200
 LIMIT_AGE = 10.0
-# fields of events that are numbers, places or types; never ids, labels or texts of the program
+# event fields that are numbers, places or types; never ids, labels or text of the program
 SAFE = frozenset({
     "breaker_open", "count", "items", "limit", "path", "rounds", "seconds", "sessions", "shed",
     "target", "times", "used", "waiting",
@@ -34,7 +34,7 @@ SAFE = frozenset({
 
 
 class _Limit:
-    """The memory limit above this process, asked seldom because it is many small files."""
+    """The memory limit of this process, read seldom because it takes many small files."""
 
     def __init__(self) -> None:
         self._asked = -LIMIT_AGE
@@ -58,7 +58,7 @@ def limit_of() -> tuple[int, int | None]:
 
 
 class Readings:
-    """Figures of the process; those that cost more are read seldom and told again."""
+    """Figures of the process; expensive ones are read seldom and repeated."""
 
     def __init__(self) -> None:
         self._threads: int | None = None
@@ -85,7 +85,7 @@ class Holders:
         self._told: HolderRecords = {"sessions": [], "containers": []}
 
     def read(self, tick: int) -> HolderRecords:
-        """Return `sessions` and `containers`; the largest first where there are very many."""
+        """Return `sessions` and `containers`; the largest first if there are very many."""
         holders = telemetry.holders()
         if len(holders) > MANY_HOLDERS and tick % SELDOM:
             return self._told
@@ -96,7 +96,7 @@ class Holders:
         return self._told
 
     def last(self) -> HolderRecords:
-        """Return the same at the exit, with what was there a tick ago and is closed by now."""
+        """Return the same at exit, with what was there a tick ago and has been closed since."""
         before, now = self._told, self.read(0)
         return {
             "sessions": [*now["sessions"], *_gone(before["sessions"], now["sessions"])],
@@ -117,7 +117,7 @@ def _record(holder: Any) -> dict[str, Any] | None:
         record: dict[str, Any] = holder.stats().as_dict()
         record["left"] = {str(reason): count for reason, count in record["left"].items()}
         return record if isinstance(record["kind"], str) else None
-    except Exception:  # the code of a holder that is not ours
+    except Exception:  # a holder's code may not be ours
         return None
 
 
@@ -136,13 +136,13 @@ def _largest(records: list[Told]) -> list[Told]:
 
 
 class Events:
-    """The last events, bounded, in words that hold nothing of what the program keeps."""
+    """The last events, bounded, in words without any of the program's data."""
 
     def __init__(self) -> None:
         self._waiting: deque[EventRecord] = deque(maxlen=MAX_EVENTS)
 
     def add(self, event: telemetry.Event) -> None:
-        """Take an event of the telemetry."""
+        """Accept an event of the telemetry."""
         self._waiting.append(
             {"at": event.at, "kind": event.kind, "text": in_words(event.source, event.fields)}
         )
@@ -152,7 +152,7 @@ class Events:
         self._waiting.append({"at": time.time(), "kind": kind, "text": text})
 
     def take(self) -> list[EventRecord]:
-        """Return what has come since the last call."""
+        """Return the events since the last call."""
         taken = []
         while self._waiting:
             taken.append(self._waiting.popleft())
@@ -163,7 +163,7 @@ def in_words(source: str, fields: Any) -> str:
     """Write an event in one line: numbers, places and the types of errors, and nothing else."""
     words: list[str] = []
     for name, value in fields.items():
-        if name == "error":  # "KeyError: …": the text may be the user's
+        if name == "error":  # "KeyError: …": the text may be user data
             words.append(str(value).partition(":")[0])
         elif name in SAFE:
             words.append(f"{name}={_short(value)}")

@@ -1,6 +1,6 @@
 """Sheds in the watched process when the recorder says that the line is crossed.
 
-Only what takes pressure is asked: holders that a `MemoryBudget` of the program has attached.
+Only holders that a `MemoryBudget` of the program has attached are asked to shed.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from floodline._clock import sweeper
 
 _floodline_engine = True  # the walk leaves this module out
 
-FIRST, MOST = 64, 4096  # items of one wish; doubles while wishes keep coming
+FIRST, MOST = 64, 4096  # items per request; doubles while requests keep coming
 
 
 class Relief:
-    """Sheds on the thread that runs users' finalizers, because the probe's must not wait."""
+    """Sheds on the thread that runs users' finalizers, because the probe's must not block."""
 
     def __init__(self) -> None:
         self._ask = FIRST
         self._excess = 0
 
     def want(self, excess: int) -> bool:
-        """Shed soon; `excess` bytes are above the line. Tell whether anybody can."""
+        """Shed soon; `excess` bytes are above the line. Return True if any holder can."""
         self._excess = excess
         if not any(True for _ in self._budgets()):
             return False
@@ -33,7 +33,7 @@ class Relief:
 
     def _budgets(self) -> list[Any]:
         budgets = sys.modules.get("floodline.memory._budget")
-        if budgets is None:  # a program that has none has not imported it, and need not
+        if budgets is None:  # a program without one has not imported it, and need not
             return []
         return [
             holder

@@ -1,6 +1,6 @@
-"""Snapshots that another version has written: what they lack gets its value here, and only here.
+"""Completes snapshots written by another version: all defaults are here, and only here.
 
-A recording may be years old, and `floodline top` may ask a recorder of another release.
+A recording may be years old, and `floodline top` may read a recorder of another release.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ RECORDER: dict[str, Any] = {"pid": 0, "boot": "", "rss": 0, "file": None, "file_
 
 
 def completed(doc: dict[str, Any]) -> Snapshot:
-    """Return a snapshot with all its names; what is none at all raises as reading it would."""
+    """Return a snapshot with all its names; what is not one raises as reading it would."""
     whole: dict[str, Any] = with_defaults(doc, SNAPSHOT)
     started: float = doc["started"]
     whole |= {

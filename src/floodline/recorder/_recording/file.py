@@ -1,7 +1,7 @@
-"""The recording: one SQLite file that is whole after every tick, and never outgrows its bounds.
+"""The recording: one SQLite file, complete after every tick, that never outgrows its bounds.
 
-A rollback journal, no WAL: there is no side file between two ticks, so the file can be copied. The
-newest snapshot is one row; series, events and older snapshots are rows of their own, thinned.
+It uses a rollback journal, not WAL: there is no side file between ticks, so it can be copied. The
+newest snapshot is one row; series, events and older snapshots are rows of their own, thinned out.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ FRAME_EVERY = 5.0
 MOST_BYTES = 64 << 20
 MOST_AGE = 7 * 86400.0
 KEPT_BEFORE = 3
-NOTE = 2000  # bytes that are there beforehand, for what is to be said when the disk is full
-IN_USE = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED: somebody reads, and the next tick may pass
+NOTE = 2000  # bytes reserved in advance for what must be said when the disk is full
+IN_USE = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED: it is being read, and the next tick may succeed
 
 TABLES = f"""
 PRAGMA application_id = {APPLICATION};
@@ -51,7 +51,7 @@ INSERT INTO trouble VALUES (1, '{" " * NOTE}');
 
 
 class Trouble(TypedDict):
-    """What is said where nothing more can be written."""
+    """What is recorded when nothing else can be written."""
 
     at: float
     why: str
@@ -60,7 +60,7 @@ class Trouble(TypedDict):
 
 
 def check_room(file: Path) -> None:
-    """Raise if there is something that cannot be moved away for a recording."""
+    """Raise if the path holds something that cannot be moved aside."""
     if not file.exists():
         return
     if not file.is_file() or not is_recording(file):  # a device may read as empty
@@ -70,9 +70,9 @@ def check_room(file: Path) -> None:
 
 
 def make_room(file: Path) -> None:
-    """Move a recording that is in the way to FILE.1, and the older ones on; keep three.
+    """Move an existing recording to FILE.1, and older ones along; keep three.
 
-    In a container that is restarted after a kill, the evidence must outlive the next start.
+    In a container restarted after a kill, the evidence must survive the next start.
     """
     check_room(file)
     for number in range(KEPT_BEFORE, 0, -1):
@@ -80,12 +80,12 @@ def make_room(file: Path) -> None:
         if older.exists():
             older.replace(file.with_name(f"{file.name}.{number}"))
             journal = older.with_name(f"{older.name}-journal")
-            if journal.exists():  # it was killed while it wrote: both belong together
+            if journal.exists():  # killed during a write: both belong together
                 journal.replace(file.with_name(f"{file.name}.{number}-journal"))
 
 
 def is_recording(file: Path) -> bool:
-    """Tell whether a file is a recording, or an empty one that was about to become one."""
+    """Return True if a file is a recording, or an empty file about to become one."""
     with file.open("rb") as opened:
         head = opened.read(72)
     return not head or (
@@ -94,7 +94,7 @@ def is_recording(file: Path) -> bool:
 
 
 def _in_use(file: Path) -> bool:
-    """Tell whether a recorder holds it: one that is renamed under SQLite takes no more writes."""
+    """Return True if a recorder holds it: once renamed, SQLite could no longer write to it."""
     if fcntl is None:
         return False
     with file.open("r+b") as opened:
@@ -108,7 +108,7 @@ def _in_use(file: Path) -> bool:
 
 
 def _hold(file: Path) -> IO[bytes]:
-    """Open it for as long as we write: shared, because readers of a network volume need that."""
+    """Lock it while we write: shared, because readers on a network volume need that."""
     opened = file.open("rb")
     if fcntl is not None:
         with suppress(OSError):
@@ -117,7 +117,7 @@ def _hold(file: Path) -> IO[bytes]:
 
 
 class Writer:
-    """Writes a recording; one transaction a tick."""
+    """Writes a recording; one transaction per tick."""
 
     def __init__(self, file: Path, *, most_bytes: int = MOST_BYTES) -> None:
         self.file, self._most_bytes = file, most_bytes
@@ -141,7 +141,7 @@ class Writer:
         self._noted = ""
 
     def write(self, state: Snapshot, series: Iterable[Points], events: Iterable[Entry]) -> None:
-        """Put a tick on disk, all of it or nothing."""
+        """Write a tick, all of it or nothing."""
         doc = json.dumps(_slim(state))
         self._db.execute("BEGIN IMMEDIATE")
         try:
@@ -156,17 +156,17 @@ class Writer:
                 self._write_frame(state["now"], doc)
             if self._noted:
                 self._db.execute("UPDATE trouble SET doc = ?", (" " * NOTE,))
-            self._db.execute("COMMIT")  # fails too, while somebody reads
+            self._db.execute("COMMIT")  # fails too while it is being read
             self._noted = ""
         except BaseException:
-            if self._db.in_transaction:  # a full disk may have ended it
+            if self._db.in_transaction:  # a full disk may have ended the transaction
                 self._db.execute("ROLLBACK")
             raise
 
     def note(self, trouble: Trouble) -> None:
-        """Say why there is no more, in bytes that were put aside: a full disk has no others.
+        """Record why there is no more, in the reserved bytes: a full disk has no others.
 
-        The journal, which would need room, is kept in memory for this one page.
+        The journal would need space, so it is kept in memory for this one page.
         """
         doc = json.dumps(trouble)
         if doc == self._noted or len(doc) > NOTE:
@@ -199,14 +199,14 @@ class Writer:
             self._thin_frames(frames)
 
     def _thin_frames(self, frames: int) -> None:
-        """Let every second frame of the older half go; free pages are used again."""
+        """Delete every second frame of the older half; free pages are reused."""
         older = self._db.execute(
             "SELECT at FROM frames ORDER BY at LIMIT ?", (frames // 2,)
         ).fetchall()
         self._db.executemany("DELETE FROM frames WHERE at = ?", older[::2])
 
     def keep_events(self, kept: Iterable[Entry]) -> None:
-        """Remove the events that the journal has let go."""
+        """Remove the events that the journal has dropped."""
         numbers = {entry.number for entry in kept}
         on_disk = {number for (number,) in self._db.execute("SELECT number FROM events")}
         self._db.executemany(
@@ -214,26 +214,26 @@ class Writer:
         )
 
     def keep_series(self, kept: set[int]) -> None:
-        """Remove the samples of processes that nobody shows any more."""
+        """Remove the samples of processes that are no longer shown."""
         on_disk = {one for (one,) in self._db.execute("SELECT DISTINCT series FROM samples")}
         self._db.executemany(
             "DELETE FROM samples WHERE series = ?", [(one,) for one in on_disk - kept]
         )
 
     def size(self) -> int:
-        """Return the bytes of the file."""
+        """Return the size of the file in bytes."""
         (pages,) = self._db.execute("PRAGMA page_count").fetchone()
         (page,) = self._db.execute("PRAGMA page_size").fetchone()
         return int(pages * page)
 
     def close(self) -> None:
-        """Close the file; it was whole before that too."""
+        """Close the file; it was complete before, too."""
         self._db.close()
-        self._held.close()  # not before: closing a file lets go of the locks of SQLite too
+        self._held.close()  # not before: closing it also releases SQLite's locks
 
 
 def _slim(state: Snapshot) -> dict[str, Any]:
-    """Leave out what has tables of its own; reading puts it back."""
+    """Leave out what has its own tables; reading puts it back."""
     memory = {name: value for name, value in state["memory"].items() if name != "points"}
     processes = [
         {name: value for name, value in process.items() if name != "points"}

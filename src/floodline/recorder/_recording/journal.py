@@ -1,4 +1,4 @@
-"""The event log of a recording: bounded, and what matters outlives what is frequent."""
+"""The event log of a recording: bounded; important events outlive frequent ones."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from floodline.recorder._snapshot import EventKind, EventState
 
 OTHERS = 300
-FIRST, LAST = 200, 400  # of those that matter
+FIRST, LAST = 200, 400  # of the important ones
 TEXT = 500
 MATTERS = frozenset({
     *set(EventKind) - {EventKind.PROCESS_STARTED, EventKind.PROCESS_ENDED},
-    # of the program's own telemetry, and of the probe
+    # from the program's own telemetry, and the probe
     "line_shed", "retained", "stuck_hold", "stuck_leaving", "save_failed", "unreadable_record",
     "memory_pressure", "memory_exhausted", "memory_critical", "probe_error",
 })  # fmt: skip
 
 
 def legible(text: str) -> str:
-    """Write what is no text, such as bytes in a file's name, as escapes: no file takes it else."""
+    """Escape what is not valid text, such as bytes in a file name: SQLite would refuse it."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 @dataclass(slots=True)
 class Entry:
-    """One event, and how often it came with the same words."""
+    """One event, and how often it occurred with the same text."""
 
     number: int
     at: float
@@ -36,7 +36,7 @@ class Entry:
 
     @property
     def matters(self) -> bool:
-        """Whether it stays when others have to go."""
+        """Return True if it stays when others are dropped."""
         return self.kind in MATTERS
 
     def as_record(self) -> EventState:
@@ -53,7 +53,7 @@ def event_record(at: float, pid: int | None, kind: str, text: str, count: int) -
 
 
 class Journal:
-    """Keeps the first and the last of what matters, and the last of the rest."""
+    """Keeps the first and last important events, and the last of the others."""
 
     def __init__(self) -> None:
         self._first: list[Entry] = []
@@ -63,7 +63,7 @@ class Journal:
         self._changed: dict[int, Entry] = {}
 
     def add(self, at: float, pid: int | None, kind: str, text: str) -> None:
-        """Note an event; the same words of the same process are counted, not repeated."""
+        """Add an event; the same text from the same process is counted, not repeated."""
         text = legible(text[:TEXT])
         same = self._find(pid, kind, text)
         if same is not None:
@@ -87,12 +87,12 @@ class Journal:
         return None
 
     def unwritten(self) -> list[Entry]:
-        """Return what is new or was counted since the last call."""
+        """Return what is new or was counted again since the last call."""
         changed, self._changed = list(self._changed.values()), {}
         return changed
 
     def rewrite(self) -> None:
-        """Take all events as unwritten, after a write that failed."""
+        """Mark all events as unwritten, after a failed write."""
         self._changed = {entry.number: entry for entry in self.kept()}
 
     def kept(self) -> list[Entry]:

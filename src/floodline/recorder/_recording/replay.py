@@ -1,4 +1,4 @@
-"""Reading a recording: the last snapshot, or one after the other; also one that nobody closed."""
+"""Reads a recording: the last snapshot or all in order, even if it was never closed."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from floodline.recorder._recording.file import SCHEMA, Trouble, is_recording
 from floodline.recorder._recording.journal import event_record
 from floodline.recorder._snapshot import EventState, Points, ProcessStatus, Snapshot
 
-DAMAGED = (ValueError, LookupError, TypeError, AttributeError)  # in pages that SQLite believes
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError)  # in pages that SQLite accepts
 RUNNING = ProcessStatus.RUNNING
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Recording:
-    """What was on disk when it was read; `closed` tells whether the recorder ended in order."""
+    """What was on disk when it was read; `closed` is True if the recorder ended cleanly."""
 
     def __init__(
         self, file: Path, state: Snapshot, samples: dict[int, Points],
@@ -38,18 +38,18 @@ class Recording:
 
     @property
     def closed(self) -> bool:
-        """Whether somebody closed it; else it runs still, or was killed."""
+        """Return True if it was closed; otherwise its recorder is running or was killed."""
         return bool(self._state["closed"])
 
     @property
     def running(self) -> bool:
-        """Whether its recorder is still at work on this machine."""
+        """Return True if its recorder is still running on this machine."""
         recorder = self._state["recorder"]
         ended = self.closed or bool(self._trouble and self._trouble["closed"])
         return not ended and recorder["boot"] == boot_id() and alive(recorder["pid"])
 
     def _survivors(self) -> list[int]:
-        """Return the processes that outlived their recorder; a number alone may be another's."""
+        """Return the processes that outlived their recorder; a pid alone may have been reused."""
         if self._state["recorder"]["boot"] != boot_id():
             return []
         pids = [one["pid"] for one in self._state["processes"] if one["state"] == RUNNING]
@@ -58,8 +58,8 @@ class Recording:
     def state(self) -> Snapshot:
         """Return the last snapshot, in the shape of `Recorder.state()`.
 
-        In a recording that nobody closed, and whose recorder is gone, `exit` says so. In one that
-        could not be written to its end, `cut` says since when and why.
+        If the recording was never closed and its recorder is gone, `exit` says so. If it could not
+        be written to the end, `cut` says since when and why.
         """
         state = self._filled(self._state)
         if self.closed:
@@ -84,7 +84,7 @@ class Recording:
         yield self.state()
 
     def _filled(self, state: Snapshot) -> Snapshot:
-        """Put the points and the events up to that moment back."""
+        """Put the points and events up to that time back."""
         now = state["now"]
         return {
             **state,
@@ -106,7 +106,7 @@ def _probed(pid: int) -> bool:
 
 
 def _end(state: Snapshot, survivors: list[int]) -> None:
-    """Say of a recording without an end what can be said of it."""
+    """Say what can be said about a recording without an end."""
     known, memory = state["exit"], state["memory"]
     if known is None:
         state["exit"] = unclosed_record(memory["now"], memory["limit"], survivors)
@@ -119,7 +119,7 @@ def _end(state: Snapshot, survivors: list[int]) -> None:
 
 
 def read_recording(path: Path | str) -> Recording:
-    """Read a recording, also while it is written; what is none raises `ConfigError`."""
+    """Read a recording, even while it is being written; raise `ConfigError` if it is not one."""
     file = Path(path)
     if not file.is_file():
         raise ConfigError(f"{file} is not a file; give a recording written by floodline run")
@@ -144,7 +144,7 @@ def read_recording(path: Path | str) -> Recording:
 
 
 def _read_copy(file: Path) -> Recording:
-    """Read where the half-written tick of a killed recorder can be taken back: in a copy."""
+    """Read a copy, in which the half-written tick of a killed recorder can be rolled back."""
     with tempfile.TemporaryDirectory(prefix="floodline-") as folder:
         for name in (file.name, f"{file.name}-journal"):
             if file.with_name(name).exists():
@@ -155,7 +155,7 @@ def _read_copy(file: Path) -> Recording:
 def _read(opened: Path, file: Path, mode: str = "ro") -> Recording:
     url = f"{opened.resolve().as_uri()}?mode={mode}"
     with closing(sqlite3.connect(url, uri=True, timeout=5.0)) as db:
-        db.execute("BEGIN")  # one moment for all that is read
+        db.execute("BEGIN")  # read everything at one point in time
         (schema,) = db.execute("PRAGMA user_version").fetchone()
         if schema > SCHEMA:
             raise ConfigError(f"{file} has schema {schema}, newer than {SCHEMA}; update floodline")
@@ -171,12 +171,12 @@ def _read(opened: Path, file: Path, mode: str = "ro") -> Recording:
         frames = db.execute("SELECT at, doc FROM frames ORDER BY at").fetchall()
         trouble = _trouble(db)
     recording = Recording(file, completed(json.loads(row[0])), samples, events, frames, trouble)
-    recording.state()  # what is damaged is told now
+    recording.state()  # report damage now
     return recording
 
 
 def _trouble(db: sqlite3.Connection) -> Trouble | None:
-    """Return what the recorder said when it could not write; older recordings have no place."""
+    """Return what the recorder said when it could not write; older recordings lack it."""
     known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'trouble'").fetchone()
     row = db.execute("SELECT doc FROM trouble").fetchone() if known else None
     if not row or not row[0].strip():
@@ -191,7 +191,7 @@ def _trouble(db: sqlite3.Connection) -> Trouble | None:
 
 
 def boot_id() -> str:
-    """Return what tells one start of a machine, or of a container's host, from another."""
+    """Return what identifies one boot of the machine, or of a container's host."""
     try:
         boot = BOOT.read_text(encoding="ascii").strip()
         return f"{boot}:{Path('/proc/self/ns/pid').readlink()}"

@@ -1,4 +1,4 @@
-"""Series of figures over time that stay short: the older, the coarser."""
+"""Series of figures over time that stay short: older points are coarser."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from statistics import median
 
 MOST = 600
 FEWER = 150  # of one process among many
-WINDOW = 120.0  # seconds that the present rate is taken from
-START = 10.0  # seconds in which a program loads itself, and our probe: no trend
+WINDOW = 120.0  # seconds over which the current rate is measured
+START = 10.0  # seconds in which a program and our probe load: not a trend
 FEWEST = 10  # points, and seconds, below which there is no rate
-LEAST_RATE = 1024.0  # bytes a second; below it nothing is forecast
+LEAST_RATE = 1024.0  # bytes per second; below it there is no forecast
 
 
 class Points:
-    """At most 600 points `[at, value]`; when full, every second one of the older half goes."""
+    """At most 600 points `[at, value]`; when full, the older half is thinned out."""
 
     def __init__(self, series: int, most: int = MOST) -> None:
         self.series, self._most = series, most
@@ -37,14 +37,14 @@ class Points:
             self._written, self._thinned = 0, True
 
     def unwritten(self) -> tuple[bool, list[list[float]]]:
-        """Return whether what is on disk is to be replaced, and the points that are not there."""
+        """Return True if what is on disk must be replaced, and the points missing there."""
         new = self.all[self._written :]
         replace, self._thinned = self._thinned, False
         self._written = len(self.all)
         return replace, new
 
     def rewrite(self) -> None:
-        """Take all points as unwritten, after a write that failed."""
+        """Mark all points as unwritten, after a failed write."""
         self._written, self._thinned = 0, True
 
     @property
@@ -53,12 +53,12 @@ class Points:
         return self.all[-1][1] if self.all else 0.0
 
     def before(self, at: float) -> float:
-        """Return the newest value that is older, the newest of all if none is."""
+        """Return the newest value that is older, or the newest of all if none is."""
         older = [value for when, value in self.all if when < at]
         return older[-1] if older else self.last
 
     def rate(self) -> float:
-        """Return bytes a second over the last two minutes; neither a start nor a peak counts."""
+        """Return bytes per second over the last two minutes; neither a start nor a peak counts."""
         if not self.all:
             return 0.0
         newest = self.all[-1][0]

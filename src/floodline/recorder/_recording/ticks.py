@@ -1,4 +1,4 @@
-"""The recorder's way to its recording: a tick that cannot be written is made up for by the next."""
+"""How the recorder writes its recording: the next tick makes up for one that failed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ TIDY_EVERY = 60  # ticks
 
 
 class Tape:
-    """Puts ticks on disk, or nowhere if there is no file; `unwritten` says why the newest is not.
+    """Writes ticks, or nothing without a file; `unwritten` says why the newest is missing.
 
-    While nothing can be written the recording says since when and why, and how the program ended.
+    While nothing can be written, the recording says since when and why, and how the program ended.
     """
 
     def __init__(self, file: Path | None, clock: Callable[[], float]) -> None:
@@ -29,7 +29,7 @@ class Tape:
         self._ticks = 0
 
     def put(self, state: Snapshot, series: list[Points], journal: Journal) -> bool:
-        """Write a tick; tell whether it is on disk."""
+        """Write a tick; return True if it is on disk."""
         if self.writer is None:
             return True
         self._ticks += 1
@@ -38,7 +38,7 @@ class Tape:
             if self._ticks % TIDY_EVERY == 0:
                 self.writer.keep_events(journal.kept())
                 self.writer.keep_series({points.series for points in series})
-        except Exception as error:  # a full disk: the program goes on, and so do we
+        except Exception as error:  # a full disk: the program continues, and so do we
             for points in series:
                 points.rewrite()
             journal.rewrite()
@@ -71,6 +71,6 @@ class Tape:
         return str(self.writer.file), self.writer.size()
 
     def close(self) -> None:
-        """Close the file, which was whole before that too."""
+        """Close the file, which was complete before, too."""
         if self.writer is not None:
             self.writer.close()

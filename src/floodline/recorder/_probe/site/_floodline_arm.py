@@ -1,12 +1,12 @@
 """Wakes the probe a second after the start of a process, unless the process only forks.
 
-Nothing but a second thread can wake up in a program that computes and never calls anything, so
-one is started at once; it is a raw one, which sleeps, and which `threading` does not know. A fork
-with more than one thread is a warning since 3.12 and may hang the child, so before each fork the
-thread is ended. The child gets its own. The parent gets one again at the first garbage collection
-a second after its last fork: a master or a fork server only forks and waits, and so never has one.
+Only a second thread can wake up in a program that computes and never calls anything, so one is
+started at once: a raw thread that sleeps and that `threading` does not know. Forking with more
+than one thread is a warning since 3.12 and may hang the child, so the thread ends before each
+fork. The child gets its own. The parent gets a new one at the first garbage collection a second
+after its last fork: a master or fork server only forks and waits, and so never has one.
 
-Standard library only, and as little of it as possible: each start of a Python comes through here.
+Standard library only, and as little of it as possible: every Python that starts runs this.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import gc
 import os
 import sys
 
-# our thread must not be the first to import it: it would be taken for the main thread
+# if our thread imported it first, it would be taken for the main thread
 import threading  # noqa: F401
 import time
 
@@ -30,15 +30,15 @@ _floodline_engine = True  # the walk leaves this module out
 
 VARIABLE = "FLOODLINE_PROBE"
 DELAY = 1.0
-PATIENCE = 5.0  # for the thread to end before a fork; it may be importing
+PATIENCE = 5.0  # seconds for the thread to end before a fork; it may be importing
 HELPERS = ("multiprocessing.resource_tracker",)
 HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120  # see above
 
 
 class Arm:
-    """The thread of the probe: begun after a delay, ended before a fork, begun again after it.
+    """The thread of the probe: started after a delay, ended before a fork, started again after it.
 
-    With `eager` it begins again in the parent at once, for a probe that only waits to be called.
+    With `eager` it starts again in the parent at once, for a probe that only waits for requests.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Arm:
         self.running = True
         try:
             _thread.start_new_thread(self._run, (self._stop, self._done))
-        except RuntimeError:  # no more threads here; then nobody watches
+        except RuntimeError:  # no more threads here: not watched then
             self.running = False
 
     def end(self) -> None:
@@ -83,7 +83,7 @@ class Arm:
             self._until_gone(f"/proc/self/task/{self._native}")
 
     def _until_gone(self, task: str) -> None:
-        # it has said goodbye, but the kernel counts it for some microseconds more
+        # the thread is done, but the kernel counts it for some microseconds more
         for _ in range(500):
             if not self._native or not os.path.exists(task):  # noqa: PTH110  # no pathlib here
                 return
@@ -95,7 +95,7 @@ class Arm:
         def nap(seconds: float) -> bool:
             if not stop.acquire(timeout=max(seconds, 0.0)):
                 return False
-            stop.release()  # for whoever asks next
+            stop.release()  # for the next caller
             return True
 
         try:
@@ -104,13 +104,13 @@ class Arm:
                     self.probe = self._make()
                     self._ask_multiprocessing()
                 self.probe.run(nap)
-        except Exception as error:  # the program goes on without us
+        except Exception as error:  # the program continues without us
             self._failed(error)
         finally:
             done.release()
 
     def _ask_multiprocessing(self) -> None:
-        """Its forked children leave by `os._exit`, which calls nobody but its own finalizers."""
+        """Register with it: its forked children end by `os._exit` and run only its finalizers."""
         util = sys.modules.get("multiprocessing.util")
         if util is not None:
             util.Finalize(None, self.last_words, exitpriority=-1000)
@@ -122,7 +122,7 @@ class Arm:
         self.end()
 
     def after_in_parent(self) -> None:
-        """Wait for work (see `on_collection`), or begin again at once."""
+        """Wait for work (see `on_collection`), or start again at once."""
         if self._eager:
             self.begin()
             return
@@ -131,7 +131,7 @@ class Arm:
             gc.callbacks.append(self.on_collection)
 
     def after_in_child(self) -> None:
-        """Start anew: what was inherited is the parent's."""
+        """Start over: what was inherited belongs to the parent."""
         probe, self.probe = self.probe, None
         self._reset()
         if probe is not None:
@@ -139,7 +139,7 @@ class Arm:
         self.begin()
 
     def on_collection(self, phase: str, _: object) -> None:
-        """Begin again in a process that has forked, and now works."""
+        """Start again in a process that has forked and now does work."""
         if self._forked_at is None or phase != "stop" or self.running:
             return
         if time.monotonic() - self._forked_at >= self._delay:
@@ -147,7 +147,7 @@ class Arm:
             self.begin()
 
     def last_words(self) -> None:
-        """At an orderly exit, tell the figures of that moment."""
+        """At a clean exit, send the final figures."""
         self.end()
         probe, self.probe = self.probe, None
         if probe is not None:
@@ -181,7 +181,7 @@ def make_probe(where: str) -> Any:
 
 
 def tell_failure(where: str, error: Exception) -> None:
-    """Say to the recorder why this process is not watched, in as few words as can go wrong."""
+    """Report why this process is not watched; simple, so that little can fail."""
     import json
     import socket
 
@@ -190,12 +190,12 @@ def tell_failure(where: str, error: Exception) -> None:
     try:
         with socket.create_connection((host, int(port)), timeout=1) as line:
             line.sendall(json.dumps(hello).encode() + b"\n")
-    except OSError:  # nobody is there to be told
+    except OSError:  # the recorder is gone
         pass
 
 
 def enlist(arm: Arm) -> None:
-    """Have the thread ended and begun at forks, and let it say its last words at the exit."""
+    """Stop and restart the thread around forks, and let it say its last words at exit."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(
             before=arm.before_fork,
@@ -207,7 +207,7 @@ def enlist(arm: Arm) -> None:
 
 
 def arm() -> None:
-    """Watch this process if the environment says so, and if it is none of Python's own helpers."""
+    """Watch this process if the environment says so, unless it is one of Python's helpers."""
     where = os.environ.get(VARIABLE, "")
     if any(name in word for word in sys.orig_argv for name in HELPERS):
         return
@@ -226,7 +226,7 @@ def sleep() -> None:
 
 
 def wake(where: str, seconds: float | None) -> None:
-    """Watch this process from now on; what `floodline attach` has Python 3.14 run."""
+    """Watch this process from now on; `floodline attach` has Python 3.14 run this."""
 
     def make() -> Any:
         take_package()

@@ -1,7 +1,7 @@
-"""Lets the probe of `floodline run` in, then does what the sitecustomize that this one hides does.
+"""Starts the probe of `floodline run`, then runs the sitecustomize that this one hides.
 
-Parses on every Python from 3.6, because each child process of a program comes through here. The
-directory leaves the path at once, so that the program sees the path that it would have without us.
+It parses on every Python from 3.6, because each child process of a program runs it. The directory
+leaves the path at once, so that the program sees the path it would have without us.
 """
 
 import os
@@ -14,7 +14,7 @@ if sys.version_info >= (3, 11) and os.environ.get("FLOODLINE_PROBE"):
         import _floodline_arm  # type: ignore[import-not-found]  # it lies beside this file
 
         _floodline_arm.arm()
-    except Exception as error:  # the program must start, whatever is wrong with us
+    except Exception as error:  # the program must start, whatever fails here
         sys.stderr.write("floodline: this process is not watched: %r\n" % (error,))  # noqa: UP031  # 3.6
 
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _here]  # noqa: PTH100
