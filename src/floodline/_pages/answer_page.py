@@ -41,7 +41,7 @@ def suspect(
     more: Facts = (),
     drawn: Markup | None = None,
 ) -> Markup:
-    """Return one suspect: `code` is the text of the feeding line, `more` are facts of a run."""
+    """Return one suspect: `code` is the text of the feeding line, `more` are facts from a run."""
     state = tag("span", one["verdict"], class_="state", data_state=one["verdict"])
     how = "" if one["line_source"] in (LineSource.TRACE, None) else f" ({one['line_source']})"
     facts: Facts = [

@@ -1,4 +1,4 @@
-"""The answer of a soak or of a run in words, for a terminal: first what matters."""
+"""The answer of a soak or run in words, for a terminal: what matters first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHOWN = 5
 
 @dataclass(slots=True, frozen=True)
 class Named:
-    """A suspect with what its record has no place for."""
+    """A suspect, with what its record does not hold."""
 
     record: SuspectRecord
     unit: Unit = "item"
@@ -26,7 +26,7 @@ class Named:
 class Told:
     """What the text is made of; rates are per `by`, over `span`.
 
-    `rate` is that of resident memory, None while it is not known.
+    `rate` is that of resident memory, None if not yet known.
     """
 
     verdict: Outcome

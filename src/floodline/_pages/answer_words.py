@@ -1,4 +1,4 @@
-"""The words of an answer that the pages of soak and of run share: rates, places, and reasons."""
+"""Words shared by the answers of soak and run: rates, places, and reasons."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ELSEWHERE: dict[Where | None, str] = {
 
 @dataclass(slots=True, frozen=True)
 class Pace:
-    """What rates are told by: units for items, the first that suits, and one for bytes."""
+    """The units of rates: for items the first that suits, and one for bytes."""
 
     units: tuple[tuple[str, int], ...]
     bytes_unit: tuple[str, int]
@@ -30,7 +30,7 @@ BY_TIME = Pace((("s", 1), ("min", 60), ("h", 3600)), ("min", 60))
 
 
 def title(text: str) -> str:
-    """Write the first letter large, but not that of a name such as `app.SESSIONS`."""
+    """Capitalise the first letter, except of a name such as `app.SESSIONS`."""
     first = text.partition(" ")[0]
     return text if "." in first[:-1] or "_" in first else text[:1].upper() + text[1:]
 
@@ -43,7 +43,7 @@ def pace(rate: float, by: Pace = BY_TIME) -> str:
 
 
 def _count(number: float) -> str:
-    """Write a change in three figures, and never as a power of ten."""
+    """Write a change in three digits, never with an exponent."""
     return f"{number:+,.0f}" if abs(number) >= 999.5 else f"{number:+.3g}"
 
 

@@ -1,4 +1,4 @@
-"""Lines over time or rounds as one SVG picture, which needs nothing else."""
+"""Lines over time or rounds as one self-contained SVG picture."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Line:
 
 @dataclass(slots=True, frozen=True)
 class Mark:
-    """A height that is drawn across the chart, with its name."""
+    """A horizontal line across the chart, with its name."""
 
     value: float
     text: str
@@ -36,10 +36,10 @@ class Mark:
 
 @dataclass(slots=True, frozen=True)
 class Scale:
-    """How the values of an axis are written, and which step between two of them looks round."""
+    """How the values of an axis are written, and which steps between them look round."""
 
     show: Callable[[float], str]
-    step: Callable[[float], float]  # the least that a step may be, to the next round one
+    step: Callable[[float], float]  # rounds the smallest step up to a round one
 
 
 def _power_of_two(least: float) -> float:
@@ -78,9 +78,9 @@ def chart(
     marks: Sequence[Mark] = (),
     highest: float = 1.0,
 ) -> Markup:
-    """Return the picture; `label` says the same in words. Each line has two points at least.
+    """Return the picture; `label` says the same in words. Each line has at least two points.
 
-    It reaches up to `highest` in any case. A line of the style `curve` has its area filled.
+    It always reaches up to `highest`. The area below a line of style `curve` is filled.
     """
     frame = _Frame(lines, marks, highest)
     return tag(
@@ -114,7 +114,7 @@ def legend(lines: Sequence[Line], up: Scale) -> Markup:
 
 
 class _Frame:
-    """From values to the places in the picture."""
+    """Maps values to positions in the picture."""
 
     def __init__(self, lines: Sequence[Line], marks: Sequence[Mark], highest: float) -> None:
         across = [point[0] for line in lines for point in line.points]

@@ -1,4 +1,4 @@
-"""A page that can be mailed: one file of HTML, with no script and nothing from elsewhere."""
+"""A page that can be mailed: one HTML file without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from floodline._pages.markup import Markup, tag
 
-STYLE = Path(__file__).parent / "style.css"  # the dashboard's too
+STYLE = Path(__file__).parent / "style.css"  # used by the dashboard too
 DOCUMENT_STYLE = Path(__file__).parent / "document.css"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -36,7 +36,7 @@ def document(name: str, header: Markup, parts: Sequence[Markup], footer: str) ->
 
 
 def header(name: str, when: str, command: str = "") -> Markup:
-    """Return the head of the page: what made it, of which program, and when or how much."""
+    """Return the header: what created the page, for which program, and when or how much."""
     return tag(
         "header",
         tag("p", name, class_="mark"),
@@ -52,12 +52,12 @@ def section(title: str, *content: object) -> Markup:
 
 
 def figure(drawn: Markup, caption: object) -> Markup:
-    """Return a chart that a narrow screen can scroll, with what is said of it."""
+    """Return a chart that a narrow screen can scroll, with its caption."""
     return tag("figure", tag("div", drawn, class_="wide"), tag("figcaption", caption))
 
 
 def steps(todo: Sequence[Step]) -> Markup:
-    """Return what to do next, as a list with numbers."""
+    """Return what to do next, as a numbered list."""
     return tag("ol", [tag("li", tag("div", each.says, _code(each))) for each in todo],
                class_="steps")  # fmt: skip
 
@@ -67,5 +67,5 @@ def _code(step: Step) -> Markup | None:
 
 
 def nothing(text: str) -> Markup:
-    """Return what is said where there is nothing to show."""
+    """Return the text shown when there is nothing to show."""
     return tag("p", text, class_="none")

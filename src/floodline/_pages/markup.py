@@ -1,4 +1,4 @@
-"""HTML from nested calls; what is not markup is escaped."""
+"""HTML from nested calls; everything that is not markup is escaped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ VOID = frozenset({"meta", "br", "img", "link"})
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
@@ -26,7 +26,7 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
 
 
 def join(*children: object) -> Markup:
-    """Put parts together; None is nothing, and lists are taken apart."""
+    """Join parts; None is skipped, and lists are flattened."""
     return Markup("".join(_text(child) for child in children))
 
 

@@ -1,4 +1,4 @@
-"""`floodline attach`: look into a process that already runs."""
+"""`floodline attach`: look into a process that is already running."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from floodline.recorder._recording.file import check_room
 
 TICK = 0.25
 EXITS = {Outcome.BOUNDED: 0, Outcome.GROWING: 1, Outcome.UNDECIDED: 3}
-LATE = 2.0  # seconds that the probe gets to say its last words
+LATE = 2.0  # seconds for the probe to say its last words
 
 
 @click.command("attach")
@@ -41,7 +41,7 @@ def command(pid: int, span: str, record: Path | None) -> int:
     try:
         recorder.program(pid)
         wake(pid, recorder.address, seconds)
-        if record is not None:  # not before: an older one is moved for it
+        if record is not None:  # not before: it moves an existing one aside
             recorder.record_to(record)
         click.echo(f"floodline: watching process {pid} for {format_duration(seconds)}", err=True)
         _watch(recorder, pid, seconds)

@@ -1,4 +1,4 @@
-"""`floodline run`: start a program with the flight recorder beside it."""
+"""`floodline run`: start a program together with the flight recorder."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 FIRST_TICKS, QUICK, TICK = 20, 0.25, 1.0
 LATE = 2.0  # seconds that processes get to end after Ctrl-C
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-KEPT = 20  # recordings that were given no name
+KEPT = 20  # recordings without a given name
 
 
 class Door(NamedTuple):
-    """Where the dashboard will answer: a port that is ours already."""
+    """Where the dashboard will answer: a port we already listen on."""
 
     host: str
     sock: socket.socket
@@ -154,21 +154,21 @@ def _folders() -> Iterator[Path]:
 
 
 def _unnamed(folder: Path, program: str) -> Path:
-    """Return a name for the recording; two of one program may start in the same second."""
+    """Return a file for the recording; a program may start twice in the same second."""
     stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{Path(program).name.removesuffix('.py')}"
     file = folder / f"{stamp}.rec"
     return folder / f"{stamp}-{os.getpid()}.rec" if file.exists() else file
 
 
 def _forget_old(folder: Path) -> None:
-    """Keep the newest recordings that were given no name."""
+    """Keep only the newest recordings without a given name."""
     known = sorted(folder.glob("*.rec"), key=lambda file: file.stat().st_mtime)
     for file in known[: max(0, len(known) - KEPT + 1)]:
         file.unlink(missing_ok=True)
 
 
 def _door(host: str, port: int | None) -> Door | None:
-    """Take the port of the dashboard before anything is moved or started; or say what it lacks."""
+    """Open the dashboard's port before anything is moved or started, or say what is missing."""
     try:
         from floodline.web._serve import listen
     except ImportError:
@@ -210,7 +210,7 @@ def _watch(recorder: Recorder, child: Program) -> None:
 
 
 def _let_end(recorder: Recorder, ticking: _Ticking) -> None:
-    """Wait a little for those that Ctrl-C has reached as well."""
+    """Wait a little for processes that Ctrl-C has reached as well."""
     until = time.monotonic() + LATE
     while time.monotonic() < until and any(map(_in_our_group, recorder.remaining())):
         time.sleep(QUICK)
@@ -224,7 +224,7 @@ def _in_our_group(pid: int) -> bool:
 
 
 class _Ticking:
-    """Ticks, quickly at first, and says aloud what must not wait for the end."""
+    """Ticks, faster at first, and prints what must not wait until the end."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -269,12 +269,12 @@ def _write_report(state: Snapshot, report: Path) -> None:
 
     try:
         write_report(state, report)
-    except ConfigError as error:  # the status of the program is worth more than our trouble
+    except ConfigError as error:  # the program's exit status matters more than our failure
         _say(f"no report: {error}; write it from the recording with floodline report")
     else:
         _say(f"report written to {report}")
 
 
 def _say(words: str) -> None:
-    with suppress(OSError):  # nobody reads our stderr any more
+    with suppress(OSError):  # nothing reads our stderr any more
         click.echo(f"floodline: {words}", err=True)

@@ -121,7 +121,7 @@ def _progress(folder: str) -> Iterator[str | None]:
         return
     path = str(Path(folder) / "progress")
     os.mkfifo(path)
-    # open for both, so that neither side waits for the other
+    # opened for reading and writing, so that neither side waits for the other
     reader = os.open(path, os.O_RDWR)
     thread = threading.Thread(target=_show, args=(reader,), daemon=True)
     thread.start()

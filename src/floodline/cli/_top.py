@@ -48,7 +48,7 @@ def command(source: str | None, once: bool, speed: float) -> int:
                 display.update(drawn, refresh=True)
         except KeyboardInterrupt:
             last = "stopped watching"  # the program continues
-    if state is not None:  # the screen is gone: leave its last word
+    if state is not None:  # the screen is gone: print its last state
         console.print(screen(state, status=last, width=console.width))
     return 0
 

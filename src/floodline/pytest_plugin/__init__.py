@@ -1,6 +1,6 @@
 """Soak tests in pytest: `@pytest.mark.soak(rounds=200)` and the fixture `soak`.
 
-pytest imports this module in every run, so all else is imported by the first test that soaks.
+pytest imports this module in every run, so everything else is imported by the first soak test.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MARK = (
 
 
 class SoakWarning(pytest.PytestWarning):
-    """A soak that could not decide; its text says what more is needed."""
+    """A soak that could not decide; its text says what else is needed."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the mark known, and refuse options that mean nothing."""
+    """Register the mark, and refuse invalid options."""
     config.addinivalue_line("markers", MARK)
     chosen = config.getini("soak_undecided")
     if chosen not in UNDECIDED:
@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Put a loop in the place of a marked test, for whichever plugin calls it."""
+    """Replace a marked test with a loop, for whichever plugin calls it."""
     mark = item.get_closest_marker("soak")
     if mark is None:
         return (yield)

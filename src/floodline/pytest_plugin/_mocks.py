@@ -1,4 +1,4 @@
-"""The calls that mocks write down, put back after each round."""
+"""The calls that mocks record, reset after each round."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COUNTS |= {"await_args": None}
 
 
 class Mocks:
-    """Call lists of mocks: of those that exist at first, and of those that turn up later."""
+    """Call lists of mocks: those that exist at first, and those that appear later."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[Any], dict[str, Any]]] = {}
@@ -21,7 +21,7 @@ class Mocks:
 
     def put_back(self) -> None:
         self._rounds += 1
-        if self._rounds & (self._rounds - 1) == 0:  # a look at every object, ever more rarely
+        if self._rounds & (self._rounds - 1) == 0:  # looks at every object, less and less often
             self._find(fresh=True)
         todo = [one for ref, _ in self._known.values() if (one := ref()) is not None]
         seen = set(map(id, todo))
@@ -50,7 +50,7 @@ def _is_mock(obj: object) -> bool:
 
 
 def _states(mock: Any) -> list[dict[str, Any]]:
-    """Return where a mock keeps its calls: one with the signature of a function, in a function."""
+    """Return where a mock keeps its calls: an autospecced function keeps them in a function."""
     state = vars(mock)
     delegate = state.get("_mock_delegate")
     return [state] if delegate is None else [state, vars(delegate)]

@@ -1,4 +1,4 @@
-"""What pytest writes down during a test, put back after each round."""
+"""What pytest records during a test, reset after each round."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from floodline.pytest_plugin._mocks import Mocks
 
 
 class Records:
-    """What pytest and mocks write down, put back after each round to what it was before the first.
+    """What pytest and mocks record, reset after each round to what it was before the first.
 
-    So their growth is not taken for the program's, and each round finds them as a single run would.
+    Their growth is not mistaken for the program's, and each round finds them as a single run would.
     """
 
     def __init__(self, item: pytest.Item) -> None:
@@ -37,7 +37,7 @@ class Records:
                 item.add_report_section("call", name, text)
 
     def put_back(self) -> None:
-        """Drop what the round that has ended left behind."""
+        """Drop what the last round left behind."""
         for handler, records, size in self._logs:
             del handler.records[records:]
             if handler.stream.tell() > size:
@@ -53,7 +53,7 @@ class Records:
     def _read(self) -> tuple[str, str]:
         if self._capture is None:
             return "", ""
-        if self._capture._capture_fixture is not None:  # capsys and its kind
+        if self._capture._capture_fixture is not None:  # capsys and the like
             self._capture._capture_fixture.readouterr()
         return tuple(map(str, self._capture.read_global_capture()))  # type: ignore[return-value]  # two of them
 
@@ -76,7 +76,7 @@ class Records:
 
 
 class Warned:
-    """The list in which warnings are recorded: one of each place stays, or none if `fresh`."""
+    """The list of recorded warnings: one per place stays, or none if `fresh`."""
 
     def __init__(self, *, fresh: bool) -> None:
         record = getattr(getattr(warnings, "_showwarnmsg_impl", None), "__self__", None)
@@ -98,7 +98,7 @@ class Warned:
 
 
 class Subtests:
-    """The reports of subtests, of which each round brings the same again; a failed one ends it."""
+    """The reports of subtests, the same in each round; a failed one ends the soak."""
 
     def __init__(self, stats: dict[str, list[Any]]) -> None:
         self._stats = stats

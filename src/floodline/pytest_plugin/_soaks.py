@@ -24,10 +24,10 @@ ROUNDS = 200
 
 @contextmanager
 def in_place_of(item: pytest.Function, soaks: Soaks, options: Mapping[str, Any]) -> Iterator[None]:
-    """Put the rounds of a test in its place, where whoever calls it looks for it."""
+    """Replace a test with its rounds, where its caller looks for it."""
     test, case = item.obj, item.instance
     item.obj = loop = looped(test, soaks, options)
-    # pytest lets unittest call a coroutine function itself, which takes it from the instance
+    # pytest lets unittest call a coroutine function, which it looks up on the instance
     unittests = isinstance(case, unittest.TestCase) and inspect.iscoroutinefunction(test)
     try:
         if unittests:
@@ -42,8 +42,8 @@ def in_place_of(item: pytest.Function, soaks: Soaks, options: Mapping[str, Any])
 def looped(
     test: Callable[..., Any], soaks: Soaks, options: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """Return what runs the rounds of a test, plain or async as the test is."""
-    if inspect.isasyncgenfunction(test):  # no test to any plugin: let pytest say so
+    """Return a function that runs the rounds of a test, async if the test is."""
+    if inspect.isasyncgenfunction(test):  # no plugin runs it as a test: let pytest say so
         return test
     if inspect.iscoroutinefunction(test):
 
@@ -78,7 +78,7 @@ class Soaks:
         warmup: int | None = None,
         allow: str | Iterable[str] = (),
     ) -> Answer:
-        """Call `work()` so many times, warm-up included, and return the answer."""
+        """Call `work()` `rounds` times, warm-up included, and return the answer."""
         __tracebackhide__ = True
         if inspect.iscoroutinefunction(work):
             raise ConfigError("soak() was given a coroutine function: use `await soak.run(...)`")
@@ -93,10 +93,10 @@ class Soaks:
         warmup: int | None = None,
         allow: str | Iterable[str] = (),
     ) -> Answer:
-        """Await `work()` so many times on the event loop that is running."""
+        """Await `work()` `rounds` times on the running event loop."""
         __tracebackhide__ = True
         body = _Body(work, Records(self._item))
-        # a plain function makes the engine leave alone an event loop that is not asyncio's
+        # with a plain function the engine leaves an event loop that is not asyncio's alone
         calls = body.call_async if _on_asyncio() else functools.partial(_hand_over, body)
         return self._judge(await self._soak(calls, body, rounds, warmup).arun(), body, allow)
 
@@ -107,7 +107,7 @@ class Soaks:
         warmup: int | None = None,
         allow: str | Iterable[str] = (),
     ) -> Iterator[int]:
-        """Loop over a block: `for _ in soak.rounds(200):`; a loop that is left early says nothing.
+        """Loop over a block: `for _ in soak.rounds(200):`; a loop left early gives no verdict.
 
         The block may await; the event loop is not drained between rounds.
         """
@@ -144,7 +144,7 @@ class Soaks:
         self._item.add_report_section("call", "soak", text)
         verdict = _verdict(answer, (allow,) if isinstance(allow, str) else tuple(allow))
         chosen = self._item.config.getini("soak_undecided")
-        short = "\n".join(text.splitlines()[:2])  # the section has all of it
+        short = "\n".join(text.splitlines()[:2])  # the section has the full text
         if verdict == Outcome.GROWING or (verdict == Outcome.UNDECIDED and chosen == "fail"):
             pytest.fail(short, pytrace=False)
         if verdict == Outcome.UNDECIDED and chosen == "skip":
@@ -157,13 +157,13 @@ class Soaks:
 def _verdict(answer: Answer, allow: tuple[str, ...]) -> Outcome:
     """Return the verdict without the owners that may grow.
 
-    Only names can be allowed: growth that has none, or is outside Python's objects, stays.
+    Only names can be allowed: growth without one, or outside Python objects, stays.
     """
     suspects = answer.suspects
     others = [one for one in suspects if not any(_covers(name, one.owner) for name in allow)]
     if len(others) == len(suspects) or answer.where != Where.PYTHON:
         return answer.verdict
-    if answer.verdict == Outcome.GROWING and answer.cause:  # it is not the suspects that grow
+    if answer.verdict == Outcome.GROWING and answer.cause:  # what grows is not the suspects
         return Outcome.GROWING
     if not others:
         return Outcome.BOUNDED
@@ -193,14 +193,14 @@ def _hand_over(body: _Body, number: int) -> Coroutine[Any, Any, None]:
 
 
 class _Pause:
-    """Awaited by the engine as a round, which then goes on outside it."""
+    """Awaited by the engine as a round, which then continues outside it."""
 
     def __await__(self) -> Generator[None, None, None]:
         yield
 
 
 class _Body:
-    """One round: the work, then pytest's records put back; the first error is kept for pytest."""
+    """One round: the work, then pytest's records reset; the first error is kept for pytest."""
 
     def __init__(self, work: Callable[[], Any], records: Records) -> None:
         self._work, self.records = work, records

@@ -1,4 +1,4 @@
-"""What a soak run answers, as a record and as words."""
+"""The answer of a soak run, as a record and in words."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class AnswerRecord(TypedDict):
 
 
 class ChildRecord(TypedDict):
-    """What the process of a scenario writes for the command."""
+    """What a scenario's process writes for the command."""
 
     answer: AnswerRecord
     text: str
@@ -68,7 +68,7 @@ class ChildRecord(TypedDict):
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class Answer:
-    """The verdict of a run; `errors` are those of the scenario, and make it a failed one.
+    """The verdict of a run; `errors` are those of the scenario, and mean that it failed.
 
     `series` has what was measured at each sample, and the length of each suspect.
     """
@@ -114,11 +114,11 @@ class Answer:
         }
 
     def text(self) -> str:
-        """Return the answer in words, first what matters."""
+        """Return the answer in words, what matters first."""
         if self.errors:
             return f"FAILED  the scenario raised\n  {self.errors[0]}"
         rate = self.rss_per_round
-        if self.where == Where.NATIVE:  # what malloc reuses is not resident memory yet
+        if self.where == Where.NATIVE:  # what malloc reuses is not yet resident memory
             rate = max(rate, self.memory.get("malloc_used_per_round", rate))
         told = Told(
             verdict=self.verdict,

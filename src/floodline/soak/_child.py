@@ -1,7 +1,7 @@
 """Runs a scenario in an interpreter that may have no floodline: `python _child.py REQUEST`.
 
-Standard library only. The package is taken from this file's own place, and nothing else of that
-place comes on the path.
+Standard library only. The package is imported from where this file is, and nothing else there
+gets on the path.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _run(request: dict[str, Any], progress: Any) -> int:
     except ConfigError as error:
         print(f"floodline: {error}", file=sys.stderr)  # noqa: T201  # a command's message
         return 2
-    except Exception as error:  # whatever the file does when it is imported
+    except Exception as error:  # the file may do anything on import
         import traceback
 
         why = "".join(traceback.format_exception(error))[-4000:]

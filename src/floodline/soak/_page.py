@@ -1,4 +1,4 @@
-"""The answer as one HTML page that needs nothing else: no script, no font, no network."""
+"""The answer as one self-contained HTML page: no scripts, fonts or network."""
 
 from __future__ import annotations
 

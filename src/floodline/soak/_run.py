@@ -70,7 +70,7 @@ class Soak:
             await self._call(self._scenario.setup)
             answer = await self._measure()
             await self._call(self._scenario.teardown)
-        except Exception as error:  # whatever the scenario raises is its answer
+        except Exception as error:  # anything the scenario raises is its answer
             return self._failed(error)
         return answer
 
@@ -79,7 +79,7 @@ class Soak:
         for _ in range(self.warmup):
             await self._round("warm-up")
         await self._drain()
-        # two walks that do not count: they make the room that all others use again
+        # two walks that do not count: they allocate what all others reuse
         await self._sample()
         began = time.process_time()
         await self._sample()
@@ -110,7 +110,7 @@ class Soak:
         return self._answer(suspects, lengths)
 
     async def _watch(self, close: list[Close]) -> list[Watch]:
-        """Run the rest of the rounds, with line events until each watched suspect was fed."""
+        """Run the remaining rounds, with line events until each watched suspect was fed."""
         watches = [one.watch() for one in close]
         with Feeder(watches) as feeder:
             while self._done < self.rounds:
@@ -134,7 +134,7 @@ class Soak:
             await result
 
     async def _drain(self) -> None:
-        """Let callbacks that are due run, then collect twice: a finalizer may make new garbage."""
+        """Let due callbacks run, then collect twice: a finalizer may create new garbage."""
         if self._scenario.asynchronous:
             for _ in range(20):
                 await asyncio.sleep(0)
@@ -213,7 +213,7 @@ def _step_through(work: Coroutine[Any, Any, Answer]) -> Answer:
 
 
 def run(
-    round: Callable[[int], Any],  # the word of a scenario file
+    round: Callable[[int], Any],  # the name in a scenario file
     *,
     rounds: int = 200,
     warmup: int | None = None,
@@ -222,7 +222,7 @@ def run(
     own: tuple[Any, ...] = (),
     progress: Progress | None = None,
 ) -> Answer:
-    """Call `round(i)` so many times and say what grows."""
+    """Call `round(i)` `rounds` times and say what grows."""
     parts = {k: v for k, v in (("setup", setup), ("teardown", teardown)) if v is not None}
     scenario = Scenario(round, **parts)
     return Soak(scenario, rounds=rounds, warmup=warmup, own=own, progress=progress).run()

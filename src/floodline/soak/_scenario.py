@@ -27,12 +27,12 @@ class Scenario:
 
     @property
     def asynchronous(self) -> bool:
-        """Whether an event loop is needed."""
+        """Return True if an event loop is needed."""
         return any(map(inspect.iscoroutinefunction, (self.round, self.setup, self.teardown)))
 
 
 def load(path: Path) -> Scenario:
-    """Import a scenario file with its own folder first on the path, as Python does a script."""
+    """Import a scenario file with its folder first on the path, as Python runs a script."""
     if not path.is_file():
         raise ConfigError(f"scenario {str(path)!r} is not a file; give one that defines round(i)")
     sys.path.insert(0, str(path.resolve().parent))

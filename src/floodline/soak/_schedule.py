@@ -28,7 +28,7 @@ def positions(first: int, last: int, cost: float, budget: float) -> list[int]:
     wanted = min(MOST_SAMPLES, max(LEAST_SAMPLES, int(budget / max(cost, 1e-6))))
     if last - first + 1 <= wanted:
         return list(range(first, last + 1))
-    spread = random.Random(first * 7919 + last)  # no secret: the same run, the same rounds
+    spread = random.Random(first * 7919 + last)  # no secret: the same run, the same samples
     step = (last - first) / (wanted - LATE_SAMPLES)
     chosen = {first, last}
     for k in range(1, wanted - LATE_SAMPLES):

@@ -1,6 +1,6 @@
-"""The state of a recorder, shown: dashboard, report and `top`.
+"""Shows the state of a recorder: dashboard, report and `top`.
 
-The server needs the extra `web`; the report and `top` do not, so names are imported when asked for.
+The server needs the extra `web`; the report and `top` do not, so names are imported on demand.
 """
 
 from __future__ import annotations

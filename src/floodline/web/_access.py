@@ -31,14 +31,14 @@ NO_SITE = "This address is for the dashboard's own page, not for other sites.\n"
 class Access:
     """Wraps an app: checks the token, or the host where there is none, and adds strict headers.
 
-    Without a token the app is for this machine alone, and a name that some other site lets point
-    here is refused. With one, it is taken once from the address and then kept in a cookie.
+    Without a token the app is for this machine only, and a foreign host name that points here is
+    refused. With one, it is read once from the address and then kept in a cookie.
     """
 
     def __init__(self, app: ASGIApp, *, token: str | None) -> None:
         self.app = app
         self.token = token
-        # two dashboards on one host have two cookies, although a cookie knows no port
+        # cookies ignore the port, so two dashboards on one host need two names
         mark = hashlib.sha256((token or "").encode()).hexdigest()[:12]
         self.cookie = f"floodline_{mark}"
 
@@ -69,12 +69,12 @@ class Access:
                 return 421, NO_HOST
         elif given is None and not self._known(headers):
             return 401, NO_TOKEN
-        # other sites cannot read an answer, but could use up the places for readers
+        # other sites cannot read an answer, but could use up the reader slots
         foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
         return (403, NO_SITE) if foreign and scope["path"] not in ("", "/") else None
 
     def _given(self, scope: Scope) -> str | None:
-        """Return the token if the address has it, and it is the right one."""
+        """Return the token if the address has the right one."""
         if self.token is None:
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"))
@@ -84,7 +84,7 @@ class Access:
         scheme, _, text = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._right(text.strip()):
             return True
-        # by hand, because other servers of this host may have set cookies that no parser takes
+        # by hand: other servers on this host may have set cookies that no parser accepts
         kept = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
         return any(name == self.cookie and self._right(unquote(text)) for name, _, text in kept)
 

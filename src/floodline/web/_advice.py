@@ -15,8 +15,8 @@ from floodline.web._phrases import growing, shown
 
 MAPS = ("dict", "OrderedDict", "defaultdict", "Counter", "WeakKeyDictionary", "WeakValueDictionary")
 LOGS = ("list", "deque", "tuple", "bytearray")
-SHARE = 8  # one container gets so much of the memory: an eighth
-USUAL = 512 * 1024 * 1024  # of which, where neither a line nor a limit is known
+SHARE = 8  # one container gets an eighth of the memory
+USUAL = 512 * 1024 * 1024  # memory assumed without a line or a limit
 ELSEWHERE = {
     Where.NATIVE: "Look outside Python: run the program under memray run --native, and compare "
     "the versions of C extensions that hold buffers.",
@@ -43,13 +43,13 @@ def _bounds(state: Snapshot) -> Iterator[Step]:
 
 
 def _likely(state: Snapshot) -> list[SuspectState]:
-    """Return the worst of those that are not proved: a killed program can be watched no longer."""
+    """Return the worst unproved suspect: a killed program can no longer be watched."""
     open_ones = [each for each in shown(state) if each["per_round"] > 0]
     return open_ones[:1] if state["verdict"] != Outcome.BOUNDED else []
 
 
 def _bytes_each(state: Snapshot, suspect: SuspectState) -> float:
-    """Return what an item costs: its share of the growth of memory, if that is more than its own.
+    """Return what an item costs: its share of memory growth, if that exceeds its own size.
 
     The container's own growth leaves out what the items refer to.
     """

@@ -32,8 +32,8 @@ EVENTS = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering
 def make_app(source: Source, *, token: str | None, max_readers: int = 16) -> Starlette:
     """Return the app for one source; None as the token is for loopback addresses only.
 
-    At most `max_readers` pages are live at once, the next gets status 503. Nothing can be changed
-    over it: all is GET.
+    At most `max_readers` pages are live at once; the next gets status 503. It is read-only: all
+    requests are GET.
     """
     live = Live(source, limit=max_readers)
     app = Starlette(
@@ -52,7 +52,7 @@ def make_app(source: Source, *, token: str | None, max_readers: int = 16) -> Sta
 
 
 class _Stream:
-    """The endpoint of the events, without a response object, so that a stalled reader is seen."""
+    """The events endpoint, without a response object so that a stalled reader is noticed."""
 
     def __init__(self, live: Live) -> None:
         self.live = live
@@ -72,7 +72,7 @@ async def _page(_: Request) -> Response:
 
 
 async def _style(_: Request) -> Response:
-    return FileResponse(STYLE)  # the report is drawn with it too
+    return FileResponse(STYLE)  # the report uses it too
 
 
 async def _state(request: Request) -> Response:
@@ -86,4 +86,4 @@ async def _metrics(request: Request) -> Response:
 
 async def _newest(request: Request) -> Snapshot:
     live: Live = request.app.state.live
-    return await asyncio.to_thread(live.source.state)  # it may wait for a lock
+    return await asyncio.to_thread(live.source.state)  # it may block on a lock

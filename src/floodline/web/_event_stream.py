@@ -11,17 +11,17 @@ from typing import Any, Protocol
 
 from floodline.recorder._snapshot import Points, Snapshot
 
-LOOK = 1.0  # seconds that one wait for a newer state takes at most
-QUIET = 15.0  # seconds without news after which a reader hears that we are still there
+LOOK = 1.0  # longest wait for a newer state, in seconds
+QUIET = 15.0  # seconds without news before a reader gets a keep-alive
 MOST_POINTS = 60  # of each process in the stream
-STALLED = 30.0  # seconds after which a reader that takes nothing loses its place
+STALLED = 30.0  # seconds after which a reader that accepts nothing is dropped
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 class Source(Protocol):
-    """What can be watched: a recorder, or whatever answers like one."""
+    """What can be watched: a recorder, or anything with its interface."""
 
     @property
     def version(self) -> int:
@@ -40,8 +40,8 @@ class Source(Protocol):
 class Live:
     """Encodes each state once for all readers; a slow reader skips to the newest.
 
-    Nothing is queued: a reader holds at most the one event that it is taking, and while there is no
-    reader nothing is encoded. At `limit` readers the next is refused.
+    Nothing is queued: a reader holds at most the event it is receiving, and without readers
+    nothing is encoded. At `limit` readers the next is refused.
     """
 
     def __init__(self, source: Source, *, limit: int = 16) -> None:
@@ -57,20 +57,20 @@ class Live:
 
     @property
     def _stopped(self) -> bool:
-        """Whether nothing more will come: the source raised, and readers shall ask again."""
+        """Return True if nothing more will come: the source raised, and readers must reconnect."""
         return self._pump is None or self._pump.done()
 
     @property
     def full(self) -> bool:
-        """Whether another reader would be refused."""
+        """Return True if another reader would be refused."""
         return self.readers >= self.limit
 
     def close(self) -> None:
-        """End all streams after the newest state; safe from any thread, and more than once."""
+        """End all streams after the newest state; safe from any thread, and repeatedly."""
         if self._loop is None:
             self.closed = True
             return
-        with suppress(RuntimeError):  # the loop has ended: so have the streams
+        with suppress(RuntimeError):  # the loop has ended, and so have the streams
             self._loop.call_soon_threadsafe(self._finish)
 
     def _finish(self) -> None:
@@ -78,7 +78,7 @@ class Live:
         self._publish(self.source.version)
 
     async def stream(self, receive: Receive, send: Send) -> None:
-        """Send events until the reader goes away, stalls, or the stream is closed."""
+        """Send events until the reader leaves or stalls, or the stream is closed."""
         self.readers += 1
         self._start_pump()
         gone = asyncio.ensure_future(_gone(receive))
@@ -90,7 +90,7 @@ class Live:
                 part = {"type": "http.response.body", "body": event, "more_body": more}
                 await asyncio.wait_for(send(part), STALLED)
         except (TimeoutError, OSError):
-            pass  # it stalled, or went away while we sent
+            pass  # it stalled, or left while we were sending
         finally:
             gone.cancel()
             self.readers -= 1
@@ -110,12 +110,12 @@ class Live:
 
     def _start_pump(self) -> None:
         if self._stopped:
-            self._event = b""  # of the readers before: old by now
+            self._event = b""  # from earlier readers: stale by now
             self._loop = asyncio.get_running_loop()
             self._pump = self._loop.create_task(self._watch())
 
     async def _watch(self) -> None:
-        """Follow the source while somebody reads; in a thread, because its wait blocks."""
+        """Follow the source while there are readers; in a thread, because its wait blocks."""
         self._publish(self.source.version)
         try:
             while self.readers and not self.closed:
@@ -155,7 +155,7 @@ def _spread(points: Points) -> Points:
 
 
 def encode(state: Snapshot) -> bytes:
-    """Return the state as JSON in one line; a number that JSON has not becomes null."""
+    """Return the state as JSON in one line; a number that JSON lacks becomes null."""
     try:
         text = json.dumps(state, allow_nan=False, separators=(",", ":"))
     except ValueError:

@@ -22,7 +22,7 @@ from floodline.web._memory_curve import in_words
 from floodline.web._source_notes import ExplainedSuspect
 
 USUAL = (EventKind.PROCESS_STARTED, EventKind.PROCESS_ENDED)
-MOST_EVENTS = 30  # the last; the page has all
+MOST_EVENTS = 30  # the last ones; the page has all
 
 Item = TypeVar("Item")
 Columns = Mapping[str, Callable[[Item], str]]
@@ -129,11 +129,11 @@ def _table(columns: Columns[Item], items: list[Item]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Escape what Markdown or HTML would take for more than text."""
+    """Escape what Markdown or HTML would not treat as text."""
     return _ACTIVE.sub(r"\\\1", " ".join(text.split()))
 
 
 def code(text: str) -> str:
-    """Write a name as code; one with a backtick in it as text."""
+    """Write a name as code, or as text if it contains a backtick."""
     one_line = " ".join(text.split()).replace("|", "¦")
     return plain(one_line) if "`" in one_line else f"`{one_line}`"

@@ -13,7 +13,7 @@ FAR, NEAR = 4, 1.5  # a line further away would flatten the curve
 
 
 def curve(state: Snapshot) -> Markup:
-    """Return the curve with the line; a text in its place while there are fewer than two points."""
+    """Return the curve with the line, or a text if there are fewer than two points."""
     memory = state["memory"]
     points = memory["points"]
     if len(points) < 2:

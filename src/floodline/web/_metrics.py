@@ -1,4 +1,4 @@
-"""The state in the text format of Prometheus."""
+"""The state in the Prometheus text format."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Sample = tuple[Labels, float | None]
 
 
 def metrics_text(state: Snapshot) -> str:
-    """Return one scrape; a figure that is not known is left out."""
+    """Return one scrape; unknown figures are left out."""
     lines: list[str] = []
     for name, says, samples in _families(state):
         sums: dict[str, float] = {}
         for labels, value in samples:
-            if value is not None:  # two of the same name in one process are one series
+            if value is not None:  # two with the same name in one process are one series
                 series = _series(name, labels)
                 sums[series] = sums.get(series, 0.0) + value
         if sums:

@@ -46,12 +46,12 @@ def because(state: Snapshot) -> str:
 
 
 def shown(state: Snapshot) -> list[SuspectState]:
-    """Return the suspects that are worth a line: all but those that proved bounded."""
+    """Return the suspects worth showing: all except those proved bounded."""
     return [suspect for suspect in state["suspects"] if suspect["verdict"] != Outcome.BOUNDED]
 
 
 def ending(state: Snapshot) -> str:
-    """Say how the program ended, as far as anybody knows."""
+    """Say how the program ended, as far as is known."""
     if state["exit"] is None and state["closed"]:
         running = any(process["state"] == ProcessStatus.RUNNING for process in state["processes"])
         return "Watching ended; the program continues." if running else "The program has ended."
@@ -67,7 +67,7 @@ def how(exit: Exit) -> str:
 
 
 def failed(state: Snapshot) -> bool:
-    """Whether the program is known to have ended badly."""
+    """Return True if the program is known to have ended badly."""
     end = state["exit"]
     if end is None:
         return False
@@ -76,7 +76,7 @@ def failed(state: Snapshot) -> bool:
 
 
 def unclosed(state: Snapshot) -> str:
-    """Say that a recording has no end, or not all of it, or nothing."""
+    """Say that a recording has no end or is cut short; empty if it is complete."""
     if cut := state.get("cut"):
         return CUT.format(at=moment(state["now"]), since=moment(cut["at"]), why=cut["why"])
     if state["closed"]:
@@ -88,7 +88,7 @@ def unclosed(state: Snapshot) -> str:
 
 
 def crossing(state: Snapshot) -> str:
-    """Say where memory stands to the line."""
+    """Say where memory stands relative to the line."""
     line, memory = state["line"], state["memory"]
     if line is None:
         return "no line is set"
@@ -100,7 +100,7 @@ def crossing(state: Snapshot) -> str:
 
 
 def rise(state: Snapshot) -> str:
-    """Write how fast memory grows; a run of some seconds has a start, and no rate."""
+    """Write how fast memory grows; in its first seconds a run has no rate."""
     rate = state["memory"]["rate"]
     if not rate and state["now"] - state["started"] < SHORT:
         return "too early to tell"
@@ -108,12 +108,12 @@ def rise(state: Snapshot) -> str:
 
 
 def measured(size: float | None) -> str:
-    """Write memory; a process that ends at once is gone before anybody looks."""
+    """Write memory; a process that ends at once is gone before it is measured."""
     return format_size(size) if size else "not measured"
 
 
 def held(process: ProcessState) -> str:
-    """Write the memory of a process; of one that has ended, the most that it took."""
+    """Write the memory of a process, or its peak if it has ended."""
     if process["state"] == ProcessStatus.RUNNING:
         return format_size(process["rss"])
     return f"peak {format_size(process['peak'])}" if process["peak"] else measured(None)
@@ -131,7 +131,7 @@ def left(holder: SessionsState | ContainerState) -> str:
 
 
 def fullness(container: ContainerState) -> float:
-    """Return how full a container is, from 0 to 1, by the bound that is nearest."""
+    """Return how full a container is, from 0 to 1, by its nearest bound."""
     pairs = [
         (container["items"], container["max_items"]),
         (container["bytes"], container["max_bytes"]),
@@ -151,7 +151,7 @@ def amount(container: ContainerState) -> str:
 
 
 def blind_spots(state: Snapshot) -> list[str]:
-    """Return what the watch of the processes does not see, each once."""
+    """Return what watching the processes does not see, each once."""
     found = (text for process in state["processes"] for text in process["blind_spots"])
     return list(dict.fromkeys(found))
 
@@ -162,7 +162,7 @@ def printable(text: str) -> str:
 
 
 def count(number: int | None) -> str:
-    """Write a number with separators; what is not known is a dash."""
+    """Write a number with separators, or a dash if unknown."""
     return "–" if number is None else f"{number:,}"
 
 
@@ -172,7 +172,7 @@ def moment(wall: float) -> str:
 
 
 def times(event: EventState) -> str:
-    """Say how often an event came with the same words."""
+    """Say how often an event occurred with the same text."""
     count = event.get("count", 1)
     return f" ({count:,} times)" if count > 1 else ""
 

@@ -20,7 +20,7 @@ SESSION_FIGURES: tuple[Literal["live", "parked", "opened", "stuck", "retained"],
 
 
 def snapshot_text(state: Snapshot) -> str:
-    """Return one snapshot: a line a fact, two spaces between columns, the verdict first."""
+    """Return one snapshot: one fact per line, two spaces between columns, the verdict first."""
     return "\n".join(words.printable(line).rstrip() for line in _lines(state)) + "\n"
 
 

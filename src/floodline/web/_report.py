@@ -20,7 +20,7 @@ SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 def write_report(
     state: Snapshot, path: Path | str, *, format: str | None = None, sources: Path | None = None
 ) -> Path:
-    """Write the report of a state to a file; without a format its suffix says which, else HTML."""
+    """Write the report of a state to a file; the format defaults to its suffix, else HTML."""
     target = Path(path)
     text = render_report(state, format or SUFFIXES.get(target.suffix.lower(), "html"), sources)
     try:
@@ -33,7 +33,7 @@ def write_report(
 
 
 def render_report(state: Snapshot, format: str = "html", sources: Path | None = None) -> str:
-    """Return the report as text; `sources` is the folder that `floodline scan` shall look into."""
+    """Return the report as text; `sources` is the folder for `floodline scan` to scan."""
     if format not in FORMATS:
         known = ", ".join(repr(each) for each in FORMATS)
         raise ConfigError(f"format={format!r} is unknown; choose one of {known}")

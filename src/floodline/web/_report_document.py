@@ -19,7 +19,7 @@ from floodline.recorder._snapshot import (
 
 
 class ReportedExit(TypedDict):
-    """How a process ended; `oom` is None where nobody saw it."""
+    """How a process ended; `oom` is None if the end was not seen."""
 
     status: int | None
     signal: str | None
@@ -34,7 +34,7 @@ class ReportedProcess(ProcessFacts):
 
 
 class Window(TypedDict):
-    """The time that was watched, and what was seen of the program as a whole."""
+    """The time watched, and what was seen of the program as a whole."""
 
     command: str
     started: float

@@ -34,11 +34,11 @@ class Serving:
     _thread: Thread
 
     def address(self, token: str | None = None) -> str:
-        """Return what a person opens: the url, with the token if there is one."""
+        """Return the address to open: the url, with the token if there is one."""
         return f"{self.url}/?token={quote(token, safe='')}" if token else f"{self.url}/"
 
     def close(self, timeout: float = 5.0) -> None:
-        """Stop serving and wait for that, `timeout` seconds at most; twice is harmless."""
+        """Stop serving and wait for it, at most `timeout` seconds; a second call does nothing."""
         self._app.state.live.close()
         self._server.should_exit = True
         self._thread.join(timeout)
@@ -53,8 +53,8 @@ def serve(
 ) -> Serving:
     """Serve an app on a daemon thread, from now on.
 
-    Port 0 is any free one, None the usual one or the next that is free. A port that was asked for
-    and is taken raises `ServeFailed`. `sock` is what `listen(host, port)` returned before.
+    Port 0 is any free one, None the usual one or the next free one. A requested port that is taken
+    raises `ServeFailed`. `sock` is what `listen(host, port)` returned before.
     """
     sock = sock or listen(host, port)
     number: int = sock.getsockname()[1]
@@ -63,7 +63,7 @@ def serve(
         access_log=False,
         http="h11",
         lifespan="off",
-        log_config=None,  # logging is the program's own affair
+        log_config=None,  # logging is up to the program
         log_level="error",
         loop="asyncio",
         server_header=False,
@@ -78,12 +78,12 @@ def serve(
 
 
 def _run(server: uvicorn.Server, sock: socket.socket) -> None:
-    with sock:  # a server that is ended while it starts leaves it open
+    with sock:  # a server stopped while starting leaves it open
         server.run(sockets=[sock])
 
 
 def listen(host: str, port: int | None) -> socket.socket:
-    """Take a port as `serve` does, and let callers wait until there is an app to answer them."""
+    """Listen on a port as `serve` does; clients wait until there is an app to answer them."""
     if port is not None:
         return _bind(host, port)
     for number in range(PORT, PORT + TRIES):
@@ -101,8 +101,8 @@ def _bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         sock = socket.create_server((host, port), family=family)
-        # inherited by connections, where asyncio does not set it; without it, each answer that is
-        # written in two parts waits for an acknowledgement, 40 ms
+        # connections inherit it where asyncio does not set it; without it, each answer written in
+        # two parts waits 40 ms for an acknowledgement
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return sock
     except OSError as error:

@@ -14,7 +14,7 @@ LONGEST = 160
 
 
 class FindingNote(TypedDict):
-    """What the scan says of a suspect."""
+    """What the scan says about a suspect."""
 
     rule: str
     name: str
@@ -25,7 +25,7 @@ class FindingNote(TypedDict):
 
 
 class ExplainedSuspect(SuspectState):
-    """A suspect with what the sources say of it, if they were given."""
+    """A suspect with what the sources say about it, if they were given."""
 
     finding: NotRequired[FindingNote | None]
     code: NotRequired[str]
@@ -49,7 +49,7 @@ class Sources:
         for finding in self.findings:
             if any(self._is_place(suspect, place) for place in finding.grows):
                 return finding
-        # a program that is run has another module name than one that is imported
+        # a program that is run has a different module name than one that is imported
         tail = owner.split(".")[1:]
         return next((f for f in self.findings if tail and f.symbol.split(".")[1:] == tail), None)
 
@@ -58,7 +58,7 @@ class Sources:
         return line == str(suspect["line"]) and self._is_file(suspect, Path(path))
 
     def code(self, suspect: SuspectState) -> str:
-        """Return the text of the feeding line, or nothing if it is not below the folder."""
+        """Return the text of the feeding line, or nothing if it is outside the folder."""
         if not suspect["file"] or not suspect["line"]:
             return ""
         for path in sorted(self.folder.rglob(PurePath(suspect["file"]).name)):
@@ -67,7 +67,7 @@ class Sources:
         return ""
 
     def _is_file(self, suspect: SuspectState, path: Path) -> bool:
-        """Whether both name one file; the program may have run elsewhere, as in a container."""
+        """Return True if both name one file; the program may have run elsewhere (a container)."""
         full = path.resolve()
         told = PurePath(suspect["file"] or "").parts
         below = full.relative_to(self.folder).parts

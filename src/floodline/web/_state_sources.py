@@ -1,4 +1,4 @@
-"""States one after the other: from a running recorder over HTTP, or from a recording."""
+"""Successive states, from a running recorder over HTTP or from a recording."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from floodline.recorder import read_recording
 from floodline.recorder._recording.completed import completed
 from floodline.recorder._snapshot import Snapshot
 
-PATIENCE = 20.0  # seconds without a word after which a recorder is taken for gone
+PATIENCE = 20.0  # seconds of silence after which a recorder counts as gone
 LARGEST = 64 * 1024 * 1024
 
 
 class Remote:
-    """A recorder that serves its state at a url; the token may be in the url or beside it."""
+    """A recorder that serves its state at a url; the token may be in the url."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
         parts = urlsplit(url)
@@ -46,12 +46,12 @@ class Remote:
                         if state["closed"]:
                             return
             except (OSError, HTTPException):
-                return  # the recorder is gone, and with it what could be said
+                return  # the recorder is gone, and there is nothing more to say
 
     def _open(self, path: str) -> HTTPResponse:
         headers = {"authorization": f"Bearer {self._token}"} if self._token else {}
         request = urllib.request.Request(self.base + path, headers=headers)
-        # a proxy must not see what is meant for this machine
+        # a proxy must not see requests to this machine
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             answer: HTTPResponse = opener.open(request, timeout=PATIENCE)
@@ -66,7 +66,7 @@ class Remote:
 
 
 class Tail:
-    """A recording that is still written, by a recorder without a dashboard."""
+    """A recording that is still being written, by a recorder without a dashboard."""
 
     def __init__(self, file: Path, *, sleep: Callable[[float], object] = time.sleep) -> None:
         self._file, self._sleep = file, sleep
@@ -106,7 +106,7 @@ def paced(
     *,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Iterator[Snapshot]:
-    """Yield recorded states as fast as they came, times `speed`; no pause is longer than 2 s."""
+    """Yield recorded states at `speed` times their pace; no pause is longer than 2 s."""
     before: float | None = None
     for frame in frames:
         if before is not None and frame["now"] > before:

@@ -36,7 +36,7 @@ EVENTS = 5
 
 
 def screen(state: Snapshot, *, status: str = "live", width: int = 80) -> RenderableType:
-    """Return what is drawn for a state; parts of which there is nothing to say are left out."""
+    """Return the drawing of a state; empty parts are left out."""
     parts = [
         _head(state, status),
         _memory(state, min(width - 4, WIDEST)),
@@ -76,7 +76,7 @@ def _memory(state: Snapshot, width: int) -> RenderableType:
 
 
 def _curve(points: Points, width: int) -> str:
-    """Draw memory from zero, as so many bars as there is room for; each is the most of its part."""
+    """Draw memory from zero, as many bars as fit; each shows the peak of its part."""
     if not points:
         return ""
     count = max(1, min(width, len(points)))
@@ -176,12 +176,12 @@ def _text(text: str, style: str = "") -> Text:
 
 
 def _table(columns: Iterable[str], rows: Iterable[Iterable[str | Text]]) -> Table:
-    """A name that begins with `>` is that of a column of numbers."""
+    """Create a table; a name that begins with `>` is a column of numbers."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in columns:
         right = name.startswith(">")
         table.add_column(name.lstrip(">"), justify="right" if right else "left", overflow="fold")
     for row in rows:
-        # a plain string would be read for markup
+        # a plain string would be parsed as markup
         table.add_row(*(_text(cell) if isinstance(cell, str) else cell for cell in row))
     return table

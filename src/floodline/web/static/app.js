@@ -8,7 +8,7 @@ const find = (id) => document.getElementById(id);
 const NAME = /^\S*[._]\S/; // such as app.SESSIONS, which is written as it is
 const title = (text) => (NAME.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1));
 
-// the token has done its work: a cookie has it now
+// the token is no longer needed: it is in a cookie now
 if (location.search) history.replaceState(null, "", location.pathname);
 
 // ---- the verdict --------------------------------------------------------------------------------

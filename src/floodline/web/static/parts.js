@@ -1,4 +1,4 @@
-// The few ways in which this page makes elements. All text goes through textContent.
+// The few ways in which this page creates elements. All text goes through textContent.
 
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -17,7 +17,7 @@ export function show(element, wanted) {
   if (element.hidden === wanted) element.hidden = !wanted;
 }
 
-// Rows that stay the same elements while their figures change, so that a selection or the place of
+// Rows that keep their elements while their figures change, so that a selection or the position of
 // a screen reader is not lost with every tick.
 export function keyed(parent, key, create, update) {
   const known = new Map();

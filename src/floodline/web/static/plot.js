@@ -4,8 +4,8 @@ import { rise, size, span, time } from "./words.js";
 
 const MIB = 2 ** 20;
 const STEPS = Array.from({ length: 24 }, (_, n) => MIB / 4 * 2 ** n);
-const FAR = 4; // a line further away than so many times the memory would flatten it
-const NEAR = 1.5; // the limit of the system is drawn only near the rest
+const FAR = 4; // a line beyond this multiple of the memory would flatten the curve
+const NEAR = 1.5; // the system's limit is drawn only if it is near
 
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();

@@ -41,7 +41,7 @@ export function growth(bytesPerSecond) {
   return `${minute < 0 ? "−" : "+"}${size(Math.abs(minute))}/min`;
 }
 
-// How fast memory grows; a run of some seconds has a start, and no rate.
+// How fast memory grows; in its first seconds a run has no rate.
 export function rise(state) {
   const { rate } = state.memory;
   return !rate && state.now - state.started < 22 ? "too early to tell" : growth(rate);
@@ -61,7 +61,7 @@ export function place(suspect) {
   return suspect.file ? `${suspect.file}:${suspect.line}` : "";
 }
 
-// A long path by its end, which tells files apart.
+// The end of a long path, which tells files apart.
 export function shortened(path) {
   const parts = path.split("/");
   return parts.length > 4 ? `…/${parts.slice(-2).join("/")}` : path;
