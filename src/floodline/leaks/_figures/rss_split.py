@@ -56,6 +56,6 @@ def read_malloc() -> tuple[int, int, int]:
 
 
 def read_split() -> Split:
-    """Measure now; not for a live server, because the arenas are printed to stderr."""
+    """Measure now; not for a live server: the allocator writes its whole debug output."""
     blocks = sys.getallocatedblocks()
     return Split(rss(), blocks, *read_malloc(), arena_bytes() or 0)

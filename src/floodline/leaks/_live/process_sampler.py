@@ -48,8 +48,8 @@ class Sampler:
         blocks = sys.getallocatedblocks()
         if now >= self._next_census:
             self._count(now, blocks)
-        # Python's own allocator rarely gives memory back; it reports its arenas on stderr
-        # only, so they are estimated
+        # Python's own allocator rarely gives memory back; only its debug output reports its
+        # arenas, so they are estimated
         self._highest = max(self._highest, blocks)
         beyond = rss() - BLOCK * self._highest
         self.process.add(now, (round(now), self._objects, 0, beyond, blocks, *self._malloc, 0))

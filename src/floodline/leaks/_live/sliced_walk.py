@@ -223,7 +223,7 @@ class SlicedWalk(OutlineWalk):
             self._names.append(entry)
 
     def _dive(self, obj: Any, slot: int) -> None:
-        """Follow what is too deep to be found again at once, as far as time allows."""
+        """Follow at once, as far as time allows, what is too deep to be found again."""
         path, self._path = self._path, []
         todo = self._diving = [(obj, slot)]
         until = self.objects + DIVE
