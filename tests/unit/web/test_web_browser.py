@@ -7,6 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from browser import NoBrowser, chromium, missing
+from floodline._units import format_duration
 from floodline.web import make_app, serve
 from watched_chat import CULPRIT, watched_chat
 from web_states import Shown, beginning, killed, leaking
@@ -119,3 +120,15 @@ def test_a_page_comes_back_after_its_server_was_away_and_the_token_leaves_the_ad
         assert not browser.run(CALM)
     finally:
         again.close()
+
+
+def test_the_page_writes_durations_as_the_report_does(browser):
+    lengths = [0.25, 0.1234, 1, 45.67, 59.4, 59.6, 262, 3599.6, 3600, 12600, 86399, 90300, 604800]
+    serving = serve(make_app(Shown(leaking()), token=None), "127.0.0.1", 0)
+    try:
+        browser.open(serving.url)
+        browser.wait_for("live")
+        script = "return import('/static/words.js').then(({ span }) => arguments[0].map(span))"
+        assert browser.run(script, lengths) == [format_duration(length) for length in lengths]
+    finally:
+        serving.close()
