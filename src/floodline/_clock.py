@@ -19,7 +19,7 @@ Clock = Callable[[], float]
 Tick = Callable[[], float | None]
 
 monotonic: Clock = time.monotonic
-BREATH = 0.05  # between two tries of a ticker that fails in its own work, for lack of memory say
+BREATH = 0.05  # between two tries of a ticker that fails in its own work, say out of memory
 
 
 def forward(clock: Clock | None) -> Clock:
@@ -30,7 +30,7 @@ def forward(clock: Clock | None) -> Clock:
 
 
 def checked(clock: Clock | None) -> Clock | None:
-    """Return a clock that somebody gave us, if it tells seconds."""
+    """Return a given clock, if it returns seconds."""
     now: object = 0.0 if clock is None else clock()
     if isinstance(now, bool) or not isinstance(now, (int, float)) or not math.isfinite(now):
         raise ConfigError(f"clock={clock!r} says {now!r}; give one that returns seconds")
@@ -38,7 +38,7 @@ def checked(clock: Clock | None) -> Clock | None:
 
 
 class _Forward:
-    """Counts only the steps forward: a clock that was set back goes on from where it was."""
+    """Counts only the steps forward: a clock that was set back continues from where it was."""
 
     __slots__ = ("_clock", "_state")
 
@@ -56,21 +56,21 @@ class _Forward:
 
 
 class Ticker:
-    """One lazy daemon thread that calls what is due, and ends when nothing is wanted any more.
+    """One daemon thread, started on demand, that calls what is due and ends when nothing is left.
 
-    A tick is a bound method, held weakly, that answers in how many seconds it wants to be called
-    again, or None for never. One that raises is reported and tried again; one that hangs is left
+    A tick is a bound method, held weakly, that returns in how many seconds it wants to be called
+    again, or None for never. One that raises is reported and retried; one that hangs is left
     behind: the next `want` after `patience` seconds starts a new thread for the others.
     """
 
     def __init__(self, name: str, *, patience: float = 300.0, clock: Clock = monotonic) -> None:
         self._name, self._patience, self._clock = name, patience, clock
-        self._starting: dict[str, object] = {}  # who starts a thread now
+        self._starting: dict[str, object] = {}  # the caller that is starting a thread
         self.errors = 0  # ticks that raised, threads that could not be started
         self._reset()
 
     def _reset(self) -> None:
-        # SimpleQueue.put may interrupt itself, so finalizers can wish for a tick
+        # SimpleQueue.put is reentrant, so finalizers can ask for a tick
         self._wishes: SimpleQueue[tuple[float, weakref.WeakMethod[Tick]]] = SimpleQueue()
         self._heap: list[tuple[float, int, weakref.WeakMethod[Tick]]] = []
         self._next: dict[weakref.WeakMethod[Tick], float] = {}
@@ -81,8 +81,8 @@ class Ticker:
     def want(self, tick: Tick, delay: float, *, start: bool = True) -> bool:
         """Call `tick` in `delay` seconds, or when it was wanted earlier.
 
-        With `start=False`, which is for finalizers, no thread is started for it. False if there is
-        no thread for it: ask again some time, for one may start then.
+        With `start=False`, which is for finalizers, no thread is started for it. Return False if
+        there is no thread for it: ask again later, when one may start.
         """
         now = self._clock()
         self._wishes.put((now + delay, weakref.WeakMethod(tick)))
@@ -108,7 +108,7 @@ class Ticker:
                 del starting["it"]
 
     def running(self) -> bool:
-        """Tell whether the thread exists; for tests and for `stats`."""
+        """Return True if the thread exists; for tests and for `stats`."""
         thread = self._thread
         return thread is not None and thread.is_alive()
 
@@ -122,7 +122,7 @@ class Ticker:
                 self._thread = None
             if not isinstance(error, Exception):
                 raise
-            self.failed(error)  # no thread to be had now, or at the interpreter's end
+            self.failed(error)  # no thread available now, or at interpreter exit
 
     def _run(self) -> None:
         mine = threading.current_thread()
@@ -130,7 +130,7 @@ class Ticker:
             while self._thread is mine:
                 try:
                     self._step(mine)
-                except BaseException as error:  # nothing that befalls one may end the ticks of all
+                except BaseException as error:  # no failure of one may end the ticks of all
                     self.failed(error)
                     time.sleep(BREATH)
         finally:
@@ -138,7 +138,7 @@ class Ticker:
                 self._thread = None
 
     def failed(self, error: BaseException) -> None:
-        """Count and report what no tick may end by; for ticks that know better when to go on."""
+        """Count and report an error; also for ticks that survive it and reschedule themselves."""
         self.errors += 1
         with suppress(Exception):  # there may be no memory for it
             telemetry.emit("tick_error", self._name, error=telemetry.describe(error))
@@ -150,7 +150,7 @@ class Ticker:
         else:
             self._thread = None
             if not self._wishes.empty():
-                self._thread = mine  # a wish came between the two lines above
+                self._thread = mine  # a request came between the two lines above
 
     def _take_wishes(self) -> None:
         while self._heap and self._next.get(self._heap[0][2]) != self._heap[0][0]:

@@ -1,10 +1,10 @@
 """A lock that neither the garbage collector nor a signal can deadlock.
 
-A finalizer or a signal handler may strike between any two steps of a critical section, on the
-thread that is inside it. An `RLock` lets that thread in again, and `busy` tells it that it is a
-guest: it must leave its wish in `late`, which the interrupted thread fulfils when it has left the
-section. Before `busy` is set and after it is cleared nothing has been read or is half-written, so
-a guest that comes then may simply do its work. Every section has this shape:
+A finalizer or a signal handler may run between any two steps of a critical section, on the thread
+that is inside it. An `RLock` lets that thread in again, and `busy` tells it that it is a guest: it
+must leave its request in `late`, which the interrupted thread serves when it has left the section.
+Before `busy` is set and after it is cleared nothing has been read or is half-written, so a guest
+that comes then may simply do its work. Every section has this shape:
 
     with guard.lock:
         if guard.busy:
@@ -42,7 +42,7 @@ class Guard:
         self._running: set[int] = set()
 
     def is_guest(self) -> bool:
-        """Tell whether this thread has interrupted a section of its own."""
+        """Return True if this thread has interrupted a section of its own."""
         return self.busy and self.lock._is_owned()  # type: ignore[attr-defined]  # as Condition does
 
     def run(self, section: Callable[[], object]) -> None:
@@ -60,12 +60,12 @@ class Guard:
             self.run_late()
 
     def soon(self, operation: Callable[[], object]) -> None:
-        """Run a whole operation, unless somebody is inside: they run it when they have left.
+        """Run a whole operation now, or after the section that another caller is inside.
 
         For what the garbage collector may call.
         """
         self.late.append(operation)
-        # who owns the lock now will look into `late` after the release
+        # the owner of the lock will look into `late` after the release
         if self.lock.acquire(blocking=False):
             guest = self.busy
             self.lock.release()
@@ -75,7 +75,7 @@ class Guard:
     def run_late(self) -> None:
         """Run what waits, outside the lock; each is a whole operation, and they do not nest."""
         me = get_ident()
-        while self.late and me not in self._running:  # else the loop down this stack goes on
+        while self.late and me not in self._running:  # else an outer loop on this stack continues
             self._running.add(me)
             try:
                 self._run_waiting()
@@ -83,7 +83,7 @@ class Guard:
                 self._running.discard(me)
 
     def run_late_if_outside(self) -> None:
-        """As `run_late`, for who may be a guest: then the interrupted section does it."""
+        """Like `run_late`, for a possible guest: then the interrupted section does it."""
         if self.late and not self.is_guest():
             self.run_late()
 
@@ -91,12 +91,12 @@ class Guard:
         while self.late:
             try:
                 operation = self.late.popleft()
-            except IndexError:  # another thread was faster
+            except IndexError:  # another thread came first
                 return
             operation()
 
     def reset(self) -> None:
-        """Start anew in a forked child: whoever held the lock does not exist there."""
+        """Start over in a forked child, where the thread that held the lock does not exist."""
         self.lock = threading.RLock()
         self.busy = False
         self.late.clear()

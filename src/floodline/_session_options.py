@@ -29,9 +29,7 @@ class Reader:
     """How a value is read; each function gets the value and its name for error messages."""
 
     argument: Read
-    setting: Read | None = (
-        None  # the same from a file or a variable; None if it cannot be set there
-    )
+    setting: Read | None = None  # the same from a file or a variable; None: not allowed there
     takes: str = ""  # what the documentation of the settings says
 
 

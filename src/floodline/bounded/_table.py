@@ -75,9 +75,7 @@ class Table(Generic[K, V]):
     @property
     def hits(self) -> int:
         """How many ticks were hits."""
-        sets = len(self.entries) + sum(
-            self.left.values()
-        )  # whatever was set is still in or has left
+        sets = len(self.entries) + sum(self.left.values())  # what was set is in or has left
         return self.ticks - sets - self._stamped
 
     def may_expire(self, now: float) -> bool:

@@ -76,9 +76,7 @@ def tiktoken_counter(encoding: str = "o200k_base") -> CountTokens:
         ) from error
     try:
         encode: Callable[[str], list[int]] = tiktoken.get_encoding(encoding).encode_ordinary
-    except (
-        Exception
-    ) as error:  # unknown name, no network, damaged cache: tiktoken has no common error
+    except Exception as error:  # unknown name, no network, damaged cache: no common error
         raise ConfigError(
             f"tiktoken has no encoding {encoding!r} here ({type(error).__name__}: {error}); put "
             "its file into TIKTOKEN_CACHE_DIR, or leave count_tokens=estimate"

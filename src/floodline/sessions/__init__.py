@@ -1,4 +1,4 @@
-"""Sessions: the state of conversations, users and tasks, bounded, safe in use, and never lost."""
+"""Sessions: the state of conversations, users and tasks; bounded, safe in use, never lost."""
 
 from __future__ import annotations
 

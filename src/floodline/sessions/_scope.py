@@ -1,7 +1,7 @@
 """Per-session maps that are cleared together, on every way out of the session.
 
-All maps of one scope lie in one dict by session id, so that clearing a session is one `pop`, which
-cannot be done by halves or twice.
+All maps of one scope share one dict by session id, so that clearing a session is one `pop`, which
+cannot happen halfway or twice.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ class SessionScope:
         self._guard.run(partial(self._note_open, id))
 
     def leave(self, id: str, reason: Reason = Reason.closed) -> None:
-        """Forget all values of a session, and tell those maps that want to know."""
+        """Forget all values of a session, and call the hooks of its maps."""
         self._guard.run(partial(self._forget, id, reason))
 
     def stats(self) -> ScopeStats:
-        """Return the figures of this moment."""
+        """Return the current figures."""
         values = list(self._values.values())
         return ScopeStats(
             kind="scope",
@@ -100,7 +100,7 @@ class SessionScope:
             self._gone(id, name, value, reason)
 
     def _gone(self, id: str, name: str, value: Any, reason: Reason) -> None:
-        """Have the hook called, and the value freed, after the lock is free."""
+        """Schedule the hook, and free the value, once the lock is free."""
         self._left[reason] += 1
         self._guard.late.append(partial(self._call_hook, self._hooks[name], id, value, reason))
 
@@ -135,7 +135,7 @@ class SessionScope:
 
 
 class SessionMap(MutableMapping[str, V]):
-    """One map of a scope, by session id; iteration goes over a copy of the ids."""
+    """One map of a scope, by session id; iteration uses a copy of the ids."""
 
     def __init__(self, scope: SessionScope, name: str) -> None:
         self._scope, self._name = scope, name

@@ -53,7 +53,7 @@ from floodline.telemetry import Reason
 if TYPE_CHECKING:
     from floodline.sessions._drivers.options import Options
 
-SLICE = 8  # how many sessions one call sees out on the side
+SLICE = 8  # how many other sessions one call sees out
 
 
 class AsyncUse(UseBase[S]):
@@ -114,13 +114,13 @@ class AsyncUse(UseBase[S]):
             raise
 
     async def save(self) -> None:
-        """Save now, in the middle of a long body; without a store there is nothing to do."""
+        """Save now, in the middle of a long body; without a store, do nothing."""
         driver, core = self._sessions._driver, self._sessions._core
         self._saving = driver.start(checkpoint(core, self), after=self._saving)
         await driver.wait_for(self._saving)
 
     def wake(self) -> None:
-        """Let the waiting task go on."""
+        """Wake the waiting task."""
         future = self._future
         if future is None or future.done():
             return
@@ -130,7 +130,7 @@ class AsyncUse(UseBase[S]):
             return
         try:
             loop.call_soon_threadsafe(_wake, future)
-        except RuntimeError:  # the loop was closed: nobody waits any more
+        except RuntimeError:  # the loop was closed: nothing waits any more
             self._future = None
             self._sessions._core.guard.late.append(self._pass_on)
 
@@ -147,13 +147,13 @@ def _wake(future: asyncio.Future[bool]) -> None:
 class AsyncSessions(SessionsBase[S]):
     """`Sessions` for one event loop: the same arguments, and async callables too.
 
-    It may move to another loop when nothing is live, or when its own has been closed.
+    It may move to another loop when nothing is live, or when its own loop is closed.
     """
 
     _closers = ("aclose", "close")
     _shedding: tuple[asyncio.AbstractEventLoop | None, Future[int] | None] = None, None
 
-    if TYPE_CHECKING:  # the state of an async factory is what it returns in the end
+    if TYPE_CHECKING:  # the state is what an async factory returns in the end
 
         @overload
         def __init__(
@@ -187,7 +187,7 @@ class AsyncSessions(SessionsBase[S]):
         return AsyncUse(self, id, shared, create, wait)
 
     async def complete(self, id: str) -> None:
-        """No more work is expected: park after `linger`, unless a new use comes first."""
+        """Expect no more work: park after `linger`, unless a new use comes first."""
         await self._park(id, Reason.completed)
 
     async def park(self, id: str) -> None:
@@ -195,17 +195,17 @@ class AsyncSessions(SessionsBase[S]):
         await self._park(id, Reason.parked)
 
     async def close(self, id: str) -> bool:
-        """End a session for good, now or when its holder is done; tells whether there was one.
+        """End a session for good, now or when its holder is done; returns True if there was one.
 
-        The finalizer runs and the stored row is deleted. Closing what is closed does nothing.
+        The finalizer runs and the stored row is deleted. Closing a closed session does nothing.
         """
         id = checked_id(id)  # noqa: A001 - a plain string from here on
         return await self._driver.finish(close(self._core, id, who()))
 
     async def sweep(self) -> int:
-        """See out everything that is due now; returns how many sessions left.
+        """See out everything that is due now; return how many sessions left.
 
-        What the store refused is tried again, however short the time since the last try.
+        What the store refused is retried, however recent the last try.
         """
         self._core.retry_at = 0.0
         done = 0
@@ -214,13 +214,13 @@ class AsyncSessions(SessionsBase[S]):
         return done
 
     async def shed(self, limit: int) -> int:
-        """Park at most `limit` unused sessions, longest unused first, for lack of memory."""
+        """Park at most `limit` unused sessions, longest unused first, because memory is short."""
         return await self._driver.join(shed(self._core, limit, Reason.pressure))
 
     def shed_threadsafe(self, limit: int, *, timeout: Duration = "2 s") -> int:
-        """Have the event loop shed, and wait for it, from another thread; 0 if none is running.
+        """Make the event loop shed, and wait for it, from another thread; 0 if none is running.
 
-        `TimeoutError` if it takes longer; it goes on nevertheless, and the next call waits for it.
+        `TimeoutError` if it takes longer; it continues, and the next call waits for it.
         """
         loop, patience = self._driver.loop, parse_duration(timeout, "timeout")
         if loop is None or not loop.is_running():
@@ -235,14 +235,14 @@ class AsyncSessions(SessionsBase[S]):
             flow = self.shed(limit)
             try:
                 shedding = asyncio.run_coroutine_threadsafe(flow, loop)
-            except RuntimeError:  # the loop was closed meanwhile
+            except RuntimeError:  # the loop was closed in the meantime
                 flow.close()
                 return 0
             self._shedding = loop, shedding
         return shedding.result(patience)
 
     async def shutdown(self, *, grace: Duration = "10 s") -> int:
-        """Park everything and refuse new uses; returns how many were still held after `grace`.
+        """Park everything and refuse new uses; return how many were still held after `grace`.
 
         Those leave when their holders are done. A store that was given as a URL is closed.
         """
@@ -299,7 +299,7 @@ class AsyncSessions(SessionsBase[S]):
         try:
             problem = await driver.finish(exit_hold(core, hold, error), after=hold._saving)
         except asyncio.CancelledError:
-            hold.who = None  # the save goes on without the caller, who may come back
+            hold.who = None  # the save continues without the caller, which may come back
             raise
         self._tidy(None)
         if problem is not None:
@@ -308,7 +308,7 @@ class AsyncSessions(SessionsBase[S]):
             error.add_note(f"floodline: {telemetry.describe(problem)}")
 
     def _mend(self, hold: Hold) -> None:
-        """Have done what an exception has kept a hold from; nothing is awaited for it."""
+        """Start what an exception kept a hold from doing; await nothing."""
         if not self._core.guard.is_guest() and is_left_behind(hold):
             try:
                 self._driver.spawn_or_run(mend(self._core, hold))
@@ -317,14 +317,14 @@ class AsyncSessions(SessionsBase[S]):
                 raise
 
     def _mend_for(self, hold: Hold) -> bool:
-        """Mend what `hold` asks for; True if it is worth asking again."""
+        """Repair what `hold` asks for; return True if it is worth asking again."""
         if self._core.guard.is_guest() or not is_worth_mending(self._core, hold):
             return False
         self._driver.spawn_or_run(mend_for(self._core, hold))
         return True
 
     def _exit_late(self, hold: AsyncUse[S], error: BaseException | None) -> None:
-        """End a hold on behalf of somebody who cannot be told how that went."""
+        """End a hold for a caller that cannot be told how it went."""
         if self._core.guard.is_guest():
             self._core.guard.late.append(partial(self._exit_late, hold, error))
         else:

@@ -20,11 +20,11 @@ from floodline.sessions._flows.saving import save
 from floodline.sessions._table.entry import CLOSED, HELD, Entry, Hold
 from floodline.telemetry import Reason
 
-IN_OWN_HANDS = (ReentrantUse, HoldDeadlock)  # or in those of a hold that was left behind
+IN_OWN_HANDS = (ReentrantUse, HoldDeadlock)  # or in those of an abandoned hold
 
 
 class UseBase(Hold, Generic[S]):
-    """The state of a held session, and what shall become of it."""
+    """The state of a held session, and what is to happen to it."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class UseBase(Hold, Generic[S]):
         self.discarded = True
 
     def _needs_care(self) -> bool:
-        """Return True if there is more to do at the exit than to let go."""
+        """Return True if there is more to do at the exit than to release."""
         entry = self.entry
         return self.discarded or entry is None or entry.leave is CLOSED
 
@@ -62,7 +62,7 @@ class UseBase(Hold, Generic[S]):
         return entry
 
     def _ask(self, core: Core) -> int:
-        """Ask the table for the session; for the caller's caller, whose frame is kept."""
+        """Ask the table for the session on behalf of the caller's caller, whose frame is kept."""
         if self.entry is not None:
             raise SessionError(
                 f"this use of session {self.id!r} is already in progress; call use() again"
@@ -97,11 +97,11 @@ class UseBase(Hold, Generic[S]):
         return step
 
     def _let_go(self, sessions: SessionsBase[S], error: BaseException | None) -> None:
-        """Release a hold of which nothing needs to be saved or weighed."""
+        """Release a hold that has nothing to save or weigh."""
         core = sessions._core
         guard, table, now = core.guard, core.table, core.clock()
         with guard.lock:
-            if guard.busy:  # a collected generator or coroutine lets go of its hold
+            if guard.busy:  # a collected generator or coroutine releases its hold
                 guard.late.append(partial(sessions._exit_late, self, error))
                 return
             guard.busy = True
@@ -124,7 +124,7 @@ class UseBase(Hold, Generic[S]):
 
 
 def checkpoint(core: Core, hold: UseBase[Any]) -> Flow[None]:
-    """Save a held session now; without a store there is nothing to do."""
+    """Save a held session now; without a store, do nothing."""
     entry = hold._held_alone("save")
     if not core.policy.stored:
         return

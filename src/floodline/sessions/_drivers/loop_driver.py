@@ -1,7 +1,7 @@
-"""Flows on an event loop: tasks that nobody can cancel, timers that keep nothing alive.
+"""Flows on an event loop: tasks that cannot be cancelled, timers that keep nothing alive.
 
 What must not be interrupted (a save, an open, a finalizer) runs as a task of its own. A caller that
-is cancelled leaves at once, and the end of the task does for it what it would have done.
+is cancelled leaves at once, and the task finishes its work for it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Work:
     instead: Flow[Any]
 
     def was_not_begun(self) -> bool:
-        """Tell whether nothing of the flow has run."""
+        """Return True if nothing of the flow has run."""
         return inspect.getgeneratorstate(self.flow) == inspect.GEN_CREATED
 
 
@@ -70,7 +70,7 @@ class LoopDriver:
         self.start_empty()
 
     def start_empty(self) -> None:
-        """Begin without loop, tasks and timers, at construction and in a forked child."""
+        """Start without loop, tasks and timers, at construction and in a forked child."""
         self.loop: asyncio.AbstractEventLoop | None = None
         self.closes_store = False
         self._tasks: dict[asyncio.Task[Any], Work | None] = {}
@@ -78,7 +78,7 @@ class LoopDriver:
         self._renew_timer: asyncio.TimerHandle | None = None
 
     def move_to(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Belong to another loop from now on, if nothing of the old one is under way."""
+        """Move to another loop, if nothing of the old one is under way."""
         table, old = self._core.table, self.loop
         if old is not None and old is not loop:
             if old.is_closed():
@@ -95,7 +95,7 @@ class LoopDriver:
             self.want_tick(0.0 if table.refused() else None)
 
     def here(self) -> asyncio.AbstractEventLoop:
-        """Return the running loop, to which we belong from now on."""
+        """Return the running loop, and belong to it from now on."""
         loop = _get_running_loop()
         if loop is None:
             raise WrongLoop(NO_LOOP)
@@ -104,7 +104,7 @@ class LoopDriver:
         return loop
 
     def end_orphans(self) -> None:
-        """Finish by blocking what a loop has left behind that runs no more."""
+        """Finish, by blocking, what a loop that no longer runs has left behind."""
         orphans, self._tasks = self._tasks, {}
         for task, work in orphans.items():
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # as gather() does
@@ -122,7 +122,7 @@ class LoopDriver:
         return await run_async(self._core, flow, perform or self._perform, self._perform_blocking)
 
     async def finish(self, flow: Flow[T], *, after: asyncio.Task[Any] | None = None) -> T:
-        """Run a flow to its end, even if the caller is cancelled meanwhile."""
+        """Run a flow to its end, even if the caller is cancelled in the meantime."""
         return await self.wait_for(self.start(flow, after=after))
 
     def start(
@@ -140,7 +140,7 @@ class LoopDriver:
         return task
 
     async def wait_for(self, *tasks: asyncio.Task[T]) -> T:
-        """Wait for tasks of ours; a caller that is cancelled leaves them alone."""
+        """Wait for our tasks; a cancelled caller does not affect them."""
         helpers, me = self._core.table.waiting.helpers, who()
         helpers[me] = [weakref.ref(task) for task in tasks]
         try:
@@ -151,7 +151,7 @@ class LoopDriver:
             del helpers[me]
 
     async def join(self, flow: Flow[T]) -> T:
-        """Run a flow, and wait for the leavers that it sends on their way."""
+        """Run a flow, and wait for the leaving flows that it starts."""
         leavers: list[asyncio.Task[Any]] = []
 
         async def perform(request: Request) -> Any:
@@ -165,7 +165,7 @@ class LoopDriver:
         return result
 
     async def enter(self, hold: Hold, flow: Flow[None]) -> None:
-        """Run an opening flow; a caller that is cancelled leaves, and the hold is let go."""
+        """Run an opening flow; if the caller is cancelled, it leaves and the hold is released."""
         task = self.start(flow, instead=let_go(self._core, hold))
         try:
             await self.wait_for(task)
@@ -184,16 +184,16 @@ class LoopDriver:
             self.spawn_or_run(release(self._core, hold, stamp=False))
 
     def spawn_or_run(self, flow: Flow[Any]) -> None:
-        """Run a flow for which nobody waits: as a task, or by blocking if there is no loop."""
+        """Run a flow that nothing waits for: as a task, or by blocking if there is no loop."""
         if self.loop is None or not self.loop.is_running():
             self.run(flow)
         elif self.loop is _get_running_loop():
             self._spawn(flow)
-        else:  # the garbage collector has struck in another thread
+        else:  # the garbage collector ran in another thread
             self.loop.call_soon_threadsafe(self.spawn_or_run, flow)
 
     def run(self, flow: Flow[T]) -> T:
-        """Run a flow by blocking; coroutines that it meets cannot run, and are counted."""
+        """Run a flow by blocking; coroutines in it cannot run, and are counted."""
         return run(self._core, flow, self._perform_blocking)
 
     def _spawn(self, flow: Flow[T]) -> asyncio.Task[T]:
@@ -210,7 +210,7 @@ class LoopDriver:
 
     def _note(self, task: asyncio.Task[Any], work: Work | None = None) -> None:
         self._tasks[task] = work
-        if task.done():  # it was started eagerly; its callback would come only some time later
+        if task.done():  # it was started eagerly; its callback would come only later
             self._ended(task)
         else:
             task.add_done_callback(self._ended)
@@ -218,7 +218,7 @@ class LoopDriver:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         work = self._tasks.pop(task, None)
         if not task.cancelled():
-            task.exception()  # whoever waits for it gets it; if nobody does, it was reported
+            task.exception()  # a waiter gets it; if there is none, it was reported
         elif work is not None and work.was_not_begun():
             self.spawn_or_run(work.instead)
         if self.closes_store and not self._tasks and not self._core.table.entries:
@@ -296,7 +296,7 @@ class LoopDriver:
     # ---- shutting down and ticking
 
     async def empty(self, patience: float) -> int:
-        """See everything out that nobody holds, for so long; the answer is what is left."""
+        """See out everything that is not held, for that long; return what is left."""
         loop, core = self.here(), self._core
         until, pause = loop.time() + patience, 0.001
         while True:
@@ -320,7 +320,7 @@ class LoopDriver:
         self._tick_timer = self._renew_timer = None
 
     def want_tick(self, delay: float | None = None) -> None:
-        """Have the upkeep done some time; sooner if `delay` says so."""
+        """Schedule the upkeep; sooner if `delay` says so."""
         policy = self._core.policy
         every, timer = min(policy.sweep_every, policy.soonest), self._tick_timer
         if policy.sweep_every == NEVER or (timer is not None and delay is None):
@@ -334,13 +334,13 @@ class LoopDriver:
         self._tick_timer = self._later(every, LoopDriver._tick)
 
     def tick_soon(self) -> None:
-        """Have the upkeep done now; may be called by the garbage collector, in any thread."""
+        """Start the upkeep now; the garbage collector may call this, in any thread."""
         if self.loop is not None and self.loop.is_running():
             self.loop.call_soon_threadsafe(_call_weakly, weakref.ref(self), LoopDriver._tick)
 
     def _tick(self) -> None:
         if self._tick_timer is not None:
-            self._tick_timer.cancel()  # somebody asked for a tick before its time
+            self._tick_timer.cancel()  # an earlier tick was requested
             self._tick_timer = None
         self._note(self.here().create_task(self._upkeep()))
 
@@ -388,7 +388,7 @@ def _call_weakly(ref: weakref.ref[LoopDriver], method: Callable[[LoopDriver], No
 
 
 def _arm(hold: Any, loop: asyncio.AbstractEventLoop) -> asyncio.Future[bool] | None:
-    """Prepare to wait, unless the hold was served already."""
+    """Prepare to wait, unless the hold has already been served."""
     if hold.outcome != WAIT or hold.error is not None:
         return None
     hold._future = loop.create_future()

@@ -16,7 +16,7 @@ from floodline.telemetry import Reason
 
 
 class Options(TypedDict, Generic[S], total=False):
-    """What `SessionsBase` takes beside the factory."""
+    """What `SessionsBase` takes in addition to the factory."""
 
     idle: Duration | None
     max_age: Duration | None

@@ -28,7 +28,7 @@ from floodline.stores import AsyncStore, Store, new_owner, open_store
 from floodline.telemetry import Reason, Stats
 
 if TYPE_CHECKING:
-    import typing_extensions  # type checkers bring it along; `typing` knows defaults from 3.13 on
+    import typing_extensions  # type checkers include it; `typing` supports defaults from 3.13 on
 
     from floodline.history import Conversation
 
@@ -41,7 +41,7 @@ else:
 class SessionsStats(Stats):
     """`items` counts the live ones; `left` says why the others left.
 
-    `parked` and what follows it are figures of the store, asked at each upkeep and so None before
+    `parked` and what follows it are figures of the store, read at each upkeep and so None before
     the first one; `store_rows` counts the live ones too.
     """
 
@@ -183,7 +183,7 @@ class SessionsBase(ABC, Generic[S]):
 
     @abstractmethod
     def _exit_late(self, hold: Any, error: BaseException | None) -> None:
-        """End a hold on behalf of somebody who cannot be told how that went."""
+        """End a hold for a caller that cannot be told how it went."""
 
     @abstractmethod
     def _tidy(self, leaver: Entry | None) -> None:
@@ -191,7 +191,7 @@ class SessionsBase(ABC, Generic[S]):
 
     @abstractmethod
     def _soon(self) -> None:
-        """Have the upkeep done soon; called by the garbage collector."""
+        """Schedule the upkeep soon; called by the garbage collector."""
 
     def _find(self, id: str) -> Entry | None:
         id = checked_id(id)  # noqa: A001 - a plain string from here on
@@ -202,13 +202,13 @@ class SessionsBase(ABC, Generic[S]):
         core = getattr(self, "_core", None)
         if core is not None and core.table.entries and not core.table.closing:
             try:
-                self._exit_grace = 0.0  # nobody can hold a session of it any more
+                self._exit_grace = 0.0  # nothing can hold a session of it any more
                 self._at_exit()
             except Exception as error:
                 core.hook_failed("__del__", "*", error)
 
     def _tell_unsaved(self, error: BaseException | None) -> None:
-        """Say at the end of a `with` block what the store did not take; it is still in memory."""
+        """Report at the end of a `with` block what the store refused; it is still in memory."""
         left = list(self._core.table.entries.values())
         unsaved = sum(entry.dirty and entry.holder is None for entry in left)
         if not unsaved:
@@ -228,14 +228,14 @@ class SessionsBase(ABC, Generic[S]):
 
     @abstractmethod
     def shed(self, limit: int) -> Any:
-        """Park at most `limit` unused sessions, longest unused first, for lack of memory."""
+        """Park at most `limit` unused sessions, longest unused first, because memory is short."""
 
     @abstractmethod
     def _at_exit(self) -> None:
         """Save what is left when the interpreter ends."""
 
     def stats(self) -> SessionsStats:
-        """Return the figures of this moment."""
+        """Return the current figures."""
         core = self._core
         table, policy = core.table, core.policy
         weighed = policy.stored or core.hooks.weigh is not None
@@ -273,7 +273,7 @@ def _shut_all_down() -> None:
         if isinstance(holder, SessionsBase) and not holder._core.table.closing:
             try:
                 holder._at_exit()
-            except BaseException as error:  # the others shall be saved too
+            except BaseException as error:  # the others must be saved too
                 holder._core.hook_failed("atexit", "*", error)
 
 

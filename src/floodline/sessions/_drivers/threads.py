@@ -49,7 +49,7 @@ from floodline.sessions._table.wishes import park
 from floodline.telemetry import Reason
 
 T = TypeVar("T")
-SLICE = 8  # how many sessions one call sees out on the side
+SLICE = 8  # how many other sessions one call sees out
 
 
 class Use(UseBase[S]):
@@ -107,11 +107,11 @@ class Use(UseBase[S]):
             raise
 
     def save(self) -> None:
-        """Save now, in the middle of a long body; without a store there is nothing to do."""
+        """Save now, in the middle of a long body; without a store, do nothing."""
         self._sessions._run(checkpoint(self._sessions._core, self))
 
     def wake(self) -> None:
-        """Let the waiting thread go on."""
+        """Wake the waiting thread."""
         if self._parker is not None and self._parker.locked():
             self._parker.release()
 
@@ -131,10 +131,10 @@ class Sessions(SessionsBase[S]):
         create: bool = True,
         wait: Duration | None = None,
     ) -> Use[S]:
-        """Return a hold to be entered with `with`: opens the session, once for all who ask.
+        """Return a hold to be entered with `with`; it opens the session, once for all callers.
 
-        Exclusive unless `shared`. With `create=False` an unknown id is a `SessionNotFound`. `wait`
-        is the patience with a full table and with another holder.
+        Exclusive unless `shared`. With `create=False` an unknown id raises `SessionNotFound`.
+        `wait` is how long to wait for room in a full table and for another holder.
         """
         if type(id) is not str or not id or not id.isascii():
             id = checked_id(id)  # noqa: A001 - a plain string from here on
@@ -143,7 +143,7 @@ class Sessions(SessionsBase[S]):
         return Use(self, id, shared, create, wait)
 
     def complete(self, id: str) -> None:
-        """No more work is expected: park after `linger`, unless a new use comes first."""
+        """Expect no more work: park after `linger`, unless a new use comes first."""
         self._park(id, Reason.completed)
 
     def park(self, id: str) -> None:
@@ -151,9 +151,9 @@ class Sessions(SessionsBase[S]):
         self._park(id, Reason.parked)
 
     def close(self, id: str) -> bool:
-        """End a session for good, now or when its holder is done; tells whether there was one.
+        """End a session for good, now or when its holder is done; returns True if there was one.
 
-        The finalizer runs and the stored row is deleted. Closing what is closed does nothing.
+        The finalizer runs and the stored row is deleted. Closing a closed session does nothing.
         """
         id = checked_id(id)  # noqa: A001 - a plain string from here on
         me = who()
@@ -162,19 +162,19 @@ class Sessions(SessionsBase[S]):
         return self._run(close(self._core, id, me))
 
     def sweep(self) -> int:
-        """See out everything that is due now; returns how many sessions left.
+        """See out everything that is due now; return how many sessions left.
 
-        What the store refused is tried again, however short the time since the last try.
+        What the store refused is retried, however recent the last try.
         """
         self._core.retry_at = 0.0
         return self._run(upkeep(self._core))
 
     def shed(self, limit: int) -> int:
-        """Park at most `limit` unused sessions, longest unused first, for lack of memory."""
+        """Park at most `limit` unused sessions, longest unused first, because memory is short."""
         return self._run(shed(self._core, limit, Reason.pressure))
 
     def shutdown(self, *, grace: Duration = "10 s") -> int:
-        """Park everything and refuse new uses; returns how many were still held after `grace`.
+        """Park everything and refuse new uses; return how many were still held after `grace`.
 
         Those leave when their holders are done. A store that was given as a URL is closed.
         """
@@ -194,7 +194,7 @@ class Sessions(SessionsBase[S]):
         self._close_own_store()
         self._say_shut_down(len(core.table.entries))
         for ticker, tick in ((sweeper, self._tick), (renewer, self._renew_tick)):
-            ticker.want(tick, 0.0, start=False)  # their threads end when nobody needs them
+            ticker.want(tick, 0.0, start=False)  # their threads end when nothing needs them
         return len(core.table.entries)
 
     def __enter__(self) -> Sessions[S]:
@@ -225,21 +225,21 @@ class Sessions(SessionsBase[S]):
         error.add_note(f"floodline: {telemetry.describe(problem)}")
 
     def _exit_late(self, hold: Use[S], error: BaseException | None) -> None:
-        """End a hold on behalf of somebody who cannot be told how that went."""
+        """End a hold for a caller that cannot be told how it went."""
         try:
             self._exit(hold, error)
         except Exception as problem:
             telemetry.emit("save_failed", self.name, id=hold.id, error=telemetry.describe(problem))
 
     def _close_late(self, id: str, by: object) -> None:
-        """Close on behalf of a finalizer or signal handler, which has gone on long ago."""
+        """Close for a finalizer or signal handler that has long returned."""
         try:
             self._run(close(self._core, id, by))
         except Exception as problem:
             self._core.hook_failed("close", id, problem)
 
     def _put_off(self, operation: Any) -> bool:
-        """Leave an operation for later if this thread interrupted us, or works for the store."""
+        """Put off an operation if this thread interrupted us, or works for the store."""
         core = self._core
         if core.guard.is_guest():
             core.guard.late.append(operation)
@@ -260,7 +260,7 @@ class Sessions(SessionsBase[S]):
         while waiting and not self._in_store():
             try:
                 operation = waiting.popleft()
-            except IndexError:  # another thread was faster
+            except IndexError:  # another thread came first
                 return
             operation()
 
@@ -278,7 +278,7 @@ class Sessions(SessionsBase[S]):
         core, table, me = self._core, self._core.table, get_ident()
         if leaver is not None:
             self._run(see_out(core, leaver))
-        if me in core.tidying:  # a finalizer uses sessions: the loop down this stack goes on
+        if me in core.tidying:  # a finalizer uses sessions: an outer loop continues
             return
         core.tidying.add(me)
         try:
@@ -302,7 +302,7 @@ class Sessions(SessionsBase[S]):
         return run(self._core, flow, self._perform)
 
     def _mend(self, hold: Hold) -> None:
-        """Do in place what an exception has kept a hold from; if not even that, others will."""
+        """Do here what an exception kept a hold from doing; if that fails, others will."""
         if not self._core.guard.is_guest():
             try:
                 self._run(mend(self._core, hold))
@@ -311,7 +311,7 @@ class Sessions(SessionsBase[S]):
                 raise
 
     def _mend_for(self, hold: Hold) -> bool:
-        """Mend what `hold` asks for; True if it is worth asking again."""
+        """Repair what `hold` asks for; return True if it is worth asking again."""
         return not self._core.guard.is_guest() and self._run(mend_for(self._core, hold))
 
     def _perform(self, request: Request) -> Any:
@@ -384,14 +384,14 @@ class Sessions(SessionsBase[S]):
         except BaseException as error:
             self._core.hook_failed("store.renew", "*", error)
         self._renewing = False
-        if not self._core.table.entries:  # not `leased`: somebody may be about to get a lease
+        if not self._core.table.entries:  # not `leased`: a caller may be about to get a lease
             return None
         self._renewing = True
         return self._core.policy.lease / 3
 
 
 def _arm(hold: Any) -> bool:
-    """Prepare to sleep, unless the hold was served already."""
+    """Prepare to sleep, unless the hold has already been served."""
     if hold.outcome != WAIT or hold.error is not None:
         return False
     hold._parker = threading.Lock()

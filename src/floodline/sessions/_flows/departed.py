@@ -1,4 +1,4 @@
-"""Gone means gone: after a session has left, its state must be freed."""
+"""Checks that the state of a session is freed after it has left."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MAX_WATCHED = 1000
 
 
 class Departed(Watchlist):
-    """The states that have left a short time ago; none is kept, not even for the grace."""
+    """The states that left recently; none is kept alive, not even during the grace period."""
 
     def __init__(self, source: str) -> None:
         super().__init__(source, max_watched=MAX_WATCHED)

@@ -33,7 +33,7 @@ _inherited: list[object] = []  # floodline: bounded[what one fork inherits]
 
 @dataclass(slots=True)
 class Hooks:
-    """What the user gave us to call."""
+    """The user's callables."""
 
     factory: Callable[..., Any]
     wants_id: bool
@@ -45,7 +45,7 @@ class Hooks:
 
 @dataclass(slots=True)
 class Counters:
-    """Everything that only counts up."""
+    """The counters that only go up."""
 
     opened: int = 0
     created: int = 0
@@ -81,7 +81,7 @@ class Core:
         self.start_empty()
 
     def start_empty(self) -> None:
-        """Begin with nothing live, at construction and in a forked child."""
+        """Start with nothing live, at construction and in a forked child."""
         self.table = Table(self.policy)
         self.table.undo.deferring = True
         self.guard = Guard()
@@ -92,9 +92,9 @@ class Core:
         self._writes = itertools.count(1)
         self.retry_at = 0.0
         self.retry_delay = 0.0
-        self.acting: dict[object, Work] = {}  # who works on sessions now
+        self.acting: dict[object, Work] = {}  # the callers that are working on sessions
         self.returning: dict[tuple[str, int], Work] = {}  # leases that are being given back
-        self.tending: set[str] = set()  # upkeep that calls the store now
+        self.tending: set[str] = set()  # upkeep that is calling the store
         self.tidying: set[int] = set()  # threads that see out what is due
         self.after_store: deque[Callable[[], object]] = deque()  # put off by finalizers
 
@@ -107,7 +107,7 @@ class Core:
                     raise interrupted()
                 guard.busy = True
                 try:
-                    if undo.pending:  # somebody was interrupted while putting things back
+                    if undo.pending:  # a caller was interrupted while putting things back
                         undo.roll_back()
                     result = function(*args)
                     if undo.pending:
@@ -122,26 +122,26 @@ class Core:
         return result
 
     def look(self, function: Callable[..., T], *args: Any) -> T:
-        """As `locked`, for what changes nothing: a finalizer or signal handler may look too."""
+        """Like `locked`, for read-only calls, which a finalizer or signal handler may make too."""
         return function(*args) if self.guard.is_guest() else self.locked(function, *args)
 
     def work(self) -> Work:
-        """Return what the caller is at; it ends with the outermost flow that the caller runs."""
+        """Return the caller's current work, which ends with its outermost flow."""
         return self.acting.get(who()) or Work()
 
     def new_write_id(self) -> str:
-        """Return a name for one write that no other owner uses."""
+        """Return a unique name for one write."""
         return f"{self._write_prefix}-{next(self._writes)}"
 
     def hook_failed(self, hook: str, id: str, error: BaseException) -> None:
-        """Count and report an error of user code that must not stop us."""
+        """Count and report an error in user code that must not stop us."""
         self.counters.hook_errors += 1
         telemetry.emit(
             "hook_error", self.policy.name, hook=hook, id=id, error=telemetry.describe(error)
         )
 
     def make_state(self, id: str) -> UserCall:
-        """Return the call that makes a new state."""
+        """Return the call that creates a new state."""
         return UserCall(self.hooks.factory, (id,) if self.hooks.wants_id else ())
 
     def lease_taken(self, entry: Entry, fence: int) -> None:
@@ -157,29 +157,29 @@ class Core:
         entry.fence = 0
 
     def opened(self, hold: Hold, now: float) -> None:
-        """The session is live."""
+        """Note that the session is live."""
         entry = hold.entry
         assert entry is not None
         self.table.opened(hold, now)
         self.stored.moved(entry, into_memory=True)
 
     def left(self, entry: Entry, reason: Reason, row_gone: bool) -> bool:
-        """The session has left memory; False if its row must be deleted first."""
+        """Note that the session has left memory; False if its row must be deleted first."""
         done = self.table.left(entry, reason, row_gone)
         if done and not row_gone:
             self.stored.moved(entry, into_memory=False)
         return done
 
     def detach(self, hold: Hold, reason: Reason) -> Entry | None:
-        """The state of a held session has left memory; see `Table.detach`."""
+        """Note that the state of a held session has left memory; see `Table.detach`."""
         if hold.entry is not None:
             self.stored.moved(hold.entry, into_memory=False)
         return detach(self.table, hold, reason)
 
     def disown(self) -> None:
-        """Start anew in a forked child: holds from before end without a trace.
+        """Start over in a forked child: earlier holds end without a trace.
 
-        What was inherited is kept, for freeing it would run the `__del__` of the parent's states.
+        What was inherited is kept: freeing it would run the `__del__` of the parent's states.
         """
         table = self.table
         held = [hold.entry for hold in table.shared if hold.entry is not None]
@@ -191,9 +191,9 @@ class Core:
 
 
 def who() -> object:
-    """Return who runs now: the task, or the number of the thread.
+    """Return the current task, or the id of the thread.
 
-    The task only weakly, so that one which nobody else knows is collected, and lets go.
+    The task is referenced weakly, so that an abandoned one is collected and lets go.
     """
     loop = _get_running_loop()
     task = None if loop is None else current_task(loop)

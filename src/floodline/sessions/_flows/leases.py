@@ -1,4 +1,4 @@
-"""Leases: taking one, giving it back, renewing those in use, and finding out about lost answers."""
+"""Leases: taking, releasing and renewing them, and finding out about lost answers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.25
 def acquire(
     core: Core, entry: Entry, *, known: int | None, until: float, hold: Hold | None = None
 ) -> Flow[Grant]:
-    """Take the lease of an entry, waiting for an owner elsewhere as for a local one.
+    """Take the lease of an entry, waiting for a remote owner as for a local one.
 
-    If it is for `hold`, that may be cancelled meanwhile.
+    If it is for `hold`, that may be cancelled in the meantime.
     """
     pause, policy, now = FIRST_PAUSE, core.policy, core.clock()
     while True:
@@ -30,7 +30,7 @@ def acquire(
                 (policy.name, entry.id, core.owner),
                 {"lease": policy.lease, "known": known},
             )
-        except CancelledError:  # the loop ends, and nothing can be asked: it runs out
+        except CancelledError:  # the loop is ending, and nothing can be asked: it will expire
             entry.asking = False
             raise
         if isinstance(answer, Grant):
@@ -53,12 +53,12 @@ def acquire(
 
 
 def is_leased(entry: Entry) -> bool:
-    """Tell whether a lease is surely held: a write of which nothing was heard may have ended it."""
+    """Return True if a lease is certainly held: an unanswered write may have ended it."""
     return bool(entry.fence) and entry.write_id is None
 
 
 def give_lease_back(core: Core, entry: Entry) -> Flow[None]:
-    """Release a lease without writing; where the store cannot do so now, it runs out by itself."""
+    """Release a lease without writing; if the store cannot do so now, it expires by itself."""
     if entry.asking and not entry.fence:
         yield from _find_lease(core, entry)
     fence = entry.fence
@@ -67,22 +67,22 @@ def give_lease_back(core: Core, entry: Entry) -> Flow[None]:
         core.locked(core.lease_ended, entry)
         try:
             yield StoreCall("release", (core.policy.name, entry.id, fence))
-        except Exception as error:  # tried once more by the sweeper
+        except Exception as error:  # retried once by the sweeper
             core.hook_failed("store.release", entry.id, error)
         else:
             core.returning.pop((entry.id, fence), None)
 
 
 def _find_lease(core: Core, entry: Entry) -> Flow[None]:
-    """The answer to our question got lost: ask again, for the lease may be ours."""
+    """Ask again after an answer was lost, because the lease may be ours."""
     try:
         yield from acquire(core, entry, known=entry.version, until=core.clock())
-    except Exception:  # it runs out by itself
+    except Exception:  # it expires by itself
         entry.asking = False
 
 
 def own_write(core: Core, entry: Entry) -> Flow[int | None]:
-    """Ask the store whether the write of which we heard nothing was done; note its version."""
+    """Ask the store whether an unanswered write was done; note its version."""
     if entry.write_id is None:
         return None
     version: int | None = yield StoreCall("written", (core.policy.name, entry.id, entry.write_id))
@@ -93,8 +93,8 @@ def own_write(core: Core, entry: Entry) -> Flow[int | None]:
 
 
 def renew(core: Core) -> Flow[int]:
-    """Prolong all leases in use; the answer is their number. A lost one can no longer write."""
-    core.tending.add("renew")  # before looking: a shutdown waits for it from now on
+    """Extend all leases in use and return their number. A lost one can no longer write."""
+    core.tending.add("renew")  # set before looking: a shutdown waits for it from now on
     try:
         leased = list(core.table.leased.values())
         fences = {entry.id: entry.fence for entry in leased if entry.fence}

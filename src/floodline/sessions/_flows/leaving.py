@@ -1,4 +1,4 @@
-"""The one way out: save, finalizer, scope, close of the state, gone."""
+"""The one way out: save, run the finalizer, clear the scope, close the state."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from floodline.telemetry import Reason
 
 
 def leave(core: Core, entry: Entry) -> Flow[BaseException | None]:
-    """See an entry out that the table has begun to park.
+    """See out an entry that the table has begun to park.
 
-    The answer is the problem that kept it in memory or befell it, which has been reported already.
+    Return the problem that kept it in memory or came up, which has already been reported.
     """
     if not core.locked(_tend, entry, core.work()):
-        return None  # somebody else sees it out
+        return None  # another caller sees it out
     reason = entry.leave
     assert reason is not None
     entry.runner = who()
@@ -82,13 +82,13 @@ def delete(core: Core, entry: Entry) -> Flow[None]:
         try:
             yield StoreCall("delete", (core.policy.name, entry.id), {"fence": fence})
             return
-        except SessionConflict:  # the lease had run out; a fresh one must do
+        except SessionConflict:  # the lease had expired; take a fresh one
             if fresh:
                 raise
 
 
 def _delete_late(core: Core, entry: Entry) -> Flow[bool]:
-    """The session was closed while it was parked or opened: its row goes too, or is tried later."""
+    """Delete the row of a session that was closed while parked or opened, or retry later."""
     done = False
     try:
         yield from delete(core, entry)
@@ -102,7 +102,7 @@ def _delete_late(core: Core, entry: Entry) -> Flow[bool]:
 
 
 def bury(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
-    """Run the finalizer, clear the scope, close the state; errors are counted, nothing stops."""
+    """Run the finalizer, clear the scope, close the state; errors are counted and stop nothing."""
     if entry.state is BURIED:
         return
     state, on_leave = entry.state, core.hooks.on_leave
@@ -145,12 +145,12 @@ def _guarded(core: Core, hook: str, id: str, call: UserCall) -> Flow[None]:
 
 
 def exit_hold(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseException | None]:
-    """Save what a hold may have changed, then release it; the answer is what went wrong."""
-    hold.work, hold.step = core.work(), EXIT_FAILED  # if it does not end well, others go on
+    """Save what a hold may have changed, then release it; return what went wrong."""
+    hold.work, hold.step = core.work(), EXIT_FAILED  # if it fails, others continue
     try:
         problem = yield from _finish(core, hold, error)
         _weigh(core, hold)
-    except CancelledError:  # the event loop ends, and nobody will ever go on
+    except CancelledError:  # the event loop is ending, and nothing will ever continue
         yield from release(core, hold)
         raise
     yield from release(core, hold)
@@ -158,12 +158,12 @@ def exit_hold(core: Core, hold: Hold, error: BaseException | None) -> Flow[BaseE
 
 
 def release(core: Core, hold: Hold, *, stamp: bool = True) -> Flow[None]:
-    """End a hold, and see out what that sets free to leave."""
+    """End a hold, and see out what may leave as a result."""
     yield from see_out(core, core.locked(core.table.release, hold, core.clock(), stamp))
 
 
 def see_out(core: Core, entry: Entry | None, *, wait: bool = False) -> Flow[BaseException | None]:
-    """Run the leaving of what the table said must go, if anything."""
+    """See out what the table said must go, if anything."""
     if entry is None:
         return None
     if entry.phase == GONE:  # a stale or discarded state, with its last pin gone
@@ -222,12 +222,12 @@ def closed_elsewhere(hold: Hold, entry: Entry) -> SessionClosed | None:
 
 
 def discard(core: Core, hold: Hold) -> Flow[None]:
-    """Let the held object go unsaved; whoever comes next loads the last saved version."""
+    """Drop the held object unsaved; the next use loads the last saved version."""
     assert hold.entry is not None
     cancelled: CancelledError | None = None
     try:
         yield from give_lease_back(core, hold.entry)
-    except CancelledError as error:  # the loop ends; the lease runs out by itself
+    except CancelledError as error:  # the loop is ending; the lease expires by itself
         cancelled = error
     old = core.locked(core.detach, hold, Reason.discarded)
     hold.discarded = False
@@ -240,7 +240,7 @@ def discard(core: Core, hold: Hold) -> Flow[None]:
 
 
 def part_with(core: Core, id: str, old: Entry | None, reason: Reason) -> Flow[None]:
-    """See a detached state out; if others still use it, only what belongs to the id goes now."""
+    """See out a detached state; if others still use it, only what belongs to the id goes now."""
     try:
         if old is not None:
             yield from bury(core, old, reason)
@@ -250,7 +250,7 @@ def part_with(core: Core, id: str, old: Entry | None, reason: Reason) -> Flow[No
 
 
 def give_open_up(core: Core, hold: Hold, error: BaseException | None = None) -> Flow[None]:
-    """Tell the table that an open came to nothing; what was closed meanwhile is deleted first."""
+    """Tell the table that an open failed; a session closed in the meantime is deleted first."""
     entry, row_gone = hold.entry, not core.policy.stored
     assert entry is not None
     done = core.locked(core.table.open_failed, hold, error, row_gone)

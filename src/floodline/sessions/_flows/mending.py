@@ -1,9 +1,9 @@
-"""Repairing what an exception has left behind that arrived while a use was entered or left.
+"""Repairs what an exception left behind that arrived while a use was entered or left.
 
-Whoever works on a session leaves a `Work` with it, which ends with the call, however that ends. A
-hold or a leaving session whose work has ended while it is still in the table was left behind; so
-was a hold whose `with` statement has been left (see `with_blocks`). The next caller who would have
-to wait for it, the sweeper, or a shutdown does for it what was not done.
+A call that works on a session leaves a `Work` with it, which ends with the call, however that ends.
+A hold or a leaving session whose work has ended while it is still in the table was abandoned; so
+was a hold whose `with` statement has been left (see `with_blocks`). The next caller that would have
+to wait for it, the sweeper, or a shutdown finishes what was not done.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from floodline.sessions._table.entry import (
 
 
 def mend_for(core: Core, hold: Hold) -> Flow[bool]:
-    """Mend the session that `hold` asks for, if its holder or finalizer is no more."""
+    """Repair the session that `hold` asks for, if its holder or finalizer is gone."""
     entry = core.table.entries.get(hold.id)
     if entry is None:
         return False
@@ -44,13 +44,13 @@ def is_worth_mending(core: Core, hold: Hold) -> bool:
 
 
 def keeps_dead_leases(core: Core) -> bool:
-    """Return True if a lease is renewed for a hold that was left behind, while others wait."""
+    """Return True if a lease is renewed for an abandoned hold while others wait."""
     holders = [entry.holder for entry in list(core.table.leased.values())]
     return any(holder is not None and is_left_behind(holder) for holder in holders)
 
 
 def mend_all(core: Core) -> Flow[None]:
-    """Mend everything that was left behind."""
+    """Repair everything that was left behind."""
     table = core.table
     if table.undo.pending:
         core.locked(bool)
@@ -66,7 +66,7 @@ def mend_all(core: Core) -> Flow[None]:
         if work.ended:
             try:
                 yield StoreCall("release", (core.policy.name, key, fence))
-            except Exception as error:  # it runs out by itself
+            except Exception as error:  # it expires by itself
                 core.hook_failed("store.release", key, error)
             core.returning.pop((key, fence), None)
 
@@ -76,7 +76,7 @@ def _place(hold: Hold) -> tuple[int, int]:
 
 
 def _newest(holds: list[Hold]) -> dict[tuple[int, int], Hold]:
-    """Return who was the last to enter each `with` statement: who did so before has left it."""
+    """Return the last hold to enter each `with` statement: earlier ones have left it."""
     newest: dict[tuple[int, int], Hold] = {}
     for hold in holds:
         if hold.frame is not None:
@@ -101,7 +101,7 @@ def _mend_entry(core: Core, entry: Entry, other: Hold | None) -> Flow[bool]:
 
 
 def mend(core: Core, hold: Hold, other: Hold | None = None) -> Flow[bool]:
-    """Do what a hold was left without, if nobody else will; `other` may have come after it."""
+    """Finish an abandoned hold, if nothing else will; `other` may have come after it."""
     if not (is_left_behind(hold, other) and core.locked(_take_over, core, hold, other)):
         return False
     entry = hold.entry
@@ -118,7 +118,7 @@ def mend(core: Core, hold: Hold, other: Hold | None = None) -> Flow[bool]:
 
 
 def is_left_behind(hold: Hold, other: Hold | None = None) -> bool:
-    """Return True if nobody will ever go on with a hold that the table still knows."""
+    """Return True if nothing will ever continue a hold that the table still has."""
     if hold.entry is None:
         return False
     if hold.step == IN_BODY:

@@ -1,4 +1,4 @@
-"""The ways into memory: waiting for a turn, a seat and a lease; making or loading the state."""
+"""The way into memory: waiting for a turn, a seat and a lease; creating or loading the state."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _OWN = (SessionsFull, SessionBusy, WouldBlockLoop)
 
 
 def enter(core: Core, hold: Hold, step: int, wait: float | None) -> Flow[None]:
-    """Go on from what the table said until the session is held."""
+    """Continue from what the table said until the session is held."""
     step = yield from wait_turn(core, hold, step, wait)
     yield from bring_in(core, hold, step, wait)
 
 
 def wait_turn(core: Core, hold: Hold, step: int, wait: float | None) -> Flow[int]:
-    """Wait until the hold is served, or must open the session; nothing is done meanwhile."""
+    """Wait until the hold is served, or must open the session."""
     until = core.clock() + (core.policy.busy_wait if wait is None else wait)
     if step == LEAVE:
         assert hold.entry is not None
@@ -74,7 +74,7 @@ def bring_in(core: Core, hold: Hold, step: int, wait: float | None) -> Flow[None
 
 
 def needs_bringing_in(core: Core, hold: Hold, step: int) -> bool:
-    """Tell whether `bring_in` has anything to do."""
+    """Return True if `bring_in` has anything to do."""
     if step == OPEN:
         return True
     return core.policy.stored and not hold.shared and not (hold.entry and is_leased(hold.entry))
@@ -95,7 +95,7 @@ def _wait(core: Core, hold: Hold, until: float) -> Flow[None]:
 
 
 def abandon(core: Core, hold: Hold) -> Flow[None]:
-    """End the waiting of a caller that is no more, whatever it was given meanwhile."""
+    """Clean up after a cancelled waiter, whatever it was given in the meantime."""
     yield from see_out(core, core.locked(_abandon, core.table, hold, core.clock()))
     if hold.outcome == OPEN and hold.entry is not None:
         yield from give_open_up(core, hold)
@@ -109,7 +109,7 @@ def let_go(core: Core, hold: Hold) -> Flow[None]:
     if hold.outcome == HELD:
         if not (hold.shared or entry.dirty):
             yield from give_lease_back(core, entry)
-        entry.runner = None  # whoever has it next is not kept from it by us
+        entry.runner = None  # we do not keep the next holder from it
         yield from release(core, hold, stamp=False)
     else:
         yield from give_open_up(core, hold)
@@ -122,14 +122,14 @@ def let_go_closed(core: Core, hold: Hold) -> Flow[None]:
 
 
 def _abandon(table: Table, hold: Hold, now: float) -> Entry | None:
-    """Leave the queue, or pass on what was given in the same moment."""
+    """Leave the queue, or pass on what was given at the same time."""
     if table.give_up(hold) or hold.error is not None:
         return None
     return table.release(hold, now, False) if hold.outcome == HELD else None
 
 
 def busy_error(core: Core, hold: Hold) -> SessionBusy:
-    """Say who holds a session, for how long, and where it was taken."""
+    """Return an error that says who holds a session, for how long, and where it was taken."""
     entry = hold.entry
     holder = entry.holder if entry is not None else None
     if holder is None:
@@ -147,7 +147,7 @@ def busy_error(core: Core, hold: Hold) -> SessionBusy:
 
 
 def name_of(who: object) -> str:
-    """Name a thread or task so that a person can find it."""
+    """Return a readable name of a thread or task."""
     for thread in threading.enumerate():
         if thread.ident == who:
             return f"thread {thread.name!r}"
@@ -181,11 +181,11 @@ def _open(core: Core, hold: Hold, room_until: float, busy_until: float) -> Flow[
 
 
 def fail(core: Core, hold: Hold, error: BaseException) -> Flow[None]:
-    """Undo an open: what was made is closed, the lease given back, those who wait are told."""
+    """Undo an open: close what was created, give the lease back, and tell the waiters."""
     entry = hold.entry
     if entry is None:
         return
-    if entry.phase != OPENING:  # the exception came when all was done
+    if entry.phase != OPENING:  # the exception came after everything was done
         yield from let_go(core, hold)
         return
     state, entry.state = entry.state, None
@@ -197,7 +197,7 @@ def fail(core: Core, hold: Hold, error: BaseException) -> Flow[None]:
         if isinstance(error, SessionNotFound):
             core.locked(core.table.not_found, hold, error)
         else:
-            # a cancel, an interrupt and a lack of patience are the opener's own affair
+            # a cancel, an interrupt and a timeout concern only the opener
             own = isinstance(error, _OWN) or not isinstance(error, Exception)
             yield from give_open_up(core, hold, None if own else error)
 
@@ -221,7 +221,7 @@ def _find_seat(core: Core, hold: Hold, until: float) -> Flow[None]:
 
 
 def take_lease(core: Core, hold: Hold, until: float) -> Flow[None]:
-    """Make sure that a held session is ours in the store too, and is the version stored there."""
+    """Make sure that a held session is ours in the store too, in the version stored there."""
     entry = hold.entry
     assert entry is not None
     if not core.policy.stored or hold.shared or is_leased(entry):
@@ -234,14 +234,14 @@ def take_lease(core: Core, hold: Hold, until: float) -> Flow[None]:
             yield from _keep_conflicting_bytes(core, entry)
     except BaseException:
         yield from give_lease_back(core, entry)
-        entry.runner = None  # whoever has it next is not kept from it by us
+        entry.runner = None  # we do not keep the next holder from it
         yield from release(core, hold, stamp=False)
         raise
     yield from _reload(core, hold, grant, until)
 
 
 def _keep_conflicting_bytes(core: Core, entry: Entry) -> Flow[None]:
-    """Somebody wrote over what we could not save: let the store keep our bytes as a conflict."""
+    """Have the store keep as a conflict what we could not save and another wrote over."""
     try:
         yield from save(core, entry, release=False)
     except (SessionConflict, CodecError):
@@ -249,7 +249,7 @@ def _keep_conflicting_bytes(core: Core, entry: Entry) -> Flow[None]:
 
 
 def _reload(core: Core, hold: Hold, grant: Grant, until: float) -> Flow[None]:
-    """The copy in memory is stale: it leaves, and what is stored takes its place."""
+    """Replace a stale copy in memory with what is stored."""
     assert hold.entry is not None
     core.locked(core.lease_ended, hold.entry)
     old = core.locked(core.detach, hold, Reason.stale)
@@ -266,7 +266,7 @@ def _reload(core: Core, hold: Hold, grant: Grant, until: float) -> Flow[None]:
 
 
 def _fill(core: Core, hold: Hold, found: Grant | Record | None) -> Flow[None]:
-    """Make or decode the state, and tell the table that the session is live."""
+    """Create or decode the state, and tell the table that the session is live."""
     entry, hooks, counters = hold.entry, core.hooks, core.counters
     assert entry is not None
     if found is None or found.version == 0:
@@ -315,7 +315,7 @@ def _decode(core: Core, id: str, envelope: bytes, entry: Entry) -> Flow[Any]:
 
 
 def _take_sample(core: Core, id: str) -> Flow[None]:
-    """Have the factory show what it makes: a record of its type was met before it made one."""
+    """Call the factory to learn its type: a record came up before it created a state."""
     sample = yield core.make_state(id)
     try:
         core.codec.learn(sample)

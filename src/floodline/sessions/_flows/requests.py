@@ -1,7 +1,7 @@
 """What a flow can ask its driver to do.
 
-The ways of a session (opening, saving, leaving) are written once, as generators that yield what
-they want done and are sent the result: a driver does it by blocking, another by awaiting.
+The flows of a session (opening, saving, leaving) are written once, as generators that yield what
+they want done and are sent the result: one driver does it by blocking, the other by awaiting.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from floodline.sessions._table.entry import Hold
 
 T = TypeVar("T")
 
-# The requests are not frozen: one is made for each step of each use, and that costs three times
-# as much.
+# The requests are not frozen: one is created for each step of each use, and frozen ones cost three
+# times as much.
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class StoreCall:
 
 @dataclass(slots=True)
 class UserCall:
-    """Call what the user gave us; await the result if it can be awaited."""
+    """Call user code; await the result if it is awaitable."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...] = ()
@@ -37,7 +37,7 @@ class UserCall:
 
 @dataclass(slots=True)
 class Await:
-    """Wait until the hold is woken or the deadline has passed; the answer tells which."""
+    """Wait until the hold is woken or the deadline has passed; the result says which."""
 
     hold: Hold
     deadline: float
@@ -54,7 +54,7 @@ class Pause:
 class SeeOut:
     """Run a leaving flow: at once, or as a task of its own, for which only `wait` waits.
 
-    The answer is the problem that it had, as far as that is known already.
+    The result is its problem, if that is already known.
     """
 
     flow: Flow[BaseException | None] | Flow[None]

@@ -1,4 +1,4 @@
-"""Running a flow: each request is performed, and its result or error sent back."""
+"""Runs a flow: performs each request, and sends its result or error back."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Pump:
             error = None  # its traceback refers to this frame
 
     def failed(self, error: BaseException) -> None:
-        """Have the error raised inside the flow, at the place of the request."""
+        """Raise the error inside the flow, at the place of the request."""
         self._error = error
         self.answer = None
 
@@ -51,7 +51,7 @@ def run(core: Core, flow: Flow[T], perform: Callable[[Request], Any]) -> T:
     acting[me] = work = Work()
     try:
         result: T = _run_on(_Pump(flow), perform)
-    finally:  # no call, so that nothing can keep it from being said
+    finally:  # no call, so that nothing can prevent it
         work.ended = True
         if outer is not None:
             acting[me] = outer
@@ -75,7 +75,7 @@ async def run_async(
     perform: Callable[[Request], Awaitable[Any]],
     perform_blocking: Callable[[Request], Any],
 ) -> T:
-    """Run a flow to its end by awaiting, or by blocking from where its coroutine is destroyed."""
+    """Run a flow to its end by awaiting, or by blocking once its coroutine is destroyed."""
     acting, me = core.acting, who()
     outer = acting.get(me)
     acting[me] = work = Work()
@@ -99,7 +99,7 @@ async def _run_awaiting(
         try:
             pump.answer = await perform(request)
         except GeneratorExit:
-            pump.failed(CancelledError())  # the same would be deaf to what inner generators want
+            pump.failed(CancelledError())  # the same one would ignore what inner generators want
             with suppress(CancelledError):
                 _run_on(pump, perform_blocking)
             raise

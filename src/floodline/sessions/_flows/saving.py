@@ -1,4 +1,4 @@
-"""Saving: encode, compare, write under fence and version, and find out what became of it."""
+"""Saving: encode, compare, write under fence and version, and find out how it went."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from floodline.stores import seal
 def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
     """Write the state of a leased entry if it changed, and give the lease back if asked to.
 
-    Raises `SaveFailed`, `SessionConflict` or `CodecError`, and the entry is dirty then.
+    Raises `SaveFailed`, `SessionConflict` or `CodecError`; the entry then stays dirty.
     """
     entry.dirty = True
     try:
@@ -25,7 +25,7 @@ def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
             entry.checked = True
         digest = blake2b(payload, digest_size=16).digest()
         if entry.write_id is not None:
-            # a write of which nothing was heard may have ended the lease
+            # an unanswered write may have ended the lease
             yield from acquire(core, entry, known=entry.version, until=core.clock())
             yield from own_write(core, entry)
         if digest == entry.digest and entry.version:
@@ -55,7 +55,7 @@ def _keep(core: Core, entry: Entry, release: bool) -> Flow[None]:
 def _write(core: Core, entry: Entry, payload: bytes, digest: bytes, release: bool) -> Flow[None]:
     mark = core.codec.mark(entry.state)
     envelope = seal(payload, version=entry.version + 1, codec=mark)
-    entry.write_id = write_id = core.new_write_id()  # until we have heard what became of it
+    entry.write_id = write_id = core.new_write_id()  # until we know how it went
     try:
         version = yield StoreCall(
             "save",

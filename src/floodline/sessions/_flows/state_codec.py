@@ -1,4 +1,4 @@
-"""The codec of a table's states: of a type that was told, or learned from what the factory made."""
+"""The codec of a table's states: of a given type, or one learned from the factory's states."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _CONVERSATION = frozenset(
 class StateCodec:
     """Encodes and decodes the states of one `Sessions`.
 
-    A type is told by `state_type=`, a class as factory or its return annotation. Otherwise the
-    first state that the factory returns tells it, and a record of a `Conversation` is recognised.
-    A state that could not be saved is refused when it was made, before anybody works with it.
+    The type is given by `state_type=`, a class as factory or its return annotation. Otherwise it is
+    that of the first state that the factory returns, and `Conversation` records are recognised.
+    A state that could not be saved is refused when it is created, before it is used.
     """
 
     __slots__ = ("_chats", "_codec", "_kind", "_open", "_proved")
@@ -44,16 +44,16 @@ class StateCodec:
         self._of(state).check(state, payload)
 
     def mark(self, state: Any) -> int:
-        """Return what the envelope says about the codec: that nothing but the factory tells it."""
+        """Return the codec for the envelope: it says if only the factory gives the type."""
         learned = self._kind is not None and type(state) is self._kind
         return LEARNED if learned and not self._is_chat(type(state)) else PLAIN
 
     def needs_sample(self, codec: int) -> bool:
-        """Tell whether a record can be read only after the factory has shown what it makes."""
+        """Return True if a record can be read only after the factory has shown its type."""
         return codec == LEARNED and self._open and self._kind is None
 
     def learn(self, state: Any) -> None:
-        """Take note of a state that the factory made; `CodecError` if it could not be saved."""
+        """Note a state that the factory created; raise `CodecError` if it could not be saved."""
         kind = type(state)
         if self._open and kind not in PLAIN_TYPES:
             self._learn(kind)

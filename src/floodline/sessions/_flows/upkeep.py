@@ -1,4 +1,4 @@
-"""Upkeep: seeing out what is due, trying failed saves again, reporting what is stuck."""
+"""Upkeep: seeing out what is due, retrying failed saves, reporting what is stuck."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_RETRY = 60.0
 
 
 def sweep(core: Core, limit: float) -> Flow[int]:
-    """See out at most `limit` sessions that are due; the answer is how many."""
+    """See out at most `limit` sessions that are due; return how many."""
     done = 0
     while done < limit and not core.table.seats.crowded():
         entry = core.locked(core.table.next_leaver, core.clock())
@@ -34,7 +34,7 @@ def sweep(core: Core, limit: float) -> Flow[int]:
 
 
 def shed(core: Core, limit: float, reason: Reason) -> Flow[int]:
-    """See out at most `limit` unused sessions, longest unused first; the answer is how many."""
+    """See out at most `limit` unused sessions, longest unused first; return how many."""
     done = 0
     while done < limit and not core.table.seats.crowded():
         entry = core.locked(core.table.shed, reason)
@@ -46,8 +46,8 @@ def shed(core: Core, limit: float, reason: Reason) -> Flow[int]:
 
 
 def upkeep(core: Core) -> Flow[int]:
-    """Do everything that a tick does; the answer is how many sessions were seen out."""
-    if core.table.entries or not core.table.closing:  # else the store may be closed already
+    """Do everything that a tick does; return how many sessions were seen out."""
+    if core.table.entries or not core.table.closing:  # else the store may already be closed
         yield from mend_all(core)
     done = yield from sweep(core, float("inf"))
     yield from retry_unsaved(core)
@@ -57,7 +57,7 @@ def upkeep(core: Core) -> Flow[int]:
     core.departed.check(now)
     core.tending.add("upkeep")
     try:
-        if not core.table.closing:  # else the store may be closed already
+        if not core.table.closing:  # else the store may already be closed
             yield from _tend_store(core, now)
     finally:
         core.tending.discard("upkeep")
@@ -101,7 +101,7 @@ def _purge(core: Core, retain: float) -> Flow[None]:
 
 
 def _rows_gone(core: Core, ids: list[str]) -> None:
-    """Take notice of deleted rows; one that is live, for readers say, is written when it leaves."""
+    """Note deleted rows; one that is live, say for readers, is written when it leaves."""
     live = [entry for one in ids if (entry := core.table.entries.get(one)) is not None]
     for entry in live:
         if entry.phase == LIVE and not entry.fence:
@@ -113,14 +113,14 @@ def _recount(core: Core) -> Flow[None]:
     try:
         rows = yield StoreCall("count", (core.policy.name,))
         figures = yield StoreCall("stats")
-    except Exception:  # a store that is down shows itself where it matters: in failed saves
+    except Exception:  # a store that is down shows where it matters: in failed saves
         core.stored.unknown()
         return
     core.stored.counted(rows, figures.file_bytes, list(core.table.entries.values()))
 
 
 def retry_unsaved(core: Core) -> Flow[None]:
-    """Try again to save what the store refused, at growing intervals while it goes on refusing."""
+    """Retry saving what the store refused, at growing intervals while it keeps refusing."""
     table = core.table
     if not table.refused() or core.clock() < core.retry_at:
         return
@@ -141,7 +141,7 @@ def retry_unsaved(core: Core) -> Flow[None]:
 
 
 def _own_hold(core: Core, id: str) -> Hold:
-    """Return a hold that nobody enters by a `with` statement."""
+    """Return a hold that is not entered by a `with` statement."""
     hold = Hold(id)
     hold.step, hold.work = ENTER_FAILED, core.work()
     return hold
@@ -170,7 +170,7 @@ def _save_again(core: Core, hold: Hold) -> Flow[BaseException | None]:
 
 
 def close(core: Core, id: str, by: object) -> Flow[bool]:
-    """End a session for good; the answer tells whether there was one."""
+    """End a session for good; return True if there was one."""
     claim = _own_hold(core, id) if core.policy.stored else None
     entry = core.locked(wishes.close, core.table, id, core.clock(), claim, by)
     if entry is not None:

@@ -1,10 +1,10 @@
-"""Whether the body of a `with` statement may still run, judged by where its frame stands.
+"""Judges from a frame whether the body of its `with` statement may still run.
 
 An exception can arrive at the entry of `__exit__`, before its first line, and nothing calls it a
 second time then. The frame of the `with` statement shows it. The body is what the exception table
 of its code assigns to the handler of that statement, and everything from which control can flow
 there without entering the statement again: the compiler leaves single jumps out of the table. A
-frame that stands elsewhere has left the body for good, with two exceptions: a loop has entered the
+frame that is elsewhere has left the body for good, with two exceptions: a loop has entered the
 same statement again, for another use; or the call of `__exit__` is just beginning, since a thread
 may be switched out before the first line of it. A call that is under way differs from one that was
 broken off by the stack of its thread.
@@ -17,7 +17,7 @@ from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
-# instructions after which control does not go on to the next one
+# instructions after which control does not continue with the next one
 _ENDS = frozenset(
     (
         "RETURN_VALUE",
@@ -118,7 +118,7 @@ _blocks = lru_cache(maxsize=256)(_Blocks)
 
 
 def has_left(frame: FrameType, site: int) -> bool:
-    """Return True if the body of the statement that `frame` entered at `site` is surely over."""
+    """Return True if the body of the statement that `frame` entered at `site` is certainly over."""
     blocks, place = _blocks(frame.f_code), frame.f_lasti
     body = blocks.body_of(site)
     if body is None or place == site:  # entering it, this time or once more

@@ -1,4 +1,4 @@
-"""Who waits for whom: a ring of holders that wait for each other is refused before it closes."""
+"""Refuses a wait that would close a cycle of holders that wait for each other."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def refuse_ring(
     entry: Entry,
     hold: Hold,
 ) -> None:
-    """Follow the holders from `entry` on; one that is `hold`'s own caller would wait for itself.
+    """Follow the holders from `entry`; if one is `hold`'s own caller, it would wait for itself.
 
-    `helpers` says for which tasks a caller waits, such as the one that runs its factory.
+    `helpers` lists the tasks that a caller waits for, such as the one that runs its factory.
     """
     seen: Entry | None = entry
     for step in range(len(waiting) + 1):
@@ -37,7 +37,7 @@ def refuse_ring(
 
 
 def _hands(entry: Entry, helpers: Mapping[object, Sequence[object]]) -> list[object]:
-    """Return who must go on before the entry is free: who has it, and who works for those."""
+    """Return the callers that must finish before the entry is free: holders and their helpers."""
     holder = entry.holder.who if entry.holder is not None else None
     hands = [one for one in (holder, entry.runner) if one is not None]
     for one in hands:

@@ -1,4 +1,4 @@
-"""Who must leave next, and when the next one can be due; both in O(1) but for those that go."""
+"""Which entry must leave next, and when; both in O(1), plus the entries that leave."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from floodline.telemetry import Reason
 
 
 class Queues(Protocol):
-    """What this module sees of the table: those who may be due, soonest first, and the bounds."""
+    """The table as this module sees it: entries that may be due, soonest first, and the bounds."""
 
     policy: Policy
     max_idle: float
@@ -27,7 +27,7 @@ class Queues(Protocol):
     seats: Seats
 
     def is_free(self, entry: Entry) -> bool:
-        """Return True if the session is live and nobody has it."""
+        """Return True if the session is live and not held."""
         ...
 
 
@@ -79,7 +79,7 @@ def _idle_or_over(table: Queues, now: float) -> tuple[Entry, Reason] | None:
 
 
 def soonest(table: Queues, now: float) -> float:
-    """Say when the next entry can become due, going by the heads of the queues."""
+    """Return when the next entry can become due, judging by the heads of the queues."""
     if table.ownerless:  # one has died since
         return -NEVER
     first = NEVER

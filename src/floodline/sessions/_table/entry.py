@@ -1,4 +1,4 @@
-"""What the table knows of one session, and of one caller who holds or wants it."""
+"""What the table knows of one session, and of one caller that holds or wants it."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from floodline.telemetry import Reason
 OPENING: Final = 0
 LIVE: Final = 1
 PARKING: Final = 2
-GONE: Final = 3  # no longer in the table, though somebody may still hold a pin
+GONE: Final = 3  # no longer in the table, though a caller may still hold a pin
 
 # what a hold is told to do next
 HELD: Final = 0  # it has the session
-OPEN: Final = 1  # it must find a seat and open the session for all who ask
-LEAVE: Final = 2  # it must first see the expired entry out, and is queued meanwhile
+OPEN: Final = 1  # it must find a seat and open the session for all callers
+LEAVE: Final = 2  # it must first see the expired entry out, and is queued until then
 WAIT: Final = 3  # it is queued, and will be woken
 
 # how far a hold has come
 ENTERING: Final = 0
 IN_BODY: Final = 1
 LEAVING: Final = 2
-ENTER_FAILED: Final = 3  # only its `work` will go on with it
+ENTER_FAILED: Final = 3  # only its `work` will continue it
 EXIT_FAILED: Final = 4
 
 CLOSED: Final = Reason.closed
-BURIED: Final = object()  # the state of an entry of which only the row is left to be deleted
+BURIED: Final = object()  # the state of an entry whose row is all that is left to delete
 
 
 class Work:
-    """A call that works on sessions; `ended` says that it will not go on, however it ended."""
+    """A call that works on sessions; `ended` says that it is over, however it ended."""
 
     __slots__ = ("ended",)
 
@@ -85,7 +85,7 @@ class Entry:
         self.leave: Reason | None = None  # wanted, or being done, or done
         self.closed_by: object = None  # the caller whose `close` this was
         self.seated = False
-        self.seat_for: Hold | None = None  # who gets the seat once nothing can be lost
+        self.seat_for: Hold | None = None  # the hold that gets the seat once nothing can be lost
         self.opened_at = self.used_at = 0.0
         self.weight = 0
         self.reported = False  # as one whose finalizer hangs
@@ -101,7 +101,7 @@ class Entry:
         self.write_id: str | None = None  # a write that may or may not have reached the store
 
     def is_untended(self) -> bool:
-        """Return True if nobody sees out a parking entry."""
+        """Return True if no caller is seeing out a parking entry."""
         return self.work is None or self.work.ended
 
 
@@ -142,7 +142,7 @@ class Hold:
         self.frame: FrameType | None = None
         self.site = -1  # where `frame` entered the `with` statement
         self.step = ENTERING
-        self.work: Work | None = None  # who goes on with it, beside its caller
+        self.work: Work | None = None  # what continues it, in addition to its caller
         self.since = 0.0
 
     def wake(self) -> None:

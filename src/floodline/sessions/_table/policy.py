@@ -15,7 +15,7 @@ _BUILT_IN = {name: option.read(option.default) for name, option in OPTIONS.items
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class Policy:
-    """Bounds and habits of one `Sessions`; times in seconds, NEVER where there is no limit."""
+    """Bounds and rules of one `Sessions`; times in seconds, NEVER where there is no limit."""
 
     name: str = _BUILT_IN["name"]
     idle: float = _BUILT_IN["idle"]
@@ -46,7 +46,7 @@ _PARTS = [option for option in OPTIONS.values() if option not in _IN_POLICY]
 
 
 def read_policy(values: Mapping[str, Any], *, stored: bool, weighed: bool) -> Policy:
-    """Parse and check plain arguments; a bad one is a `ConfigError` that says what to do."""
+    """Parse and check plain arguments; a bad one raises a `ConfigError` that says what to do."""
     policy = Policy(
         **{option.name: option.read(values[option.name]) for option in _IN_POLICY}, stored=stored
     )
@@ -55,7 +55,7 @@ def read_policy(values: Mapping[str, Any], *, stored: bool, weighed: bool) -> Po
 
 
 def check_parts(values: Mapping[str, Any]) -> None:
-    """Refuse parts that could not work at construction rather than at their first call."""
+    """Refuse at construction, rather than at the first call, what could not work."""
     for option in _PARTS:
         option.read(values[option.name])
 

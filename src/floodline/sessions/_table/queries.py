@@ -1,4 +1,4 @@
-"""Looking at a session table without changing who is live."""
+"""Read-only questions to a session table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from floodline.telemetry import Reason
 
 
 def overdue(table: Table, now: float) -> dict[str, Entry]:
-    """Return the free entries that have expired and were not seen out yet, in O(their number)."""
+    """Return the free entries that have expired and were not yet seen out, in O(their number)."""
     found = {}
     for entry in table.idle.values():
         if now - entry.used_at < table.max_idle:

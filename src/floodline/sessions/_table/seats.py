@@ -1,7 +1,7 @@
-"""Seats: the places under `max_sessions`, and the queue of those who wait for one.
+"""Seats: the places under `max_sessions`, and the queue of callers that wait for one.
 
 An entry has a seat before its factory runs, and gives it up on its way out as soon as nothing of it
-can be lost any more: to the opener that pushed it out, else to the first in the queue.
+can be lost: to the opener that pushed it out, else to the first in the queue.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Seats:
         self.room: deque[Hold] = deque()
 
     def ask(self, hold: Hold, *, evictable: bool) -> bool:
-        """Seat an opener, or queue it; True if the caller must send somebody off for it."""
+        """Seat an opener, or queue it; return True if the caller must evict an entry for it."""
         assert hold.entry is not None
         if hold.entry.seated:
             return False
@@ -47,11 +47,11 @@ class Seats:
         return False
 
     def crowded(self) -> bool:
-        """Tell whether as many are on their way out as may be at once."""
+        """Return True if as many are on their way out as allowed at once."""
         return self.parking >= self.max_parking
 
     def over(self) -> bool:
-        """Tell whether more are seated than there are seats."""
+        """Return True if more are seated than there are seats."""
         return self.taken > self.limit
 
     def _sit(self, hold: Hold) -> None:
@@ -59,14 +59,14 @@ class Seats:
         self._take(hold)
 
     def promise(self, hold: Hold, victim: Entry) -> None:
-        """Let `hold` have the seat of `victim` as soon as that gives it up."""
+        """Give `hold` the seat of `victim` as soon as that gives it up."""
         self._undo.keep(hold, victim)
         hold.victim = victim
         victim.seat_for = hold
         hold.outcome = WAIT
 
     def break_promise(self, entry: Entry) -> None:
-        """The entry keeps its seat after all; its heir must ask again."""
+        """Let an entry keep its seat after all; its heir must ask again."""
         self._undo.keep(entry, entry.seat_for)
         heir, entry.seat_for = entry.seat_for, None
         if heir is not None and heir.victim is entry:

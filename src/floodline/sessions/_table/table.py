@@ -2,7 +2,7 @@
 
     ABSENT → OPENING → LIVE(pins, dirty) → PARKING → ABSENT
 
-The caller tells it the time and owns the lock; it answers what to do next, and wakes the served.
+The caller passes the time and owns the lock; the table answers what to do next, and wakes waiters.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from floodline.telemetry import Reason
 
 
 class Table:
-    """Who is live, who holds, who waits, and who must go next."""
+    """The sessions that are live, their holders and waiters, and what must leave next."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -76,7 +76,7 @@ class Table:
         ):
             self.undo.keep(hold, entry)
             return self._enter_slowly(entry, hold, now)
-        # nearly always; no call from here on, so that nothing can arrive between two of them
+        # almost always; no call from here on, so that nothing can arrive in between
         del self.idle[hold.id]
         entry.holder = hold
         hold.entry = entry
@@ -108,7 +108,7 @@ class Table:
         return HELD
 
     def expired(self, entry: Entry, now: float) -> Reason | None:
-        """Say why a free entry may not be used any more."""
+        """Return why a free entry may no longer be used."""
         if self.lingering and self.lingering.get(entry.id, NEVER) <= now:
             return Reason.completed
         if now - entry.used_at >= self.max_idle:
@@ -152,9 +152,9 @@ class Table:
         self.lingering.pop(entry.id, None)
 
     def seat(self, hold: Hold, now: float) -> Entry | None:
-        """Find a seat for an opener; `hold.entry.seated` tells whether it has one.
+        """Find a seat for an opener; `hold.entry.seated` says if it has one.
 
-        The answer is an entry that the caller must see out: its seat changes hands as soon as
+        Return an entry that the caller must see out: its seat changes hands as soon as
         nothing of it can be lost. Without a seat the opener is queued, and woken to ask again.
         """
         if not self.seats.ask(hold, evictable=bool(self.idle)):
@@ -164,7 +164,7 @@ class Table:
         return self.begin_leave(victim, self.expired(victim, now) or Reason.count)
 
     def opened(self, hold: Hold, now: float) -> None:
-        """The opener has put the state into its entry: it holds it, and others may follow."""
+        """Note that the opener has set the state: it holds the session, and others may follow."""
         entry = hold.entry
         assert entry is not None
         self.undo.keep(hold, entry)
@@ -181,9 +181,9 @@ class Table:
             self.serve(entry, now)
 
     def open_failed(self, hold: Hold, error: BaseException | None, row_gone: bool = True) -> bool:
-        """The open came to nothing: with an error for all who wait, else the next one tries.
+        """End a failed open: with an error for all waiters, or else the next one tries.
 
-        False if the session was closed meanwhile, and its row must go first.
+        False if the session has been closed, and its row must go first.
         """
         entry = hold.entry
         assert entry is not None
@@ -199,7 +199,7 @@ class Table:
         return True
 
     def not_found(self, hold: Hold, error: BaseException) -> None:
-        """There is no such session: those who would not create it either are told so."""
+        """Refuse the waiters that would not create a missing session either."""
         entry = hold.entry
         assert entry is not None
         for waiter in [w for w in entry.waiters or () if not w.create]:
@@ -207,7 +207,7 @@ class Table:
         self.open_failed(hold, None)
 
     def _reopen(self, entry: Entry) -> None:
-        """Forget an entry; the first who waits for it opens the session anew, on its seat."""
+        """Forget an entry; the first waiter opens the session again, on its seat."""
         heir = self.waiting.first(entry)
         if heir is not None:
             self.succeed(entry, heir)
@@ -217,7 +217,7 @@ class Table:
             self.seats.give_up(entry)
 
     def succeed(self, old: Entry, hold: Hold) -> Entry:
-        """Put a new entry in the place of `old`, to be opened by `hold`."""
+        """Replace `old` with a new entry, to be opened by `hold`."""
         self._forget(old)
         new = self.add(old.id)
         new.seated, old.seated = old.seated, False
@@ -234,7 +234,7 @@ class Table:
     # ---- holding and releasing
 
     def give_up(self, hold: Hold) -> bool:
-        """Take a waiter that lost patience out of its queue; False if it was served meanwhile."""
+        """Take a waiter that timed out from its queue; False if it has been served."""
         if hold.outcome != WAIT or hold.error is not None:
             return False
         if hold.entry is not None and hold in (hold.entry.waiters or ()):
@@ -242,7 +242,7 @@ class Table:
         return True
 
     def release(self, hold: Hold, now: float, stamp: bool = True) -> Entry | None:
-        """End a hold; the answer is an entry that the caller must see out."""
+        """End a hold; return an entry that the caller must see out."""
         entry = hold.entry
         if (
             entry is None
@@ -258,7 +258,7 @@ class Table:
         ):
             self.undo.keep(hold, entry)
             return self._release_slowly(entry, hold, now, stamp)
-        # nearly always; no call from here on, as in `enter`
+        # almost always; no call from here on, as in `enter`
         hold.entry = hold.frame = hold.who = entry.holder = None
         entry.used_at = now
         self.idle[hold.id] = entry
@@ -288,7 +288,7 @@ class Table:
         return self._rest(entry, now)
 
     def _rest(self, entry: Entry, now: float) -> Entry | None:
-        """Hand a live entry to the next who waits; if there is none, let it rest or leave."""
+        """Hand a live entry to the next waiter; if there is none, let it rest or leave."""
         if entry.leave is not Reason.closed:
             self.serve(entry, now)
         if entry.holder is not None or entry.pins:
@@ -306,7 +306,7 @@ class Table:
         return None
 
     def serve(self, entry: Entry, now: float) -> None:
-        """Give a live entry to those who are next."""
+        """Give a live entry to the next waiters."""
         for hold in self.waiting.take_next(entry):
             self._grant(entry, hold, now)
 
@@ -329,7 +329,7 @@ class Table:
         entry.weight = weight
 
     def add_bytes(self, change: int) -> None:
-        """Note that live entries weigh so much more; above the bound others must go soon."""
+        """Note that live entries weigh that much more; above the bound others must leave soon."""
         self.bytes += change
         if self.bytes > self.max_bytes:
             self.next_check = -NEVER
@@ -337,11 +337,11 @@ class Table:
     # ---- leaving
 
     def refused(self) -> bool:
-        """Tell whether there is something that the store refused."""
+        """Return True if the store refused anything."""
         return bool(self.unsaved or self.undeleted)
 
     def abandon(self, entry: Entry) -> None:
-        """The last owner of a session has died; may be called by the garbage collector."""
+        """Note that a session's last owner has died; the garbage collector may call this."""
         self.ownerless.append(entry)
         self.next_check = -NEVER
 
@@ -358,7 +358,7 @@ class Table:
         return self.begin_leave(next(iter(self.idle.values())), reason) if self.idle else None
 
     def is_free(self, entry: Entry) -> bool:
-        """Tell whether an entry is live and nobody has it."""
+        """Return True if an entry is live and not held."""
         return entry.phase == LIVE and entry.holder is None and not entry.pins
 
     def linger(self, entry: Entry, now: float) -> None:
@@ -367,7 +367,7 @@ class Table:
         self.next_check = min(self.next_check, now + self.policy.linger)
 
     def begin_leave(self, entry: Entry, reason: Reason) -> Entry:
-        """Start to park a free entry; the answer is to be seen out by the caller."""
+        """Start to park a free entry, and return it for the caller to see out."""
         self.undo.keep(entry)
         entry.phase, entry.leave, entry.work = PARKING, reason, None
         self.live -= 1
@@ -380,13 +380,13 @@ class Table:
         return entry
 
     def saved(self, entry: Entry) -> None:
-        """Nothing of a parking entry can be lost any more; others may have its seat."""
+        """Note that nothing of a parking entry can be lost; others may have its seat."""
         self.seats.give_up(entry)
 
     def left(self, entry: Entry, reason: Reason, row_gone: bool) -> bool:
-        """The finalizer has returned: the id is absent, or opened anew by the first who waits.
+        """End the leaving of an entry: its id is absent, or opened again by the first waiter.
 
-        False if the session was closed meanwhile, and its row must go first.
+        False if the session has been closed, and its row must go first.
         """
         if entry.leave is Reason.closed and not row_gone:
             return False

@@ -1,4 +1,4 @@
-"""Tombstones: ids that were closed a short time ago and are refused."""
+"""Tombstones: ids that were closed recently and are refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_TOMBS = 10_000
 
 
 class Tombs:
-    """At most 10,000 of them; the oldest is forgotten."""
+    """At most 10,000 tombstones; the oldest is forgotten."""
 
     def __init__(self) -> None:
         self._until: OrderedDict[str, float] = OrderedDict()
@@ -38,6 +38,6 @@ class Tombs:
         del self._until[id]
 
     def clear_expired(self, now: float) -> None:
-        """Forget those that refuse nothing any more."""
+        """Forget the expired ones."""
         while self._until and next(iter(self._until.values())) <= now:
             self._until.popitem(last=False)

@@ -1,8 +1,8 @@
-"""All or nothing: what a section has changed so far, so that it can be taken back.
+"""All or nothing: remembers what a section has changed, so that it can be undone.
 
-An exception may arrive in the middle of a section, from a signal handler or another thread. Who
-changes an entry or a hold says so first (`keep`); the images are forgotten when the section has
-ended well, and put back when it has not. Putting back may be interrupted too, and is then done
+An exception may arrive in the middle of a section, from a signal handler or another thread. Code
+that changes an entry or a hold says so first (`keep`); the images are forgotten when the section
+has ended well, and put back when it has not. Putting back may be interrupted too, and is then done
 again from the start by the next section: every step of it sets what was, however often it runs.
 
 A run of statements without a call and without a loop needs none of this: CPython delivers
@@ -29,7 +29,7 @@ _of_table, _of_seats, _dicts = attrgetter(*_TABLE), attrgetter(*_SEATS), attrget
 
 
 class Undo:
-    """The images of what a section changes, and those whom it will wake when it has ended well."""
+    """The images of what a section changes, and the waiters to wake when it has ended well."""
 
     __slots__ = ("_images", "_table", "_woken", "deferring", "pending")
 
@@ -37,7 +37,7 @@ class Undo:
         self._table = table
         self._images: dict[object, tuple[Any, ...]] = {}
         self._woken: list[Hold] = []
-        self.deferring = False  # a driver runs sections; else each operation stands for itself
+        self.deferring = False  # a driver runs sections; otherwise each operation is its own
         self.pending = False  # there is something to be put back, forgotten, or woken
 
     def keep(self, *things: Entry | Hold | None) -> None:
@@ -70,7 +70,7 @@ class Undo:
                 images[thing] = (_of_hold(thing), thing.who, waits, thing in table.shared)
 
     def wake(self, hold: Hold) -> None:
-        """Wake a waiter when nothing can be taken back any more."""
+        """Wake a waiter when nothing can be undone any more."""
         if self.deferring:
             self.pending = True
             self._woken.append(hold)
@@ -78,7 +78,7 @@ class Undo:
             hold.wake()
 
     def commit(self) -> None:
-        """The section has ended well."""
+        """Finish a section that has ended well."""
         self._images = {}
         while self._woken:
             self._woken[-1].wake()  # once more, if it is interrupted between the two
@@ -105,7 +105,7 @@ class Undo:
         room, ownerless, left_by = rest
         table.seats.room, table.ownerless = deque(room), deque(ownerless)
         table.left_by = Counter(left_by)
-        free = sorted(table.idle.values(), key=attrgetter("used_at"))  # as it nearly always was
+        free = sorted(table.idle.values(), key=attrgetter("used_at"))  # as it almost always was
         table.idle = OrderedDict((entry.id, entry) for entry in free)
         table.next_check = -NEVER  # the first of them may be due
 

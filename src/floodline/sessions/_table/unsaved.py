@@ -1,4 +1,4 @@
-"""What the store refused stays in memory, cannot be evicted, and is tried again."""
+"""Sessions that the store refused: they stay in memory, cannot be evicted, and are retried."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from floodline.telemetry import Reason
 
 
 def take_refused(table: Table, hold: Hold) -> Entry | None:
-    """Give `hold` an unsaved session, or answer that it was closed and must be seen out."""
+    """Give `hold` an unsaved session, or say that it was closed and must be seen out."""
     entry = table.unsaved.get(hold.id) or table.undeleted.get(hold.id)
     table.undo.keep(hold, entry)
     entry = table.unsaved.pop(hold.id, None)
@@ -24,10 +24,10 @@ def take_refused(table: Table, hold: Hold) -> Entry | None:
 
 
 def park_failed(table: Table, entry: Entry, now: float) -> None:
-    """The store did not take it: it is live again, and leaves when it was saved.
+    """Make an entry live again that the store refused; it leaves once it is saved.
 
-    If somebody waited for it, that one has it now, and it stays. Of one that is buried only the
-    row is left, so it goes on leaving.
+    If a caller waited for it, that caller has it now, and it stays. Of a buried one only the row is
+    left, so it continues to leave.
     """
     table.undo.keep(entry)
     entry.runner = None
@@ -52,7 +52,7 @@ def park_failed(table: Table, entry: Entry, now: float) -> None:
 
 
 def delete_failed(table: Table, entry: Entry) -> None:
-    """The row of a session that was closed on its way in or out is still there."""
+    """Note that the row of a session closed on its way in or out is still there."""
     table.undo.keep(entry, entry.holder)
     if entry.phase == OPENING:
         hold, entry.holder = entry.holder, None

@@ -1,4 +1,4 @@
-"""The queues of those who wait for one session: first come, first served; shared ones together."""
+"""The queues for one session: first come, first served; shared waiters go together."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from floodline.sessions._table.undo import Undo
 
 
 class Waiting:
-    """Who waits for which entry; each caller waits for one at a time."""
+    """The waiters of each entry; a caller waits for one at a time."""
 
     def __init__(self, undo: Undo) -> None:
         self._undo = undo
         self.entries: dict[object, Entry] = {}
-        self.helpers: dict[object, Sequence[object]] = {}  # the tasks for which a caller waits
+        self.helpers: dict[object, Sequence[object]] = {}  # the tasks that a caller waits for
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -45,7 +45,7 @@ class Waiting:
         hold.entry = None
 
     def first(self, entry: Entry) -> Hold | None:
-        """Take the first one out of the queue."""
+        """Take the first hold out of the queue."""
         if not entry.waiters:
             return None
         hold = entry.waiters[0]
@@ -64,7 +64,7 @@ class Waiting:
             self.refuse(entry, hold, error)
 
     def move(self, old: Entry, new: Entry) -> None:
-        """Let all who wait for one entry wait for another."""
+        """Move all waiters of one entry to another."""
         self._undo.keep(old, new, *(old.waiters or ()))
         new.waiters, old.waiters = old.waiters, None
         for hold in new.waiters or ():
@@ -72,7 +72,7 @@ class Waiting:
             self.entries[hold.who] = new
 
     def take_next(self, entry: Entry) -> list[Hold]:
-        """Take out all who would share a live entry, and the first who wants it alone."""
+        """Take out all waiters that would share a live entry, and the first that wants it alone."""
         if not entry.waiters:
             return []
         served = [waiter for waiter in entry.waiters if waiter.shared]

@@ -1,4 +1,4 @@
-"""What callers wish for a session that somebody may hold: to be parked, closed, or parted with."""
+"""Requests for a session that may be held: to park, close or detach it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floodline.telemetry import Reason
 
 
 def park(table: Table, id: str, reason: Reason, now: float) -> Entry | None:
-    """Park now, or mark a held entry; the answer is an entry that the caller must see out."""
+    """Park now, or mark a held entry; return an entry that the caller must see out."""
     entry = table.entries.get(id)
     if entry is None or entry.phase == PARKING or entry.leave is Reason.closed:
         return None
@@ -27,7 +27,7 @@ def park(table: Table, id: str, reason: Reason, now: float) -> Entry | None:
 def close(
     table: Table, id: str, now: float, claim: Hold | None = None, by: Any = None
 ) -> Entry | None:
-    """As `park`, for good: waiters are refused, the tombstone is set.
+    """Like `park`, for good: waiters are refused, the tombstone is set.
 
     If the session is absent, `claim` keeps others from opening it until `open_failed(claim)`.
     """
@@ -52,10 +52,10 @@ def close(
 
 
 def detach(table: Table, hold: Hold, reason: Reason) -> Entry | None:
-    """Part a held entry from its state, which is stale or discarded; the hold goes on.
+    """Detach a held entry from its state, which is stale or discarded; the hold continues.
 
-    The answer is the old entry, to be seen out by the caller, or None if the last pin on it
-    will do that. The hold is the opener of a new one, which inherits everything else.
+    Return the old entry for the caller to see out, or None if the last pin on it will do
+    that. The hold is the opener of a new one, which inherits everything else.
     """
     old = hold.entry
     assert old is not None
