@@ -10,7 +10,7 @@ from typing import NotRequired, TypedDict
 
 from floodline.errors import ConfigError
 from floodline.recorder._proc import alive
-from floodline.recorder._runtime_folder import runtime_folder
+from floodline.recorder._runtime_folder import create_private, runtime_folder
 
 
 class Announced(TypedDict):
@@ -38,8 +38,9 @@ class Announcement:
         with suppress(OSError, ConfigError):
             file = (self._folder or runtime_folder()) / f"recorder-{os.getpid()}.json"
             fresh = file.with_suffix(".new")
-            fresh.touch(mode=0o600)
-            fresh.write_text(json.dumps(facts), encoding="utf-8")
+            fresh.unlink(missing_ok=True)  # of a process that had this number before
+            with os.fdopen(create_private(fresh), "w", encoding="utf-8") as opened:
+                opened.write(json.dumps(facts))
             self._file = fresh.replace(file)
 
     def withdraw(self) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from floodline.errors import ConfigError
 
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+
 
 def runtime_folder() -> Path:
     """Return the folder, created with mode 0700; refuse one that another user owns."""
@@ -25,14 +27,24 @@ def runtime_folder() -> Path:
 
 def _private(folder: Path, user: int) -> Path:
     status = folder.lstat()
-    open_to_others = status.st_mode & 0o077 and os.name == "posix"
     if not stat.S_ISDIR(status.st_mode) or (os.name == "posix" and status.st_uid != user):
         raise ConfigError(
             f"{folder} is not a folder of this user; remove it or set XDG_RUNTIME_DIR"
         )
-    if open_to_others:
-        folder.chmod(0o700)
+    if stat.S_IMODE(status.st_mode) != 0o700 and os.name == "posix":
+        folder.chmod(0o700)  # made by something else, or under an umask that takes from its owner
     return folder
+
+
+def create_private(file: Path) -> int:
+    """Make a file that its owner alone can open, whatever the umask; return its descriptor.
+
+    Nothing may be in its place: a link that somebody has put there is not followed.
+    """
+    opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW, 0o600)
+    if os.name == "posix":
+        os.fchmod(opened, 0o600)
+    return opened
 
 
 def _temporary(user: int) -> Path:

@@ -30,3 +30,17 @@ def test_where_nothing_can_be_written_nothing_is_announced(tmp_path):
     announcement.publish(url="http://127.0.0.1:1", token=None)
     announcement.withdraw()
     assert announced(tmp_path) == []
+
+
+def test_an_announcement_is_for_its_owner_alone_and_follows_no_link(tmp_path):
+    other = tmp_path / "other"
+    (tmp_path / f"recorder-{os.getpid()}.new").symlink_to(other)
+    before = os.umask(0)
+    try:
+        announcement = Announcement(tmp_path)
+        announcement.publish(url=None, token="secret")
+    finally:
+        os.umask(before)
+    file = tmp_path / f"recorder-{os.getpid()}.json"
+    assert (stat.S_IMODE(file.lstat().st_mode), other.exists()) == (0o600, False)
+    announcement.withdraw()

@@ -23,7 +23,7 @@ from floodline.recorder._probe.dormant import Dormant, peer, socket_of
 from floodline.recorder._probe.site import _floodline_arm as arming
 from floodline.recorder._probe.site._floodline_arm import Arm
 from floodline.recorder._runtime_folder import runtime_folder
-from recorder_fakes import known_thread
+from recorder_fakes import known_thread, no_descriptors
 
 PATIENCE = 60.0
 WHERE = "127.0.0.1:1:token"
@@ -313,3 +313,27 @@ def test_the_answer_names_the_python(sleeper, folder):
         line.connect(str(sleeper.dormant.file))
         line.sendall(json.dumps({"where": WHERE}).encode() + b"\n")
         assert json.loads(line.recv(1000))["python"] == sys.version.split()[0]
+
+
+def test_a_request_that_makes_no_sense_ends_nothing(sleeper, folder):
+    for request in ({"where": WHERE, "seconds": "soon"}, [WHERE], {"where": WHERE, "seconds": []}):
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(PATIENCE)
+            line.connect(str(sleeper.dormant.file))
+            line.sendall(json.dumps(request).encode() + b"\n")
+            assert line.recv(1000) == b""
+    wake(os.getpid(), WHERE, 1.0, folder=folder)
+    assert sleeper.woken.wait(PATIENCE)
+
+
+def test_without_a_descriptor_a_sleeping_probe_waits_and_does_not_spin(folder):
+    naps = []
+    dormant = Dormant(folder)
+    try:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(str(dormant.file))
+            with no_descriptors():
+                dormant.run(lambda seconds: naps.append(seconds) or len(naps) > 2)
+        assert naps == [0, dormant_module.PAUSE, 0]
+    finally:
+        dormant.close()

@@ -67,3 +67,13 @@ def test_recordings_without_a_name_go_to_the_state_of_the_user(monkeypatch, tmp_
     assert recordings_folder() == tmp_path / "floodline"
     monkeypatch.delenv("XDG_STATE_HOME")
     assert recordings_folder() == Path.home() / ".local/state/floodline"
+
+
+def test_an_umask_that_takes_from_the_owner_does_no_harm(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    before = os.umask(0o777)
+    try:
+        folder = runtime_folder()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700

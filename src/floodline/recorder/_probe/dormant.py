@@ -22,6 +22,7 @@ from floodline.recorder._runtime_folder import runtime_folder
 _floodline_engine = True  # the walk leaves this module out
 
 PATIENCE = 5.0
+PAUSE = 1.0  # seconds without accepting, when there is no descriptor to accept with
 LONGEST_REQUEST = 4096
 LOOPBACK = "127.0.0.1:"  # data of this process goes nowhere else
 
@@ -101,11 +102,20 @@ class Dormant:
             ready, _, _ = select.select([self._server, self._woken], [], [])
             if self._woken in ready:
                 self._woken.recv(16)
-            elif (request := self._accept()) is not None:
-                self._probe = self._make(request["where"], request["seconds"])
+            else:
+                self._answer(nap)
 
-    def _accept(self) -> Request | None:
-        caller, _ = self._server.accept()
+    def _answer(self, nap: Callable[[float], bool]) -> None:
+        try:
+            caller, _ = self._server.accept()
+        except OSError:  # no descriptor for it, and it would be ready again at once
+            nap(PAUSE)
+            return
+        request = self._request(caller)
+        if request is not None:
+            self._probe = self._make(request["where"], request["seconds"])
+
+    def _request(self, caller: socket.socket) -> Request | None:
         with caller:
             caller.settimeout(PATIENCE)
             try:
@@ -114,12 +124,13 @@ class Dormant:
                     return None
                 request = json.loads(_line(caller))
                 where, seconds = str(request["where"]), request.get("seconds")
+                seconds = None if seconds is None else float(seconds)
                 if not where.startswith(LOOPBACK):
                     return None
                 caller.sendall(json.dumps({"python": sys.version.split()[0]}).encode() + b"\n")
-            except (OSError, ValueError, KeyError, TypeError):
+            except (OSError, ValueError, KeyError, TypeError, AttributeError):
                 return None
-        return {"where": where, "seconds": None if seconds is None else float(seconds)}
+        return {"where": where, "seconds": seconds}
 
     def interrupt(self) -> None:
         """Make `run` return soon."""

@@ -6,17 +6,20 @@ newest snapshot is one row; series, events and older snapshots are rows of their
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, TypedDict
+from typing import Any, TypedDict
 
 from floodline.errors import ConfigError
 from floodline.recorder._recording.journal import Entry
 from floodline.recorder._recording.series import Points
+from floodline.recorder._runtime_folder import NO_FOLLOW, create_private
 from floodline.recorder._snapshot import Exit, Snapshot
 
 try:
@@ -32,6 +35,7 @@ MOST_BYTES = 64 << 20
 MOST_AGE = 7 * 86400.0
 KEPT_BEFORE = 3
 NOTE = 2000  # bytes reserved in advance for what must be said when the disk is full
+OPENED = "/dev/fd"
 IN_USE = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED: it is being read, and the next tick may succeed
 
 TABLES = f"""
@@ -61,6 +65,11 @@ class Trouble(TypedDict):
 
 def check_room(file: Path) -> None:
     """Raise if the path holds something that cannot be moved aside."""
+    if file.is_symlink():
+        raise ConfigError(
+            f"{file} is a symbolic link, which --record does not follow; remove the link, or give "
+            "--record the file it points to"
+        )
     if not file.exists():
         return
     if not file.is_file() or not is_recording(file):  # a device may read as empty
@@ -78,10 +87,20 @@ def make_room(file: Path) -> None:
     for number in range(KEPT_BEFORE, 0, -1):
         older = file if number == 1 else file.with_name(f"{file.name}.{number - 1}")
         if older.exists():
-            older.replace(file.with_name(f"{file.name}.{number}"))
+            _close_to_others(older.replace(file.with_name(f"{file.name}.{number}")))
             journal = older.with_name(f"{older.name}-journal")
             if journal.exists():  # killed during a write: both belong together
-                journal.replace(file.with_name(f"{file.name}.{number}-journal"))
+                _close_to_others(journal.replace(file.with_name(f"{file.name}.{number}-journal")))
+
+
+def _close_to_others(file: Path) -> None:
+    """Remove the access that an older recorder, or a copy, left to other users."""
+    with suppress(OSError):  # it belongs to another user
+        opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | NO_FOLLOW)
+        try:
+            os.fchmod(opened, 0o600)
+        finally:
+            os.close(opened)
 
 
 def is_recording(file: Path) -> bool:
@@ -107,13 +126,30 @@ def _in_use(file: Path) -> bool:
     return False
 
 
-def _hold(file: Path) -> IO[bytes]:
-    """Lock it while we write: shared, because readers on a network volume need that."""
-    opened = file.open("rb")
+def _hold(file: Path) -> int:
+    """Create it and lock it while we write: shared, for readers on a network volume need that."""
+    opened = create_private(file)
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
     return opened
+
+
+def _is_ours(held: int, file: Path) -> bool:
+    """Tell whether SQLite opened the file that we created, and not one put in its place."""
+    ours = os.fstat(held)
+    with suppress(OSError):
+        numbers = [int(name) for name in os.listdir(OPENED)]  # noqa: PTH208  # no paths
+        if held in numbers:
+            return any(_is_same(number, ours) for number in numbers if number != held)
+    return os.path.samestat(file.lstat(), ours)  # where our descriptors are not listed
+
+
+def _is_same(number: int, ours: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.fstat(number), ours)
+    except OSError:  # closed by now, as that of the listing is
+        return False
 
 
 class Writer:
@@ -122,16 +158,10 @@ class Writer:
     def __init__(self, file: Path, *, most_bytes: int = MOST_BYTES) -> None:
         self.file, self._most_bytes = file, most_bytes
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             make_room(file)
-            self._db = sqlite3.connect(
-                file, isolation_level=None, check_same_thread=False, timeout=2.0
-            )
-            self._db.execute("PRAGMA journal_mode = DELETE")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._db.execute("PRAGMA cache_size = -512")
-            self._db.executescript(TABLES)
             self._held = _hold(file)
+            self._db = self._open()
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(
                 f"{file} cannot be written: {error}; give --record a file in a writable folder "
@@ -139,6 +169,25 @@ class Writer:
             ) from error
         self._last_frame = 0.0
         self._noted = ""
+
+    def _open(self) -> sqlite3.Connection:
+        db = None
+        try:
+            db = sqlite3.connect(
+                self.file, isolation_level=None, check_same_thread=False, timeout=2.0
+            )
+            if not _is_ours(self._held, self.file):
+                raise FileExistsError(errno.EEXIST, "another file was put in its place")
+            db.execute("PRAGMA journal_mode = DELETE")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA cache_size = -512")
+            db.executescript(TABLES)
+        except BaseException:
+            if db is not None:
+                db.close()
+            os.close(self._held)
+            raise
+        return db
 
     def write(self, state: Snapshot, series: Iterable[Points], events: Iterable[Entry]) -> None:
         """Write a tick, all of it or nothing."""
@@ -229,7 +278,9 @@ class Writer:
     def close(self) -> None:
         """Close the file; it was complete before, too."""
         self._db.close()
-        self._held.close()  # not before: closing it also releases SQLite's locks
+        held, self._held = self._held, -1
+        if held >= 0:
+            os.close(held)  # not before: closing it also releases SQLite's locks
 
 
 def _slim(state: Snapshot) -> dict[str, Any]:
