@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +21,7 @@ from floodline.recorder import Recorder
 from floodline.recorder._announcement import Announcement
 from floodline.recorder._answer_text import text
 from floodline.recorder._command_line import find_interpreter, program_words, watched_environment
+from floodline.recorder._descriptors import Seldom
 from floodline.recorder._exit_cause import processes
 from floodline.recorder._program import Program, end_as, hold_signals
 from floodline.recorder._runtime_folder import recordings_folder, temporary_recordings
@@ -226,10 +227,11 @@ def _in_our_group(pid: int) -> bool:
 class _Ticking:
     """Ticks, faster at first, and prints what must not wait until the end."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, clock: Callable[[], float] = time.monotonic) -> None:
         self._recorder = recorder
         self._ticks = 0
         self._above = self._lacking = False
+        self._seldom = Seldom(clock)
 
     def pause(self) -> float:
         return QUICK if self._ticks < FIRST_TICKS else TICK
@@ -238,7 +240,7 @@ class _Ticking:
         recorder = self._recorder
         recorder.tick()
         self._ticks += 1
-        if recorder.unwritten and not self._lacking:
+        if recorder.unwritten and not self._lacking and self._seldom():
             _say(f"{recorder.unwritten}; the program continues, and every tick is retried")
         self._lacking = recorder.unwritten is not None
         state = recorder.state()

@@ -27,6 +27,8 @@ NO_TOKEN = "This dashboard needs its token: open the full address that floodline
 NO_HOST = "This dashboard answers only to localhost; open the address that floodline run printed.\n"
 NO_SITE = "This address is for the dashboard's own page, not for other sites.\n"
 
+NO_FILE = "The recorder could not open what this page needs; try again in a few seconds.\n"
+
 
 class Access:
     """Wraps an app: checks the token, or the host where there is none, and adds strict headers.
@@ -51,9 +53,12 @@ class Access:
         given = self._given(scope)
         refusal = self._refusal(scope, headers, given)
         app: ASGIApp = PlainTextResponse(refusal[1], refusal[0]) if refusal else self.app
+        started = False
 
         async def sealed(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 own = MutableHeaders(scope=message)
                 own.update(HEADERS)
                 own.setdefault("cache-control", "no-store")
@@ -61,7 +66,12 @@ class Access:
                     own.append("set-cookie", f"{self.cookie}={quote(given)}; {COOKIE}")
             await send(message)
 
-        await app(scope, receive, sealed)
+        try:
+            await app(scope, receive, sealed)
+        except OSError:  # no descriptor for a file: to be told to one reader, not to the log
+            if started:
+                raise
+            await PlainTextResponse(NO_FILE, 503, {"retry-after": "10"})(scope, receive, sealed)
 
     def _refusal(self, scope: Scope, headers: Headers, given: str | None) -> tuple[int, str] | None:
         if self.token is None:

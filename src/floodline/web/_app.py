@@ -58,7 +58,7 @@ class _Stream:
         self.live = live
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.live.full:
+        if not self.live.make_room():
             text = f"{self.live.limit} pages are already live, which is the limit; close one\n"
             await PlainTextResponse(text, 503, {"retry-after": "10"})(scope, receive, send)
             return

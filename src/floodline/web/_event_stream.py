@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, Protocol
@@ -14,6 +15,7 @@ from floodline.recorder._snapshot import Points, Snapshot
 LOOK = 1.0  # longest wait for a newer state, in seconds
 QUIET = 15.0  # seconds without news before a reader gets a keep-alive
 MOST_POINTS = 60  # of each process in the stream
+HELD = 60.0  # seconds after which a reader gives its place to one that finds none
 STALLED = 30.0  # seconds after which a reader that accepts nothing is dropped
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -41,13 +43,21 @@ class Live:
     """Encodes each state once for all readers; a slow reader skips to the newest.
 
     Nothing is queued: a reader holds at most the event it is receiving, and without readers
-    nothing is encoded. At `limit` readers the next is refused.
+    nothing is encoded. At `limit` readers the next is refused, unless the oldest has been there for
+    a minute: nobody can keep all places for good, and a page that is dropped reconnects.
     """
 
-    def __init__(self, source: Source, *, limit: int = 16) -> None:
+    def __init__(
+        self,
+        source: Source,
+        *,
+        limit: int = 16,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.source = source
         self.limit = limit
-        self.readers = 0
+        self._clock = clock
+        self._places: dict[asyncio.Future[None], float] = {}  # since when, oldest first
         self.closed = False
         self._version = -1
         self._event = b""
@@ -61,9 +71,20 @@ class Live:
         return self._pump is None or self._pump.done()
 
     @property
-    def full(self) -> bool:
-        """Return True if another reader would be refused."""
-        return self.readers >= self.limit
+    def readers(self) -> int:
+        """How many have a place."""
+        return len(self._places)
+
+    def make_room(self) -> bool:
+        """Tell whether there is a place for another reader, if need be that of the oldest."""
+        if self.readers < self.limit:
+            return True
+        oldest, since = next(iter(self._places.items()), (None, 0.0))
+        if oldest is None or self._clock() - since < HELD:
+            return False
+        del self._places[oldest]
+        oldest.cancel()  # it is told as if it had gone
+        return True
 
     def close(self) -> None:
         """End all streams after the newest state; safe from any thread, and repeatedly."""
@@ -79,9 +100,9 @@ class Live:
 
     async def stream(self, receive: Receive, send: Send) -> None:
         """Send events until the reader leaves or stalls, or the stream is closed."""
-        self.readers += 1
-        self._start_pump()
         gone = asyncio.ensure_future(_gone(receive))
+        self._places[gone] = self._clock()
+        self._start_pump()
         try:
             sent, more = -1, True
             while more:
@@ -93,7 +114,7 @@ class Live:
             pass  # it stalled, or left while we were sending
         finally:
             gone.cancel()
-            self.readers -= 1
+            self._places.pop(gone, None)
 
     async def _next(self, sent: int, gone: asyncio.Future[None]) -> tuple[int, bytes]:
         if (self._version == sent or not self._event) and not (self.closed or self._stopped):

@@ -13,6 +13,8 @@ from floodline.errors import ServeFailed
 try:
     import uvicorn
     from starlette.applications import Starlette
+
+    from floodline.web._connections import Allowance, Server, bounded_protocol
 except ImportError as error:
     raise ImportError(
         f"the dashboard needs uvicorn ({error}); run: pip install 'floodline[web]'"
@@ -50,18 +52,23 @@ def serve(
     port: int | None = None,
     *,
     sock: socket.socket | None = None,
+    allowance: Allowance | None = None,
 ) -> Serving:
     """Serve an app on a daemon thread, from now on.
 
     Port 0 is any free one, None the usual one or the next free one. A requested port that is taken
-    raises `ServeFailed`. `sock` is what `listen(host, port)` returned before.
+    raises `ServeFailed`. `sock` is what `listen(host, port)` returned before; `allowance` bounds
+    what strangers can take.
     """
     sock = sock or listen(host, port)
+    allowance = allowance or Allowance.of_process()
     number: int = sock.getsockname()[1]
     config = uvicorn.Config(
         app,
         access_log=False,
-        http="h11",
+        backlog=2 * allowance.connections,  # asyncio accepts as many in one go
+        h11_max_incomplete_event_size=allowance.head,
+        http=bounded_protocol(allowance),
         lifespan="off",
         log_config=None,  # logging is up to the program
         log_level="error",
@@ -70,7 +77,7 @@ def serve(
         timeout_graceful_shutdown=1,
         ws="none",
     )
-    server = uvicorn.Server(config)
+    server = Server(config)
     thread = Thread(target=_run, args=(server, sock), name="floodline-web", daemon=True)
     thread.start()
     named = f"[{host}]" if ":" in host else host

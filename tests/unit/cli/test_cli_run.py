@@ -21,6 +21,7 @@ from floodline.recorder import _attach as attaching
 from floodline.recorder._announcement import announced
 from floodline.recorder._probe import dormant as dormant_module
 from floodline.recorder._recording.file import Writer
+from recorder_fakes import Clock
 
 PATIENCE = 60.0
 WAITING = """
@@ -457,3 +458,22 @@ def test_dormant_in_the_environment_is_the_same_as_a_call():
             env={**os.environ, "FLOODLINE_PROBE": "dormant", "XDG_RUNTIME_DIR": folder},
         )
     assert run.stdout == "True\n"
+
+
+def test_a_recording_that_fails_now_and_then_is_told_once_a_minute(capsys):
+    clock = Clock()
+
+    class Flapping:
+        unwritten = None
+
+        def tick(self):
+            self.unwritten = None if self.unwritten else "no files"
+
+        def state(self):
+            return {"line": None, "memory": {"now": 0}}
+
+    ticking = _run._Ticking(Flapping(), clock)
+    for _ in range(150):
+        ticking.tick()
+        clock.now += 1.0
+    assert capsys.readouterr().err.count("no files") == 3

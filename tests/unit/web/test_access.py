@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from floodline.web import make_app
+from floodline.web._access import Access
 from web_states import Shown, leaking
 
 TOKEN = "a/secret+token="
@@ -158,3 +159,24 @@ def test_what_is_no_request_goes_through():
         return said
 
     assert asyncio.run(main()) == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
+def test_without_a_descriptor_for_a_file_one_reader_is_told_and_nothing_is_logged(monkeypatch):
+    def none():
+        raise OSError(24, "Too many open files")
+
+    source = Shown(leaking())
+    monkeypatch.setattr(source, "state", none)
+    answer = get("/api/state", app=make_app(source, token=None))
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
+    assert "try again" in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_an_answer_that_has_begun_is_not_begun_again():
+    async def half(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise OSError(5, "gone")
+
+    with pytest.raises(OSError, match="gone"):
+        get("/", app=Access(half, token=None))

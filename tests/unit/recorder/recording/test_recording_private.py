@@ -82,7 +82,7 @@ def test_a_symbolic_link_is_refused_with_the_next_step(file, tmp_path, there):
         Writer(target).close()
     file.symlink_to(target)
     for record in (Writer, check_room):
-        with pytest.raises(ConfigError, match=r"run\.rec is a symbolic link, .*; remove the link, or"):
+        with pytest.raises(ConfigError, match=r"run\.rec is a symbolic link.*; remove the link"):
             record(file)
     assert (file.is_symlink(), target.exists()) == (True, there)
 
