@@ -250,7 +250,7 @@ def part_with(core: Core, id: str, old: Entry | None, reason: Reason) -> Flow[No
 
 
 def give_open_up(core: Core, hold: Hold, error: BaseException | None = None) -> Flow[None]:
-    """Tell the table that an open failed; a session closed in the meantime is deleted first."""
+    """Report a failed open to the table; a session closed in the meantime is deleted first."""
     entry, row_gone = hold.entry, not core.policy.stored
     assert entry is not None
     done = core.locked(core.table.open_failed, hold, error, row_gone)
