@@ -76,14 +76,14 @@ class Live:
         return len(self._places)
 
     def make_room(self) -> bool:
-        """Tell whether there is a place for another reader, if need be that of the oldest."""
+        """Return True if there is a place for another reader, if need be that of the oldest."""
         if self.readers < self.limit:
             return True
         oldest, since = next(iter(self._places.items()), (None, 0.0))
         if oldest is None or self._clock() - since < HELD:
             return False
         del self._places[oldest]
-        oldest.cancel()  # it is told as if it had gone
+        oldest.cancel()  # treated as a reader that has left
         return True
 
     def close(self) -> None:

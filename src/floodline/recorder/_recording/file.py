@@ -136,7 +136,7 @@ def _hold(file: Path) -> int:
 
 
 def _is_ours(held: int, file: Path) -> bool:
-    """Tell whether SQLite opened the file that we created, and not one put in its place."""
+    """Return True if SQLite opened the file that we created, and not one put in its place."""
     ours = os.fstat(held)
     with suppress(OSError):
         numbers = [int(name) for name in os.listdir(OPENED)]  # noqa: PTH208  # no paths
