@@ -110,12 +110,12 @@ def _compared(
 ) -> Iterator[SizeComparison]:
     left = test.left
     for operator, right in zip(test.ops, test.comparators, strict=True):
-        relation = _RELATIONS.get(type(operator), Relation.OTHER)
-        found, limit = measured(left), right
+        found, limit, turned = measured(left), right, False
         if found is None:
-            found, limit = measured(right), left
-            relation = _TURNED.get(relation, relation)
-        if found is not None:
+            found, limit, turned = measured(right), left, True
+        if found is not None:  # rare: relations are looked up only then, as enums hash slowly
+            relation = _RELATIONS.get(type(operator), Relation.OTHER)
+            relation = _TURNED.get(relation, relation) if turned else relation
             relation = _DENIED[relation] if denied else relation
             yield SizeComparison(found, relation, limit, test, depends)
         left = right
