@@ -395,6 +395,30 @@ def test_a_file_of_another_size_than_it_says_is_a_damage(path: Path) -> None:
         SQLiteStore(path)
 
 
+@pytest.mark.parametrize(("at", "value"), [(18, 3), (59, 2), (59, 3)])
+def test_a_header_of_an_unknown_format_or_encoding_is_a_damage(
+    path: Path, at: int, value: int
+) -> None:
+    write_store(path, 20, random.Random(1))
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(bytes([value]))
+    with pytest.raises(StoreCorrupt):
+        SQLiteStore(path)
+
+
+def test_a_store_in_another_encoding_is_a_damage(path: Path, tmp_path: Path) -> None:
+    write_store(path, 1, random.Random(1))
+    other = tmp_path / "utf-16.db"
+    with closing(sqlite3.connect(path)) as ours, closing(sqlite3.connect(other)) as copy:
+        copy.execute("PRAGMA encoding = 'UTF-16le'")
+        copy.executescript("\n".join(ours.iterdump()))
+        for pragma in ("application_id", "user_version"):
+            copy.execute(f"PRAGMA {pragma} = {ours.execute(f'PRAGMA {pragma}').fetchone()[0]}")
+    with pytest.raises(StoreCorrupt, match="its header says encoding UTF-16le"):
+        SQLiteStore(other)
+
+
 def replace(path: Path) -> None:
     copy = path.with_suffix(".copy")
     shutil.copyfile(path, copy)

@@ -198,6 +198,17 @@ def test_the_lease_of_a_killed_process_is_taken_over_at_once(tmp_path: Path) -> 
     process.communicate()
 
 
+def test_a_process_that_leaves_keeps_the_log_of_those_that_stay(tmp_path: Path) -> None:
+    path, log = tmp_path / "s.db", tmp_path / "s.db-wal"
+    with SQLiteStore(path) as store, SQLiteStore(path):  # opening one takes no lock from the other
+        assert isinstance(store.acquire("chat", "a", new_owner("me"), lease=15.0), Grant)
+        before = log.stat().st_ino
+        finish(start('put(SQLiteStore(sys.argv[1]), "b", b"x")', path))
+        finish(start("SQLiteStore(sys.argv[1]).close()", path))
+        assert log.stat().st_ino == before
+        assert isinstance(store.acquire("chat", "c", new_owner("me"), lease=15.0), Grant)
+
+
 FORK = """
     warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 warns of threads beside a fork
     store = SQLiteStore(sys.argv[1])

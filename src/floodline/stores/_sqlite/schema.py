@@ -10,6 +10,7 @@ memory never stands for other bytes.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing, suppress
 from functools import cache
@@ -58,8 +59,7 @@ PRAGMA user_version = {SCHEMA_VERSION};
 
 
 _TRIES = 5
-_FORMATS = (b"\1\1", b"\2\2")  # without a log and with one, for writers and readers
-_UTF_8 = (b"\0\0\0\0", b"\0\0\0\1")  # the first while all but the header is in the log
+_WRONG_HEADER = "{!r} is damaged: its header says {}; it was left as it is; restore a copy of it"
 _LAST_SCHEMA = 255  # a number above was never one
 
 
@@ -85,14 +85,16 @@ def connect(
         cached_statements=64,
     )
     try:
-        _prepare(connection, path, synchronous)
+        _prepare(connection, path, synchronous, timeout)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: str, synchronous: Synchronous) -> None:
+def _prepare(
+    connection: sqlite3.Connection, path: str, synchronous: Synchronous, timeout: float
+) -> None:
     connection.execute("PRAGMA cell_size_check = ON")  # a page is checked before it is trusted
     if not _is_ours(connection, path):
         _create(connection, path)
@@ -104,22 +106,26 @@ def _prepare(connection: sqlite3.Connection, path: str, synchronous: Synchronous
     connection.execute("PRAGMA cache_size = -8192")
     connection.execute("PRAGMA temp_store = MEMORY")
     _check_size(connection, path)
-    _check_header(path)
+    _check_header(connection, path, timeout)
 
 
-def _check_header(path: str) -> None:
-    """Look at what SQLite does not: a wrong format means read-only to it, a wrong text no rows."""
+def _check_header(connection: sqlite3.Connection, path: str, timeout: float) -> None:
+    """Refuse what SQLite accepts: to it a wrong format means read-only, a wrong encoding no rows.
+
+    The file is not opened for this: closing it would drop the locks that SQLite holds for this
+    process, and the next process to leave would delete the log under all others.
+    """
+    (encoding,) = connection.execute("PRAGMA encoding").fetchone()
+    if encoding != "UTF-8":
+        raise StoreCorrupt(_WRONG_HEADER.format(path, f"encoding {encoding}"))
+    connection.execute("PRAGMA busy_timeout = 0")  # whoever has the lock can write
     try:
-        with Path(path).open("rb") as file:
-            header = file.read(100)
-    except OSError:  # it may be opened by SQLite alone
-        return
-    formats, encoding = header[18:20], header[56:60]
-    if len(header) == 100 and (formats not in _FORMATS or encoding not in _UTF_8):
-        raise StoreCorrupt(
-            f"{path!r} is damaged: its header says format {formats.hex()} and encoding "
-            f"{encoding.hex()}; it was left as it is; restore a copy of it"
-        )
+        connection.execute("DELETE FROM sessions WHERE 0")  # `BEGIN IMMEDIATE` would not tell
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorname == "SQLITE_READONLY" and os.access(path, os.W_OK):
+            raise StoreCorrupt(_WRONG_HEADER.format(path, "an unknown format")) from error
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {round(timeout * 1000)}")
 
 
 def _check_size(connection: sqlite3.Connection, path: str) -> None:
