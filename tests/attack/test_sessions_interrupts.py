@@ -11,6 +11,7 @@ import asyncio
 import os
 import random
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -385,9 +386,11 @@ def alarm() -> Iterator[Callable[[float], None]]:
     def handler(*_: object) -> None:
         raise TimeIsUp
 
-    before = signal.signal(signal.SIGALRM, handler)
+    before, tracer = signal.signal(signal.SIGALRM, handler), sys.gettrace()
+    sys.settrace(None)  # a signal inside coverage would leave its lock behind
     yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds) and None
     signal.setitimer(signal.ITIMER_REAL, 0)
+    sys.settrace(tracer)
     signal.signal(signal.SIGALRM, before)
 
 
