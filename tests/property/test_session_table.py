@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from types import FrameType
 from typing import Any
 
 from hypothesis import settings
@@ -20,7 +18,6 @@ from floodline.errors import (
     HoldDeadlock,
     ReentrantUse,
     SessionClosed,
-    SessionError,
     SessionNotFound,
     SessionsFull,
 )
@@ -42,7 +39,6 @@ from floodline.sessions._table.policy import NEVER, Policy
 from floodline.sessions._table.table import Table
 from floodline.sessions._table.unsaved import delete_failed, park_failed, take_refused
 from floodline.telemetry import Reason
-from interrupts import Interrupt, Interrupter
 
 IDS = ["a", "b", "c"]
 CALLERS = ["Ann", "Bob", "Cem"]
@@ -449,57 +445,6 @@ class TableMachine(RuleBasedStateMachine):
         else:
             assert queries.find_live(self.table, id, self.now) is None
 
-    # ---- an exception arrives
-
-    @rule(
-        id=st.sampled_from(IDS),
-        number=picks,
-        kind=st.sampled_from(["enter", "read", "hold", "open", "leave", "close", "park", "sweep"]),
-        place=st.integers(1, 80),
-        again=st.integers(1, 80),
-    )
-    def an_exception_arrives_here(
-        self, id: str, number: int, kind: str, place: int, again: int
-    ) -> None:
-        """In the middle of an operation, and while that is taken back: it has not begun."""
-        table = self.table
-        before = image_of(table, self.calls)
-        table.undo.deferring = True
-        with suppress(Interrupt, SessionError), Interrupter(in_table, place):
-            self.operate(id, number, kind)
-        with suppress(Interrupt), Interrupter(in_table, again):
-            table.undo.roll_back()
-        table.undo.roll_back()
-        table.undo.deferring = False
-        assert image_of(table, self.calls) == before
-        for entry in table.idle.values():
-            self.rested[key_of(entry)] = self.stamp()
-
-    def operate(self, id: str, number: int, kind: str) -> None:
-        table, now = self.table, self.now
-        openers = self.openers()
-        if kind in ("enter", "read"):
-            table.enter(Caller(id, "late", kind == "read", True, 0), now)
-        elif kind == "hold" and self.held():
-            table.release(self.pick(self.held(), number), now)
-        elif kind == "open" and openers:
-            call = self.pick(openers, number)
-            if not call.entry.seated:
-                table.seat(call, now)
-            elif number % 2:
-                table.opened(call, now)
-            else:
-                table.open_failed(call, OSError("no"))
-        elif kind == "leave" and self.leaving:
-            entry, reason = self.pick(self.leaving, number)
-            table.left(entry, reason, True)
-        elif kind == "close":
-            wishes.close(table, id, now, Hold(id))
-        elif kind == "park":
-            wishes.park(table, id, Reason.parked, now)
-        elif kind == "sweep":
-            table.next_leaver(now) if number % 2 else table.shed(Reason.pressure)
-
     # ---- what must always hold
 
     @invariant()
@@ -622,28 +567,9 @@ class TableMachine(RuleBasedStateMachine):
         assert table.next_check == NEVER
 
 
-def in_table(frame: FrameType) -> bool:
-    return "/sessions/_table/" in frame.f_code.co_filename
-
-
-def image_of(table: Table, calls: list[Caller]) -> object:
-    """Return everything that an operation can change, but for the order of those unused."""
-    entries = {*table.entries.values(), *(c.entry for c in calls if c.entry is not None)}
-    slots = [name for name in Entry.__slots__ if name != "waiters"]
-    return (
-        (table.live, table.bytes, dict(table.left_by), list(table.ownerless), dict(table.shared)),
-        (table.seats.taken, table.seats.parking, table.seats.grown, list(table.seats.room)),
-        [dict(getattr(table, name)) for name in ("entries", "idle", "unsaved", "undeleted")],
-        [dict(getattr(table, name)) for name in ("by_age", "lingering", "leased")],
-        dict(table.waiting.entries),
-        {e: ([getattr(e, name) for name in slots], list(e.waiters or ())) for e in entries},
-        [[getattr(call, name) for name in Hold.__slots__] for call in calls],
-    )
-
-
 def key_of(entry: Entry) -> int:
     return id(entry)
 
 
 TestTable = TableMachine.TestCase
-TestTable.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
+TestTable.settings = settings(max_examples=400, stateful_step_count=50, deadline=None)
