@@ -24,7 +24,7 @@ from typing import Any
 import httpx
 
 from floodline import AsyncSessions, Conversation, Reason, Sessions, SessionScope
-from floodline.errors import ConfigError
+from floodline.errors import ConfigError, SessionClosed
 from floodline.recorder import read_recording
 from floodline.stores import MemoryStore
 
@@ -183,6 +183,7 @@ class SessionManager:
         self.opened: Counter[str] = Counter()
         self.answers: dict[str, asyncio.Event] = {}
         self.requests: list[asyncio.Task[None]] = []
+        self.refused: list[str] = []
         self.store = MemoryStore()
         self.chats: AsyncSessions[Conversation] = AsyncSessions(
             store=self.store,
@@ -227,11 +228,14 @@ class SessionManager:
                 await asyncio.sleep(0)
 
     async def _request(self, session_id: str, text: str, inside: asyncio.Event) -> None:
-        async with self.chats.use(session_id) as chat:
-            chat.append({"role": "user", "content": text})
-            inside.set()
-            await self.answers[session_id].wait()
-            chat.append({"role": "assistant", "content": f"answer to {text}"})
+        try:
+            async with self.chats.use(session_id) as chat:
+                chat.append({"role": "user", "content": text})
+                inside.set()
+                await self.answers[session_id].wait()
+                chat.append({"role": "assistant", "content": f"answer to {text}"})
+        except SessionClosed:
+            self.refused.append(session_id)
 
     def _opens(self, session_id: str, _: Conversation) -> None:
         self.opened[session_id] += 1

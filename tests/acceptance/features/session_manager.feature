@@ -31,7 +31,8 @@ Feature: A worker service retires conversations without losing an answer
     And "alice" waits for an answer to "a question"
     When "alice" is deleted
     And the answer for "alice" arrives
-    Then "alice" left the worker because of closed
+    Then the answer for "alice" is refused
+    And "alice" left the worker because of closed
     And nobody remembers "alice"
 
   Scenario: A request that was cancelled leaves no hold behind, and what it did is kept

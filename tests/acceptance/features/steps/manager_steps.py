@@ -87,6 +87,11 @@ def remembers(context, session, text):
     assert text in texts, texts
 
 
+@then('the answer for "{session}" is refused')
+def refused(context, session):
+    assert context.worker.refused == [session]
+
+
 @then('nobody remembers "{session}"')
 def forgotten(context, session):
     try:
