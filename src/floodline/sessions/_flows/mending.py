@@ -38,9 +38,8 @@ def mend_for(core: Core, hold: Hold) -> Flow[bool]:
 def is_worth_mending(core: Core, hold: Hold) -> bool:
     """Return True if `mend_for` would do something about the holder of a session."""
     entry = core.table.entries.get(hold.id)
-    if entry is None or entry.holder is None:
-        return False
-    return is_left_behind(entry.holder, hold)
+    holder = None if entry is None else entry.holder  # read once: it may leave at any moment
+    return holder is not None and is_left_behind(holder, hold)
 
 
 def keeps_dead_leases(core: Core) -> bool:
@@ -55,10 +54,10 @@ def mend_all(core: Core) -> Flow[None]:
     if table.undo.pending:
         core.locked(bool)
     if len(table.entries) > len(table.idle) + len(table.unsaved):
-        entries = list(table.entries.values())
-        newest = _newest([entry.holder for entry in entries if entry.holder is not None])
-        for entry in entries:
-            other = None if entry.holder is None else newest.get(_place(entry.holder))
+        held = [(entry, entry.holder) for entry in list(table.entries.values())]
+        newest = _newest([holder for _, holder in held if holder is not None])
+        for entry, holder in held:
+            other = None if holder is None else newest.get(_place(holder))
             yield from _mend_entry(core, entry, other)
     for hold in list(table.shared):
         yield from mend(core, hold)
@@ -94,9 +93,10 @@ def _mend_entry(core: Core, entry: Entry, other: Hold | None) -> Flow[bool]:
         return True
     for waiter in list(entry.waiters or ()):
         yield from mend(core, waiter)
-    if entry.holder is None:
+    holder = entry.holder
+    if holder is None:
         return False
-    done = yield from mend(core, entry.holder, other)
+    done = yield from mend(core, holder, other)
     return done
 
 
