@@ -16,16 +16,16 @@ import msgspec
 from floodline._clock import Clock
 from floodline._units import Duration, Size, parse_choice, parse_count, parse_duration, parse_size
 from floodline.errors import CodecError, StoreUnavailable
+from floodline.stores._forks import writers
 from floodline.stores._lease_clock import machine_clock
 from floodline.stores._owner import boot_id
 from floodline.stores._retention_clock import RetentionClock
 from floodline.stores._sqlite.dates import keep, resume
 from floodline.stores._sqlite.faults import breaks_connection, translate, undecodable
-from floodline.stores._sqlite.forks import writers
 from floodline.stores._sqlite.identity import Files, identify
 from floodline.stores._sqlite.paths import checked_path, sqlite_path
 from floodline.stores._sqlite.schema import Synchronous, connect
-from floodline.stores._sqlite.writer import Call, Writer
+from floodline.stores._writer import Call, Writer
 from floodline.telemetry import Stats
 
 Message = dict[str, Any]

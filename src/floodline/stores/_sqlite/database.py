@@ -24,7 +24,7 @@ from floodline.stores._sqlite.faults import breaks_connection, is_busy, translat
 from floodline.stores._sqlite.identity import Files
 from floodline.stores._sqlite.operations import Operations
 from floodline.stores._sqlite.schema import Synchronous, connect
-from floodline.stores._sqlite.writer import Call
+from floodline.stores._writer import Call
 
 _VACUUM_PAGES = 256
 _MOVED = 32  # rows of 0.1 that a batch moves on top of its work

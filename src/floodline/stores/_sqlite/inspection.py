@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from floodline.errors import StoreCorrupt, StoreError
 from floodline.stores._sqlite.database import Database
-from floodline.stores._sqlite.writer import Writer
+from floodline.stores._writer import Writer
 
 _SLICE = 200  # rows that one call compares: about a millisecond
 _REST = 20  # times what a slice took: at most a twentieth of one CPU

@@ -12,14 +12,14 @@ from typing import Any, get_args
 from floodline._clock import Clock
 from floodline._units import Duration, parse_choice, parse_duration
 from floodline.stores._calls import AwaitedCalls, BlockingCalls
+from floodline.stores._forks import writers
 from floodline.stores._lease_clock import machine_clock
 from floodline.stores._sqlite.archive import SQLiteArchive
 from floodline.stores._sqlite.database import Database
-from floodline.stores._sqlite.forks import writers
 from floodline.stores._sqlite.inspection import inspect_beside
 from floodline.stores._sqlite.paths import checked_path
 from floodline.stores._sqlite.schema import Synchronous
-from floodline.stores._sqlite.writer import Writer
+from floodline.stores._writer import Writer
 
 
 class SQLiteStore(BlockingCalls):

@@ -15,10 +15,10 @@ import pytest
 
 from floodline.errors import ConfigError, StoreClosed, StoreUnavailable
 from floodline.stores import Grant, MemoryStore, SQLiteStore, _lease_clock, open_store
-from floodline.stores._sqlite import forks
-from floodline.stores._sqlite import writer as writer_module
+from floodline.stores import _forks as forks
+from floodline.stores import _writer as writer_module
 from floodline.stores._sqlite.database import _inherited
-from floodline.stores._sqlite.writer import Call
+from floodline.stores._writer import Call
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 import weakref
 from _thread import get_ident
 
-from floodline.stores._sqlite.writer import Writer
+from floodline.stores._writer import Writer
 
 _FORK_PATIENCE = 10.0
 
