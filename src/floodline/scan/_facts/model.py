@@ -72,6 +72,7 @@ class Call(NamedTuple):
     over: str = ""  # the class of the object that its loop iterates over
     arms: Arms = ()  # the arms of choices between constants that it is in
     guard: Guard = ""  # it may not run, or run after an error
+    again: bool = False  # already noted where it is made: here its result goes somewhere else
 
 
 class Limit(NamedTuple):

@@ -90,7 +90,7 @@ class Names:
             return source
         dots = len(source) - len(source.lstrip("."))
         file = self.modules.get(module)
-        parts = module.split(".")
+        parts = module.split(".") if module != "__init__" else []  # the root of a project
         is_package = file is not None and file.path.endswith("__init__.py")
         parts = parts[: len(parts) - dots + (1 if is_package else 0)]
         rest = source.lstrip(".")

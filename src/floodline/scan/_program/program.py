@@ -52,6 +52,7 @@ class Making(NamedTuple):
     repeats: Repeats
     line: int
     path: str
+    again: bool = False  # known from where it is made: here it goes somewhere else
 
 
 class Held:
@@ -218,10 +219,10 @@ class Program:
                 function, caller = call.function, f"{file.module}:{call.function}"
             target = self._targets.find(file.module, call.function, call.callee)
             if target.makes:
-                making = Making(caller, call.kept, call.repeats, call.line, file.path)
+                making = Making(caller, call.kept, call.repeats, call.line, file.path, call.again)
                 self.makings[target.makes].append(making)
             many = target.kin and len(target.functions) > CANDIDATES
-            for callee, shift in target.functions if call.line else ():
+            for callee, shift in () if call.again else target.functions:
                 edge = Edge(caller, callee, call.repeats, call, shift, target.guessed, target.kin)
                 if many:
                     self.related[callee].append(edge)
@@ -342,7 +343,7 @@ class Program:
         """Return the calls that pass on what may be a container; used twice."""
         found = self._handed[file.path] = []
         for call in file.calls:
-            if not call.line or not (call.arguments or call.keywords):
+            if call.again or not (call.arguments or call.keywords):
                 continue
             given: list[Given] = [
                 (number, value.ref)

@@ -197,9 +197,9 @@ def _is_of_module(kept: Kept) -> bool:
 
 
 def _settled(makings: list[Making]) -> list[Making]:
-    """Drop locals that go somewhere after all (line 0 says so): they outlive their call."""
-    moved = {m.function for m in makings if not m.line and m.kept.how != "argument"}
-    return [m for m in makings if not (m.kept.how == "local" and m.line and m.function in moved)]
+    """Drop locals that go somewhere after all: they outlive their call."""
+    moved = {m.function for m in makings if m.again and m.kept.how != "argument"}
+    return [m for m in makings if m.again or m.kept.how != "local" or m.function not in moved]
 
 
 def _endless(held: Held) -> bool:

@@ -18,6 +18,8 @@ SKIPPED_FOLDERS = {
 }  # fmt: skip
 TESTS = {"tests", "test", "testing"}
 NOT_READ = ("test_", "conftest.py", ".")
+# in the root of a project; its folder has another name in every clone, so it names no package
+PROJECT = (".git", ".hg", "pyproject.toml", "setup.cfg")
 
 
 class Source(NamedTuple):
@@ -68,13 +70,13 @@ def sources(paths: Sequence[Path], exclude: Sequence[str] = ()) -> Iterator[Sour
         elif why := _no_file(root):
             yield Skipped(shown(root), why)
         else:
-            yield Source(root, shown(root), module_name(root))
+            yield Source(root, shown(root), module_name(_absolute(root), in_project=True))
 
 
 def _below(
     root: Path, seen: set[tuple[int, int]], exclude: tuple[str, ...]
 ) -> Iterator[Source | Skipped]:
-    stack = [root]
+    stack, above = [root], _absolute(root)
     while stack:
         here = stack.pop()
         try:
@@ -88,7 +90,7 @@ def _below(
             yield Skipped(shown(here), Skip.SYSTEM(error.strerror or str(error)))
             continue
         below = []
-        package = module_name(here / "__init__.py", root) if here != root else _package_of(here)
+        package = _package_of(above / here.relative_to(root), above)
         prefix = shown(here)
         for entry in entries:
             name = entry.name
@@ -100,7 +102,7 @@ def _below(
                     below.append(here / name)
             elif name.endswith(".py") and not name.startswith(NOT_READ):
                 why = _no_file(here / name)
-                module = _text(_joined(package, name[:-3]) or here.name)
+                module = _text(_joined(package, name[:-3]) or "__init__")
                 yield Skipped(place, why) if why else Source(here / name, place, module)
         stack.extend(reversed(below))
 
@@ -123,8 +125,21 @@ def _no_file(path: Path) -> Reason | None:
     return None if stat.S_ISREG(mode) else Skip.NOT_REGULAR()
 
 
-def _package_of(folder: Path) -> str:
-    return module_name(folder / "__init__.py") if (folder / "__init__.py").exists() else ""
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow links
+
+
+def _package_of(folder: Path, root: Path) -> str:
+    """Return the dotted name of a folder below a root, `""` for a root that is not a package."""
+    if folder == root and not _is_package(folder, in_project=True):
+        return ""
+    return module_name(folder / "__init__.py", root, in_project=True)
+
+
+def _is_package(folder: Path, *, in_project: bool) -> bool:
+    if not folder.name or not (folder / "__init__.py").exists():
+        return False
+    return not (in_project and any((folder / mark).exists() for mark in PROJECT))
 
 
 def _joined(package: str, stem: str) -> str:
@@ -146,7 +161,7 @@ def matches(place: str, patterns: Sequence[str]) -> bool:
 def shown(path: Path) -> str:
     """Return a path as it is shown: relative to the working folder if possible."""
     try:
-        return _printable(Path(os.path.abspath(path)).relative_to(Path.cwd()))  # noqa: PTH100 -- resolve() would follow links
+        return _printable(_absolute(path).relative_to(Path.cwd()))
     except ValueError:
         return _printable(path)
 
@@ -160,19 +175,20 @@ def _text(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def module_name(path: Path, root: Path | None = None) -> str:
+def module_name(path: Path, root: Path | None = None, *, in_project: bool = False) -> str:
     """Return the dotted name under which Python would import the file.
 
-    Folders with an `__init__.py` above the file count, and those below the scanned root.
+    Folders with an `__init__.py` above the file count, and those below the scanned root. With
+    `in_project` the root of a project does not: the name is the same in every clone.
     """
     parts = [path.stem] if path.stem != "__init__" else []
     folder = path.parent
-    while (folder / "__init__.py").exists() and folder.name:
+    while _is_package(folder, in_project=in_project):
         parts.insert(0, folder.name)
         folder = folder.parent
     if root is not None and folder != root and root in folder.parents:
         parts = [*folder.relative_to(root).parts, *parts]
-    return _text(".".join(parts) or path.parent.name)
+    return _text(".".join(parts) or ("__init__" if in_project else path.parent.name))
 
 
 def decoded(data: bytes) -> str:

@@ -107,12 +107,16 @@ class Arguments:
             for own in parts_of(key)
         )
 
-    def keep_local(self, name: str, kept: Kept) -> None:
+    def keep_local(self, node: ast.Name, kept: Kept) -> None:
         """Note again where a local instance is created, since it goes somewhere after all."""
-        holder = self.scope.holder_of(name)
-        made = holder.types.get(name) if holder else None
+        holder = self.scope.holder_of(node.id)
+        made = holder.types.get(node.id) if holder else None
         if made:
-            self.calls.append(Call(self.scope.name, by_dotted(made), 0, "", (), (), kept))
+            self._note_again(made, node, kept)
+
+    def _note_again(self, made: str, node: ast.Name, kept: Kept) -> None:
+        where, callee = self.scope.name, by_dotted(made)
+        self.calls.append(Call(where, callee, node.lineno, "", (), (), kept, again=True))
 
     def callee(self, node: ast.expr) -> Callee | None:
         if type(node) is ast.Name:
@@ -129,7 +133,7 @@ class Arguments:
         if type(node) is ast.Constant:
             return FIXED
         if type(node) is ast.Name:
-            return self._named_argument(node.id)
+            return self._named_argument(node)
         if type(node) is ast.Attribute:
             return self._attribute_argument(node)
         if type(node) is ast.Lambda:
@@ -138,11 +142,11 @@ class Arguments:
             return self.argument(node.args[0], into) if node.args else UNSEEN
         return argument(self.scope.origin(node), None)
 
-    def _named_argument(self, name: str) -> Argument:
-        scope = self.scope
+    def _named_argument(self, node: ast.Name) -> Argument:
+        scope, name = self.scope, node.id
         holder = scope.holder_of(name)
         if holder is not None and (made := holder.types.get(name)):
-            self.calls.append(Call(scope.name, by_dotted(made), 0, "", (), (), GIVEN))
+            self._note_again(made, node, GIVEN)
         ref, depth = scope.named(name, holder)
         origin = scope.origin_of(name, holder)
         return argument(origin, None if depth else ref)

@@ -185,7 +185,7 @@ class Bindings(Calls):
             known = holder.types.get(value.id) or holder.annotations.get(value.id, "")
             if known:
                 self._note_type(ref, base_of_class(known))
-                self.keep_local(value.id, in_slot(ref))
+                self.keep_local(value, in_slot(ref))
         making = not scope.name or scope.name.endswith(":")
         making = making or scope.name.rpartition(".")[2] in MAKERS
         if kind and (making or type(value) not in COMPREHENSIONS):
@@ -215,7 +215,7 @@ class Bindings(Calls):
             self.change("shrink", found, "[:]=", target, CONSTANT, "", None, marks)
             return
         if type(value) is ast.Name and found[0].kind != LOCAL:
-            self.keep_local(value.id, in_entry(found[0]))
+            self.keep_local(value, in_entry(found[0]))
             if not found[1] and self.scope.stored.get(value.id) == "waiter":
                 self.scope.waiters[value.id] = found[0]
         if type(value) is ast.Call and not found[1]:

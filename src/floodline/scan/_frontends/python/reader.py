@@ -291,7 +291,7 @@ class _Reader(Bindings):
             name = self.scope.name
             self.marks.append(Mark("fresh", name, at(node), name, origin=made))
         if type(node.value) is ast.Name:
-            self.keep_local(node.value.id, RETURNED)
+            self.keep_local(node.value, RETURNED)
             if "<" in self.scope.name and node.value.id in self.scope.parameters:
                 self.marks.append(Mark("gives", "", at(node), self.scope.name, ""))
         if type(node.value) in NAMING:

@@ -12,7 +12,7 @@ from floodline.scan._proofs.judge import Judge
 def marked_calls(judge: Judge, kind: Sign) -> Iterator[tuple[FileFacts, Mark, Call, set[str]]]:
     """Yield every marked call, and the last names of all calls of its file."""
     for file, marks in groupby(judge.marks(kind), key=lambda found: found[0]):
-        calls = {(c.function, c.line, c.callee): c for c in file.calls}
+        calls = {(c.function, c.line, c.callee): c for c in file.calls if not c.again}
         names = {call.callee.name for call in file.calls}
         for _, mark in marks:
             call = calls.get((mark.function, mark.at.line, mark.callee)) if mark.callee else None

@@ -113,7 +113,7 @@ def _risk(program: Program, function: str, first: int, last: int) -> int:
     lines = [
         call.line
         for call in program.names.modules[module].calls
-        if call.function == name and first < call.line < last
+        if call.function == name and first < call.line < last and not call.again
         and call.callee.name not in QUIET | HARMLESS
     ]  # fmt: skip
     return min(lines, default=0)
