@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 FIRST_TICKS, QUICK, TICK = 20, 0.25, 1.0
 LATE = 2.0  # seconds that processes get to end after Ctrl-C
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+MIB = 1 << 20
 KEPT = 20  # recordings without a given name
 
 
@@ -94,7 +95,7 @@ def command(
     its terminal and its exit status; its Python child processes are watched too. Options of
     floodline come before the program.
     """
-    bytes_of_line = None if line is None else parse_size(line, "--line")
+    bytes_of_line = None if line is None else _line(line)
     words = program_words(find_interpreter(python), list(program), module=module)
     if report is not None and not report.resolve().parent.is_dir():
         raise ConfigError(f"--report {report}: folder {report.parent} does not exist; create it")
@@ -113,6 +114,17 @@ def command(
         if door is not None:
             door.sock.close()
     return end_as(code)
+
+
+def _line(text: str) -> int:
+    """Return the line in bytes; a bare small number is meant in another unit."""
+    size = parse_size(text, "--line")
+    if size < MIB and text.strip().replace("_", "").isdecimal():
+        raise ConfigError(
+            f"--line {text} is {format_size(size)}, less than any Python program needs; give the "
+            f'unit, such as --line "{text.strip()} MiB"'
+        )
+    return size
 
 
 def _run(recorder: Recorder, words: list[str], mask: set[int], door: Door | None) -> int:
@@ -207,7 +219,7 @@ def _watch(recorder: Recorder, child: Program) -> None:
         while recorder.remaining() and not child.stopped.wait(ticking.pause()):
             ticking.tick()
         _let_end(recorder, ticking)
-    recorder.ended(child.code, asked=child.asked, peak=child.peak)
+    recorder.ended(child.code, asked=child.asked, typed=child.typed, peak=child.peak)
 
 
 def _let_end(recorder: Recorder, ticking: _Ticking) -> None:

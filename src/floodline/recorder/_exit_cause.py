@@ -14,6 +14,7 @@ WENT_ON = "continued in the background as"
 SHOWN = 5
 NEAR = 0.95  # of the limit
 REQUESTS = ("SIGTERM", "SIGINT", "SIGHUP")  # sent to end a process, so the end was wanted
+KEYS = {"SIGINT": "Ctrl-C", "SIGQUIT": "Ctrl-\\"}
 CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS"})
 
 
@@ -32,11 +33,18 @@ def oom_kills(root: Path = _cgroup.ROOT) -> int | None:
 
 
 def exit_record(
-    code: int | None, *, oom: bool, last: float, limit: float | None, asked: str | None = None
+    code: int | None,
+    *,
+    oom: bool,
+    last: float,
+    limit: float | None,
+    asked: str | None = None,
+    typed: str | None = None,
 ) -> Exit:
     """Return how a process ended; `code` is negative for a signal, `asked` one that was passed on.
 
-    It need not have died of the signal passed on: many programs handle it and exit cleanly.
+    `typed` is one that the terminal sent it. It need not have died of either: many programs handle
+    it and exit cleanly.
     """
     name = None if code is None or code >= 0 else signal_name(-code)
     kind = _kind(code, name, oom=oom, near=_is_near(last, limit))
@@ -44,7 +52,7 @@ def exit_record(
         "status": code if code is not None and code >= 0 else None,
         "signal": name,
         "oom": kind is ExitKind.OUT_OF_MEMORY,
-        "cause": _cause(kind, code, name, last, limit, asked),
+        "cause": _cause(kind, code, name, last, limit) + _after(kind, name, asked, typed),
         "kind": kind,
     }
 
@@ -71,9 +79,7 @@ def _cause(
     name: str | None,
     last: float,
     limit: float | None,
-    asked: str | None,
 ) -> str:
-    after = f", after {asked} was passed on to it" if asked else ""
     match kind:
         case ExitKind.OUT_OF_MEMORY:
             return _killed(last, limit)
@@ -85,13 +91,29 @@ def _cause(
         case ExitKind.CRASHED:
             return f"crashed with {name}"
         case ExitKind.SIGNALLED:
-            return f"ended by {name}" + (", which was passed on to it" if asked == name else after)
+            return f"ended by {name}"
         case ExitKind.GONE:
             return "gone, cause unknown"
         case ExitKind.ENDED:
-            return f"exited normally{after}"
+            return "exited normally"
         case _:
-            return f"failed with status {code}{after}"
+            return f"failed with status {code}"
+
+
+def _after(kind: ExitKind, name: str | None, asked: str | None, typed: str | None) -> str:
+    """Say which signal came first, if one did that asks for the end."""
+    if kind not in (ExitKind.SIGNALLED, ExitKind.ENDED, ExitKind.FAILED):
+        return ""
+    if asked:
+        return (
+            ", which was passed on to it"
+            if asked == name
+            else f", after {asked} was passed on to it"
+        )
+    if typed:
+        key = KEYS.get(typed, typed)
+        return f" ({key})" if typed == name else f", after {key}"
+    return ""
 
 
 def _killed(last: float, limit: float | None) -> str:

@@ -44,6 +44,7 @@ class Program:
 
     def __init__(self, words: list[str], environ: Mapping[str, str], mask: set[int]) -> None:
         self._asked: set[int] = set()
+        self._typed: set[int] = set()
         self._ended, self._over = threading.Event(), threading.Event()
         self._heirs: Callable[[int], list[int]] | None = None
         self.stopped = threading.Event()  # the program or we were asked to end
@@ -70,6 +71,11 @@ class Program:
         if self.code is not None and -self.code in self._asked:
             return signal_name(-self.code)
         return next((signal_name(number) for number in STOPS & self._asked), None)
+
+    @property
+    def typed(self) -> str | None:
+        """The signal that the terminal sent it and us, if any: Ctrl-C is not passed on."""
+        return next((signal_name(number) for number in self._typed), None)
 
     def wait(self, timeout: float) -> bool:
         """Wait for the end; return True if it has come."""
@@ -113,6 +119,8 @@ class Program:
         if number in STOPS and (self._heirs is None or from_terminal):
             self.stopped.set()
         if from_terminal:
+            if number in STOPS and not self._ended.is_set():
+                self._typed.add(number)
             return False
         if self._ended.is_set():
             heirs = [] if self._heirs is None else self._heirs(number)

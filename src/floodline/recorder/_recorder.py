@@ -185,13 +185,14 @@ class Recorder:
         code: int | None,
         *,
         asked: str | None = None,
+        typed: str | None = None,
         peak: float = 0.0,
         patience: float = 1.0,
     ) -> None:
         """Record how the program ended: an exit status, or a signal as a negative number.
 
-        `asked` is a signal passed on before, `peak` the kernel's figure for its peak memory, which
-        includes the time between two of our looks.
+        `asked` is a signal passed on before, `typed` one from the terminal, `peak` the kernel's
+        figure for its peak memory, which includes the time between two of our looks.
         """
         self._hear_out(patience)
         until = time.monotonic() + patience
@@ -207,7 +208,9 @@ class Recorder:
             last = max(main.points.last if main else 0.0, self._total.last, peak if oom else 0.0)
             limit = self._fleet.limit() or self._limit
             if self._left_at is None:
-                self._exit = exit_record(code, oom=oom, last=last, limit=limit, asked=asked)
+                self._exit = exit_record(
+                    code, oom=oom, last=last, limit=limit, asked=asked, typed=typed
+                )
             else:
                 those = self._fleet.after(self._left_at)
                 self._exit = background_record(
@@ -215,7 +218,7 @@ class Recorder:
                 )
             self._journal.add(now, self._fleet.main, EventKind.PROGRAM_ENDED, ending(self._exit))
             if main is not None:
-                self._fleet.end(main.pid, self._exit, now, asked=asked)
+                self._fleet.end(main.pid, self._exit, now, asked=asked or typed)
             for one in filter(lambda one: _proc.alive(one.pid), self._fleet.running.values()):
                 self._journal.add(now, one.pid, EventKind.LEFT_RUNNING, one.command)
 

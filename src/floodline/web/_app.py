@@ -7,7 +7,7 @@ from pathlib import Path
 
 from floodline._pages.document import STYLE
 from floodline.recorder._snapshot import Snapshot
-from floodline.web._event_stream import Live, Source, encode
+from floodline.web._event_stream import Live, Source, encode, served
 from floodline.web._metrics import metrics_text
 
 try:
@@ -76,7 +76,7 @@ async def _style(_: Request) -> Response:
 
 
 async def _state(request: Request) -> Response:
-    return Response(encode(await _newest(request)), media_type="application/json")
+    return Response(encode(served(await _newest(request))), media_type="application/json")
 
 
 async def _metrics(request: Request) -> Response:

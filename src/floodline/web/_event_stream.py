@@ -6,11 +6,12 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any, Protocol
 
 from floodline.recorder._snapshot import Points, Snapshot
+from floodline.web._advice import advice
 
 LOOK = 1.0  # longest wait for a newer state, in seconds
 QUIET = 15.0  # seconds without news before a reader gets a keep-alive
@@ -147,7 +148,9 @@ class Live:
             self._announce()
 
     def _publish(self, version: int) -> None:
-        self._event = b"event: state\ndata: " + encode(thinned(self.source.state())) + b"\n\n"
+        self._event = (
+            b"event: state\ndata: " + encode(served(thinned(self.source.state()))) + b"\n\n"
+        )
         self._version = version
         self._announce()
 
@@ -159,6 +162,14 @@ class Live:
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def served(state: Snapshot) -> dict[str, Any]:
+    """Return the state with what to do next, as the report says it."""
+    said: dict[str, Any] = {**state}
+    with suppress(LookupError):  # a source of another kind, which lacks what advice needs
+        said["next"] = [{"says": step.says, "code": step.code} for step in advice(state)]
+    return said
 
 
 def thinned(state: Snapshot) -> Snapshot:
@@ -175,7 +186,7 @@ def _spread(points: Points) -> Points:
     return list(points[::-1][::step][::-1])
 
 
-def encode(state: Snapshot) -> bytes:
+def encode(state: Mapping[str, Any]) -> bytes:
     """Return the state as JSON in one line; a number that JSON lacks becomes null."""
     try:
         text = json.dumps(state, allow_nan=False, separators=(",", ":"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import compress
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -32,21 +33,39 @@ STYLES: dict[Outcome | ProcessStatus, str] = {
 }
 BARS = " ▁▂▃▄▅▆▇█"
 WIDEST = 72
+NARROW = 80  # below this many columns, the less important ones are left out
+HELP = (
+    ("q", "quit; the program continues"),
+    ("?", "show or hide this help"),
+    ("Ctrl-C", "quit, too"),
+    ("growing", "a container or the process gains memory and nothing takes it away"),
+    ("bounded", "Python objects and process memory are both flat"),
+    ("undecided", "not enough was seen yet; the sentence beside it says what is missing"),
+    ("rate, memory", "how fast a container gains items and bytes"),
+    ("fed at", "the line that makes it longer"),
+    ("stuck, retained", "sessions held too long, or still referenced after they left"),
+)
 EVENTS = 5
 
 
 def screen(state: Snapshot, *, status: str = "live", width: int = 80) -> RenderableType:
     """Return the drawing of a state; empty parts are left out."""
+    narrow = width < NARROW
     parts = [
         _head(state, status),
         _memory(state, min(width - 4, WIDEST)),
-        _suspects(words.shown(state)[:8]),
-        _sessions(state["sessions"][:8]),
-        _containers(state["containers"][:8]),
-        _processes(state["processes"][:8]),
+        _suspects(words.shown(state)[:8], narrow),
+        _sessions(state["sessions"][:8], narrow),
+        _containers(state["containers"][:8], narrow),
+        _processes(state["processes"][:8], narrow),
         _events(state["events"][-EVENTS:]),
     ]
     return Group(*(Padding(part, (0, 1, 1, 1)) for part in parts if part is not None))
+
+
+def help_screen() -> RenderableType:
+    """Return what the keys do and what the words mean."""
+    return Padding(_table(("floodline top", ""), HELP), (0, 1, 1, 1))
 
 
 def _head(state: Snapshot, status: str) -> RenderableType:
@@ -88,10 +107,10 @@ def _curve(points: Points, width: int) -> str:
     return "".join(BARS[round(size / most * (len(BARS) - 1))] for size in sizes)
 
 
-def _suspects(suspects: list[SuspectState]) -> RenderableType | None:
+def _suspects(suspects: list[SuspectState], narrow: bool) -> RenderableType | None:
     rows = (
         (
-            _text(each["owner"], "bold"),
+            _named(each, narrow),
             Text(each["verdict"], STYLES.get(each["verdict"], "")),
             f"{each['len']:,}",
             pace(each["per_round"]),
@@ -100,11 +119,18 @@ def _suspects(suspects: list[SuspectState]) -> RenderableType | None:
         )
         for each in suspects
     )
-    columns = ("what grows", "verdict", ">items", ">rate", ">memory", "fed at")
-    return _table(columns, rows) if suspects else None
+    columns = ("what grows", "=verdict", ">items", "~>rate", ">memory", "~fed at")
+    return _table(columns, rows, narrow) if suspects else None
 
 
-def _sessions(sessions: list[SessionsState]) -> RenderableType | None:
+def _named(suspect: SuspectState, narrow: bool) -> Text:
+    """Return the owner; if there is no column for the line that feeds it, with that below."""
+    fed = place(suspect)
+    below = f"\n{words.printable(fed)}" if narrow and fed else ""
+    return Text.assemble(_text(suspect["owner"], "bold"), below)
+
+
+def _sessions(sessions: list[SessionsState], narrow: bool) -> RenderableType | None:
     rows = (
         (
             _text(each["name"], "bold"),
@@ -117,15 +143,15 @@ def _sessions(sessions: list[SessionsState]) -> RenderableType | None:
         )
         for each in sessions
     )
-    columns = ("sessions", ">live", ">parked", ">opened", "left", ">stuck", ">retained")
-    return _table(columns, rows) if sessions else None
+    columns = ("sessions", ">live", ">parked", ">opened", "~left", ">stuck", ">retained")
+    return _table(columns, rows, narrow) if sessions else None
 
 
 def _trouble(number: int | None) -> Text:
     return Text(words.count(number), "red" if number else "")
 
 
-def _containers(containers: list[ContainerState]) -> RenderableType | None:
+def _containers(containers: list[ContainerState], narrow: bool) -> RenderableType | None:
     rows = (
         (
             _text(each["name"], "bold"),
@@ -136,8 +162,8 @@ def _containers(containers: list[ContainerState]) -> RenderableType | None:
         )
         for each in containers
     )
-    columns = ("containers", "kind", "full", "holds", "left")
-    return _table(columns, rows) if containers else None
+    columns = ("containers", "~kind", "=full", "holds", "~left")
+    return _table(columns, rows, narrow) if containers else None
 
 
 def _level(share: float, width: int = 12) -> str:
@@ -145,7 +171,7 @@ def _level(share: float, width: int = 12) -> str:
     return f"{'━' * filled}{'╌' * (width - filled)} {share:4.0%}"
 
 
-def _processes(processes: list[ProcessState]) -> RenderableType | None:
+def _processes(processes: list[ProcessState], narrow: bool) -> RenderableType | None:
     rows = (
         (
             str(each["pid"]),
@@ -159,8 +185,11 @@ def _processes(processes: list[ProcessState]) -> RenderableType | None:
         )
         for each in processes
     )
-    columns = (">pid", "state", ">memory", ">threads", ">tasks", ">files", "verdict", "process")
-    return _table(columns, rows) if processes else None
+    columns = (
+        *(">pid", "=state", ">memory", "~>threads", "~>tasks", "~>files"),
+        *("=verdict", "process"),
+    )
+    return _table(columns, rows, narrow) if processes else None
 
 
 def _events(events: list[EventState]) -> RenderableType | None:
@@ -175,13 +204,24 @@ def _text(text: str, style: str = "") -> Text:
     return Text(words.printable(text), style)
 
 
-def _table(columns: Iterable[str], rows: Iterable[Iterable[str | Text]]) -> Table:
-    """Create a table; a name that begins with `>` is a column of numbers."""
+def _table(
+    columns: Sequence[str], rows: Iterable[Iterable[str | Text]], narrow: bool = False
+) -> Table:
+    """Create a table; what a column's name begins with says how it is set.
+
+    `~` is left out on a narrow screen, `>` is numbers, and neither those nor `=` are ever folded.
+    """
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name in columns:
-        right = name.startswith(">")
-        table.add_column(name.lstrip(">"), justify="right" if right else "left", overflow="fold")
+    kept = [not (narrow and name.startswith("~")) for name in columns]
+    for name in compress(columns, kept):
+        sign = name.lstrip("~")[:1]
+        right = sign == ">"
+        table.add_column(
+            name.lstrip("~>="), justify="right" if right else "left", overflow="fold",
+            no_wrap=right or sign == "=",
+        )  # fmt: skip
     for row in rows:
         # a plain string would be parsed as markup
-        table.add_row(*(_text(cell) if isinstance(cell, str) else cell for cell in row))
+        cells = compress(row, kept)
+        table.add_row(*(_text(cell) if isinstance(cell, str) else cell for cell in cells))
     return table

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import pty
 import sys
+import termios
+import threading
 
 import pytest
+from rich.console import Console
 
+from floodline.cli import _report, main
 from floodline.cli import _top as top
-from floodline.cli import main
+from floodline.cli._keyboard import Feed
+from floodline.errors import ConfigError
 from floodline.recorder import Recorder
 from floodline.web import make_app, serve
 from floodline.web._state_sources import Tail
+from floodline.web._terminal import screen
 from web_states import Shown, killed, leaking
 
 
@@ -54,6 +63,28 @@ def test_a_report_goes_to_the_standard_output_in_a_pipe(recording, capsys):
     assert json.loads(capsys.readouterr().out)["window"]["command"] == "app.py"
     assert main(["report", str(file)]) == 0
     assert capsys.readouterr().out.startswith("<!doctype html>")
+
+
+def test_a_report_without_a_file_is_of_the_newest_recording(
+    recording, tmp_path, capsys, monkeypatch
+):
+    file, recorder = recording
+    recorder.close()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(_report, "temporary_recordings", lambda: tmp_path / "temporary")
+    monkeypatch.setattr(_report, "announced", list)
+    assert main(["report"]) == 2
+    assert "there is no recording yet" in capsys.readouterr().err
+    older = tmp_path / "state" / "floodline" / "older.rec"
+    older.parent.mkdir(parents=True)
+    older.write_bytes(b"never read")
+    os.utime(older, (1, 1))
+    running = {"url": None, "token": None, "record": str(file), "pid": 1}
+    monkeypatch.setattr(_report, "announced", lambda: [running, {**running, "record": None}])
+    assert main(["report", "--format", "json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["window"]["command"] == "app.py"
+    assert f"the newest recording is {file}" in said.err
 
 
 def test_a_recording_in_use_is_reported_and_says_so(recording, capsys):
@@ -172,3 +203,72 @@ def test_an_output_that_cannot_be_written_is_told_in_one_line(recording, monkeyp
     assert "No space left on device; floodline --debug report" in capsys.readouterr().err
     with pytest.raises(OSError, match="No space left"):
         main(["--debug", "report", str(recording[0])])
+
+
+@pytest.fixture
+def keyboard(monkeypatch):
+    """The other end of a terminal that is our standard input."""
+    ours, theirs = pty.openpty()
+    with open(theirs, closefd=False) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        yield ours
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_q_ends_top_and_a_question_mark_explains_it(
+    keyboard, capsys, in_terminal, monkeypatch, recording
+):
+    file, _ = recording
+    never = threading.Event()
+
+    def live(frames, speed):
+        yield next(iter(frames))
+        os.write(keyboard, b"?x?q")
+        assert not never.wait(60)
+
+    monkeypatch.setattr(top, "paced", live)
+    before = termios.tcgetattr(sys.stdin.fileno())
+    assert in_terminal("top", str(file)) == 0
+    never.set()
+    out = capsys.readouterr().out
+    assert "q to quit, ? for help" in out
+    assert out.count("show or hide this help") == 2
+    assert "stopped watching" in out
+    assert termios.tcgetattr(sys.stdin.fileno()) == before
+
+
+def test_what_the_source_of_top_raises_is_told(
+    keyboard, in_terminal, monkeypatch, capsys, recording
+):
+    file, _ = recording
+
+    def broken(frames, speed):
+        raise ConfigError("no recorder answers")
+        yield
+
+    monkeypatch.setattr(top, "paced", broken)
+    assert in_terminal("top", str(file)) == 2
+    assert "no recorder answers" in capsys.readouterr().err
+
+
+def test_a_keyboard_that_is_gone_does_not_end_the_feed(recording):
+    reading, writing = os.pipe()
+    os.close(writing)
+    try:
+        assert list(Feed([leaking(60)], reading)) == [leaking(60)]
+    finally:
+        os.close(reading)
+
+
+def test_a_narrow_terminal_gets_fewer_columns_and_no_folded_words():
+    def drawn(width):
+        console = Console(width=width, record=True, file=io.StringIO())
+        console.print(screen(leaking(), width=width))
+        return console.export_text()
+
+    narrow = drawn(60)
+    for whole in ("undecided", "exited", "5,230", "chat/service.py:31", "+2.76 MiB/min"):
+        assert whole in narrow
+    assert "threads" not in narrow
+    assert "threads" in drawn(100)

@@ -257,6 +257,8 @@ def test_the_line_is_told_when_it_is_crossed(waiting, capfd):
     [
         (["missing.py"], "no program or file 'missing.py' was found"),
         (["--line=much", "x.py"], "--line='much' cannot be read"),
+        (["--line=512", "x.py"], "--line 512 is 512 B, less than any Python program needs; give"),
+        (["--line=512", "x.py"], 'the unit, such as --line "512 MiB"'),
         (["--python=/no/python", "x.py"], "--python '/no/python'"),
         (["--lines=5", "x.py"], "--lines"),
         ([], "PROGRAM"),

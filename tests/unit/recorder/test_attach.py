@@ -94,6 +94,12 @@ def sleeper(folder):
     sleeper.arm.last_words()
 
 
+def test_an_exit_in_the_middle_of_a_watch_leaves_no_socket(sleeper):
+    assert sleeper.dormant.file.exists()
+    sleeper.dormant.leave()
+    assert not sleeper.dormant.file.exists()
+
+
 def test_a_sleeping_probe_is_woken_with_address_and_time(sleeper, folder):
     wake(os.getpid(), WHERE, 5.0, folder=folder)
     assert sleeper.woken.wait(PATIENCE)

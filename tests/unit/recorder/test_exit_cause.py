@@ -219,3 +219,10 @@ def test_a_stranger_that_the_kernel_killed_in_the_cgroup_above_was_not_us(tmp_pa
     assert oom_kills(tmp_path) == 0
     ended = death(kernel, -signal.SIGKILL, 8, kernel.own.parent)
     assert (ended["oom"], ended["cause"]) == (False, "killed, cause unknown")
+
+
+def test_ctrl_c_is_not_told_as_an_end_of_its_own_accord():
+    assert record(0, typed="SIGINT")["cause"] == "exited normally, after Ctrl-C"
+    assert record(130, typed="SIGINT")["cause"] == "failed with status 130, after Ctrl-C"
+    assert record(-signal.SIGINT, typed="SIGINT")["cause"] == "ended by SIGINT (Ctrl-C)"
+    assert record(-signal.SIGSEGV, typed="SIGINT")["cause"] == "crashed with SIGSEGV"

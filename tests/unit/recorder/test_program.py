@@ -54,6 +54,16 @@ def test_a_signal_that_a_program_took_as_a_wish_is_remembered(start, tmp_path):
     assert (program.code, program.asked) == (3, "SIGTERM")
 
 
+def test_ctrl_c_is_remembered_though_the_terminal_has_sent_it_to_the_program_itself(start):
+    program = start("import time; time.sleep(600)")
+    assert program.typed is None
+    assert not program.pass_on(signal.SIGWINCH, True)
+    assert program.typed is None
+    assert not program.pass_on(signal.SIGINT, True)
+    assert (program.typed, program.asked) == ("SIGINT", None)
+    os.kill(program.pid, signal.SIGKILL)
+
+
 def test_the_exit_status_is_that_of_the_program(start):
     program = start("raise SystemExit(7)")
     assert program.wait(PATIENCE)

@@ -71,6 +71,7 @@ def test_all_parts_are_named_and_fit_on_a_phone_in_both_themes(browser):
         assert browser.run(BACKGROUND) != light
         browser.size(360, 740)
         assert browser.run(WIDTH) <= 360
+        assert "Bound chat.service.PlanService._sessions: it holds" in browser.text()
         assert browser.complaints() == []
     finally:
         serving.close()

@@ -143,6 +143,10 @@ class Dormant:
         self.file.unlink(missing_ok=True)
         self.abandon()
 
+    def leave(self) -> None:
+        """At exit with the thread busy: remove the file."""
+        self.file.unlink(missing_ok=True)
+
     def abandon(self) -> None:
         """In a forked child: let go of what belongs to the parent."""
         for one in (self._server, self._wake, self._woken):

@@ -170,6 +170,10 @@ class Probe:
         self._link.send(goodbye)
         self._link.close()
 
+    def leave(self) -> None:
+        """Say goodbye only: the thread is in the middle of a step, and the program is ending."""
+        self._link.send({"kind": "bye", "at": time.time()})
+
     def abandon(self) -> None:
         """In a forked child: let go of what belongs to the parent."""
         self._link.close()

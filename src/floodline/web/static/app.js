@@ -261,6 +261,10 @@ function blindSpots(state) {
   return [...new Set(texts)].filter((text) => !text.startsWith(NO_PROBE));
 }
 
+const showNext = keyed(find("next"), (step) => `${step.says} ${step.code}`,
+  (step) => make("li", {}, make("div", {}, step.says,
+    ...(step.code ? [make("pre", {}, make("code", {}, step.code))] : []))), () => {});
+
 // ---- all of it ----------------------------------------------------------------------------------
 
 function draw(state) {
@@ -275,6 +279,8 @@ function draw(state) {
     update(items);
     show(find(`${name}-none`), items.length === 0);
   }
+  showNext(state.next || []);
+  show(find("next-part"), Boolean(state.next && state.next.length));
   const events = state.events.slice(-200).reverse();
   showEvents(events);
   show(find("events"), events.length > 0);

@@ -59,6 +59,13 @@ function across(u, bytes, name, dash) {
   u.ctx.restore();
 }
 
+// The last label of the time axis is centred on its tick, which may be at the very edge.
+function halfALabel(font) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = font;
+  return Math.ceil(pen.measureText(time(0)).width / 2) + 4;
+}
+
 export class Plot {
   constructor(element, reading) {
     this.element = element;
@@ -98,7 +105,7 @@ export class Plot {
     };
     return {
       ...this.extent(),
-      padding: [8, 30, 0, 0],
+      padding: [8, halfALabel(axis.font), 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
       scales: { x: { time: true }, y: { range: () => [0, reach(this.state).top] } },

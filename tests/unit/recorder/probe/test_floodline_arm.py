@@ -54,6 +54,7 @@ class Probe:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     monkeypatch.setattr(arming, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(arming, "AT_EXIT", PATIENCE)
 
 
 @pytest.fixture
@@ -193,6 +194,33 @@ def test_a_child_lets_go_of_what_it_inherited_and_makes_its_own(probe):
     assert probe.abandoned == 1
     arm.end()
     Arm(lambda: fresh, delay=PATIENCE).after_in_child()
+
+
+def test_a_program_that_ends_does_not_wait_for_a_busy_probe(monkeypatch):
+    monkeypatch.setattr(arming, "AT_EXIT", 0.0)
+    busy, began = threading.Event(), threading.Event()
+    said = []
+
+    class Busy:
+        def run(self, nap):
+            began.set()
+            busy.wait(PATIENCE)
+
+        def interrupt(self):
+            pass
+
+        def close(self):
+            said.append("close")
+
+        def leave(self):
+            said.append("leave")
+
+    arm = Arm(Busy, delay=0.0)
+    arm.begin()
+    assert began.wait(PATIENCE)
+    arm.last_words()
+    assert said == ["leave"]
+    busy.set()
 
 
 def test_last_words_are_said_once(arm, probe):

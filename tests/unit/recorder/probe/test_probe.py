@@ -265,6 +265,11 @@ def test_sessions_and_containers_are_told_by_name():
     assert "alice" not in str(told)
 
 
+def test_at_an_exit_in_the_middle_of_a_step_only_a_goodbye_is_said(probe, line):
+    probe.leave()
+    assert [message["kind"] for message in line.sent] == ["bye"]
+
+
 def test_sessions_that_are_closed_at_the_exit_are_in_the_last_words(probe, line):
     sessions, other = Sessions(dict, name="chats"), BoundedMap(5, name="kept")
     with sessions.use("a"):

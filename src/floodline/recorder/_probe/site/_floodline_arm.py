@@ -31,6 +31,7 @@ _floodline_engine = True  # the walk leaves this module out
 VARIABLE = "FLOODLINE_PROBE"
 DELAY = 1.0
 PATIENCE = 5.0  # seconds for the thread to end before a fork; it may be importing
+AT_EXIT = 1.0  # the same when the program ends, which must not wait for us
 HELPERS = ("multiprocessing.resource_tracker",)
 HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120  # see above
 
@@ -71,16 +72,18 @@ class Arm:
         except RuntimeError:  # no more threads here: not watched then
             self.running = False
 
-    def end(self) -> None:
-        """End the thread and wait until it is gone."""
+    def end(self, patience: float | None = None) -> bool:
+        """End the thread and wait until it is gone; return False if it takes longer."""
         if not self.running:
-            return
+            return True
         self.running = False
         self._stop.release()
         if self.probe is not None:
             self.probe.interrupt()
-        if self._done.acquire(timeout=PATIENCE):
-            self._until_gone(f"/proc/self/task/{self._native}")
+        if not self._done.acquire(timeout=PATIENCE if patience is None else patience):
+            return False
+        self._until_gone(f"/proc/self/task/{self._native}")
+        return True
 
     def _until_gone(self, task: str) -> None:
         # the thread is done, but the kernel counts it for some microseconds more
@@ -147,11 +150,11 @@ class Arm:
             self.begin()
 
     def last_words(self) -> None:
-        """At a clean exit, send the final figures."""
-        self.end()
+        """At a clean exit, send the final figures; only a goodbye if the thread is still busy."""
+        over = self.end(AT_EXIT)
         probe, self.probe = self.probe, None
         if probe is not None:
-            probe.close()
+            (probe.close if over else probe.leave)()
 
 
 def take_package(home: str = HOME) -> None:
