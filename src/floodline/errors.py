@@ -25,6 +25,9 @@ FloodlineError
 │   ├── StoreCorrupt                     the file is damaged, or not a floodline store
 │   ├── StoreTooNew                      written by a newer version of floodline
 │   ├── StoreClosed (ValueError)         used after `close()`
+│   ├── RowConflict (ValueError)         a row log has other bytes under this key
+│   ├── RowNotFound (KeyError)           a row log has no row of this key to page from
+│   ├── LogFull (BufferError)            a row log is at its cap, which refuses
 │   ├── UnreadableRecord (ValueError)    one record cannot be read; its bytes are in quarantine
 │   │   └── DamagedRecord                its bytes are damaged; also a `StoreCorrupt`
 │   └── CodecError (TypeError)           the state cannot be encoded, or came back different
@@ -142,6 +145,21 @@ class StoreTooNew(StoreError):
 
 class StoreClosed(StoreError, ValueError):
     """The store was used after it had been closed."""
+
+
+class RowConflict(StoreError, ValueError):
+    """A row log already has other bytes under this key; nothing was written."""
+
+
+class RowNotFound(StoreError, KeyError):
+    """A row log has no row of the key that a page should begin or end at."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class LogFull(StoreError, BufferError):
+    """A row log is at its cap, and its caller asked to refuse then; nothing was written."""
 
 
 class UnreadableRecord(StoreError, ValueError):

@@ -16,10 +16,10 @@ import pytest
 from floodline import Sessions, telemetry
 from floodline.errors import DamagedRecord, StoreCorrupt, StoreUnavailable
 from floodline.stores import SQLiteStore
-from floodline.stores._sqlite import rows as rows_module
+from floodline.stores._sqlite import places as places_module
 from floodline.stores._sqlite.inspection import inspect
 from floodline.stores._sqlite.operations import Operations
-from floodline.stores._sqlite.rows import FIRST, place_of
+from floodline.stores._sqlite.places import FIRST, place_of
 from store_files import NAME, PAGE, put, take, write_store
 
 WRITTEN = Path(__file__).parent.parent / "data" / "v0_1" / "store.sqlite"
@@ -156,8 +156,8 @@ def test_a_row_that_only_the_insert_meets_is_refused(
 ) -> None:
     with SQLiteStore(path) as store:
         put(store, "a", b"x")
-        monkeypatch.setattr(rows_module.Rows, "find_listed", lambda *_: None)
-        for module in ("rows", "operations"):
+        monkeypatch.setattr(places_module.Places, "find_listed", lambda *_: None)
+        for module in ("places", "operations"):
             target = f"floodline.stores._sqlite.{module}.place_of"
             monkeypatch.setattr(target, lambda *_: FIRST + 5)
         with pytest.raises(StoreCorrupt, match="that a search did not find"):
@@ -170,7 +170,7 @@ def test_a_row_that_only_the_insert_meets_is_refused(
 @pytest.fixture
 def one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     """All keys have the same first place, and share the others too."""
-    for module in ("rows", "operations"):
+    for module in ("places", "operations"):
         target = f"floodline.stores._sqlite.{module}.place_of"
         monkeypatch.setattr(target, lambda _name, _id, turn=0: FIRST + turn)
 
@@ -227,7 +227,7 @@ def test_a_damaged_index_of_0_1_is_noticed(path: Path, monkeypatch: pytest.Monke
         with pytest.raises(StoreCorrupt, match="its table has session 'alice'"):
             store.load("plain", "alice")
         assert store.load("plain", "nobody") is None
-        monkeypatch.setattr(rows_module, "_SCANNED", 1)
+        monkeypatch.setattr(places_module, "_SCANNED", 1)
         assert store.load("plain", "alice") is None  # too many rows to go through
 
 
@@ -249,7 +249,7 @@ def test_moving_rows_costs_nobody_an_error(path: Path, monkeypatch: pytest.Monke
         def fail(*_: object) -> None:
             raise sqlite3.OperationalError("database is locked")
 
-        monkeypatch.setattr(rows_module.Rows, "move_old", fail)
+        monkeypatch.setattr(places_module.Places, "move_old", fail)
         put(store, "new", b"x")
         assert take(store, "new") == b"x"
 
@@ -361,7 +361,7 @@ def test_an_error_whose_text_is_none_is_a_damage(
         b"\xff".decode()
 
     with SQLiteStore(path) as store:
-        monkeypatch.setattr(rows_module.Rows, "find_listed", fail)
+        monkeypatch.setattr(places_module.Places, "find_listed", fail)
         with pytest.raises(StoreCorrupt, match="codec can't decode"):
             store.load(NAME, "a")
     monkeypatch.setattr("floodline.stores._sqlite.database.connect", fail)

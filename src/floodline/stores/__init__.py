@@ -9,18 +9,33 @@ from floodline.stores._memory.store import MemoryStore
 from floodline.stores._open import open_store
 from floodline.stores._owner import new_owner, owner_is_dead
 from floodline.stores._protocol import AsyncStore, Grant, Held, Record, Store, StoreStats
+from floodline.stores._row_log import (
+    Append,
+    AsyncRowStore,
+    LogStats,
+    NewRow,
+    Row,
+    RowStore,
+    unpack_rows,
+)
 from floodline.stores._sqlite.archive import SQLiteArchive
 from floodline.stores._sqlite.store import SQLiteStore
 from floodline.stores._state_type import infer_state_type
 
 __all__ = [
+    "Append",
+    "AsyncRowStore",
     "AsyncStore",
     "Codec",
     "Grant",
     "Held",
     "Kept",
+    "LogStats",
     "MemoryStore",
+    "NewRow",
     "Record",
+    "Row",
+    "RowStore",
     "SQLiteArchive",
     "SQLiteStore",
     "Store",
@@ -30,5 +45,6 @@ __all__ = [
     "open_store",
     "owner_is_dead",
     "seal",
+    "unpack_rows",
     "unseal",
 ]

@@ -6,16 +6,18 @@ what is between the two, a lock or a thread.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
+from floodline.stores._row_calls import ROW_READS, AwaitedRowCalls, BlockingRowCalls
+from floodline.stores._row_log import Append
 
-READS = frozenset(
-    {"written", "load", "ids", "count", "stats", "conflicts", "quarantined", "inspect"}
-)
+READS = ROW_READS | {
+    *("written", "load", "ids", "count", "stats", "conflicts", "quarantined", "inspect")
+}
 
 
 @dataclass(slots=True, frozen=True)
@@ -37,12 +39,8 @@ class Blocking(Protocol):
         ...
 
 
-class BlockingCalls(ABC):
+class BlockingCalls(BlockingRowCalls):
     """What `MemoryStore` and `SQLiteStore` share; see `Store` for what each call does."""
-
-    @abstractmethod
-    def _ask(self, what: str, /, *args: Any) -> Any:
-        """Request an operation and wait for its answer."""
 
     def acquire(
         self, name: str, id: str, owner: str, *, lease: float, known: int | None = None
@@ -70,9 +68,11 @@ class BlockingCalls(ABC):
         version: int,
         write_id: str,
         release: bool,
+        rows: Sequence[Append] = (),
     ) -> int:
-        """See `Store.save`."""
-        new: int = self._ask("save", name, id, envelope, fence, version, write_id, release)
+        """See `RowStore.save`."""
+        terms = (name, id, envelope, fence, version, write_id, release, rows)
+        new: int = self._ask("save", *terms)
         return new
 
     def written(self, name: str, id: str, write_id: str) -> int | None:
@@ -135,10 +135,10 @@ class BlockingCalls(ABC):
         self.close()
 
 
-class AwaitedCalls:
+class AwaitedCalls(AwaitedRowCalls):
     """The coroutine twin: the same calls, awaited. Cancelling an await undoes nothing."""
 
-    __slots__ = ("_ask", "_close", "_store")
+    __slots__ = ("_close", "_store")
 
     def __init__(
         self,
@@ -181,9 +181,11 @@ class AwaitedCalls:
         version: int,
         write_id: str,
         release: bool,
+        rows: Sequence[Append] = (),
     ) -> int:
-        """See `Store.save`."""
-        new: int = await self._ask("save", name, id, envelope, fence, version, write_id, release)
+        """See `RowStore.save`."""
+        terms = (name, id, envelope, fence, version, write_id, release, rows)
+        new: int = await self._ask("save", *terms)
         return new
 
     async def written(self, name: str, id: str, write_id: str) -> int | None:

@@ -41,7 +41,10 @@ class Held:
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class StoreStats:
-    """What a store holds; `file_bytes` is None where there is no file."""
+    """What a store holds; `file_bytes` is None where there is no file.
+
+    `rows` are sessions; `log_rows` and `log_bytes` are what their row logs hold.
+    """
 
     kind: str
     rows: int
@@ -52,6 +55,8 @@ class StoreStats:
     conflicts_dropped: int
     quarantine_dropped: int
     file_bytes: int | None
+    log_rows: int = 0
+    log_bytes: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as a plain dict, ready for `json.dumps`."""

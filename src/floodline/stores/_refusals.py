@@ -16,3 +16,8 @@ def why_refused(ours: bool, version: int, stored: int) -> str:
 def conflict_message(name: str, id: str, why: str) -> str:
     """Return what was refused and where its bytes are."""
     return f"session {id!r} of {name!r} was not written: {why}; see store.conflicts({name!r})"
+
+
+def not_found_message(name: str, id: str) -> str:
+    """Return that there is no session to append rows to."""
+    return f"there is no session {id!r} of {name!r} to append rows to; use create=True to begin one"

@@ -8,19 +8,26 @@ import threading
 import time
 import weakref
 from collections import Counter, OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from floodline._clock import Clock
-from floodline.errors import SessionConflict, StoreClosed, StoreUnavailable
+from floodline.errors import SessionConflict, SessionNotFound, StoreClosed, StoreUnavailable
 from floodline.stores._calls import AwaitedCalls, BlockingCalls, Kept
 from floodline.stores._lease_clock import machine_clock
+from floodline.stores._memory.row_logs import Key, RowLogs
 from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
-from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS, conflict_message, why_refused
+from floodline.stores._refusals import (
+    KEPT_BYTES,
+    KEPT_ROWS,
+    conflict_message,
+    not_found_message,
+    why_refused,
+)
 from floodline.stores._retention_clock import RetentionClock
-
-Key = tuple[str, str]
+from floodline.stores._row_log import Append, LogStats, Row, pack_rows, why_rows_refused
 
 
 @dataclass(slots=True)
@@ -72,6 +79,7 @@ class _Table:
         self._rows: dict[Key, _Row] = {}
         self._counts: Counter[str] = Counter()  # rows by name: sessions ask every few seconds
         self._row_bytes = 0
+        self._logs = RowLogs()
         self._leases: dict[Key, _Lease] = {}
         self._conflicts, self._quarantine = _Kept(), _Kept()
         self._fence = self._floor = self._refused = 0
@@ -117,21 +125,75 @@ class _Table:
         version: int,
         write_id: str,
         release: bool,
+        rows: Sequence[Append],
     ) -> int:
         key = (name, id)
-        row, lease = self._rows.get(key), self._leases.get(key)
-        ours = lease is not None and lease.fence == fence
+        row, ours = self._rows.get(key), self._is_leased(key, fence)
+        stored = row.version if row is not None else 0
+        known = row is not None and row.write_id == write_id
+        good = not known and ours and stored == version
+        planned = self._logs.plan(key, rows) if good and rows else []
         if release:
             self._end_lease(key, fence)
-        if row is not None and row.write_id == write_id:
-            return row.version
-        stored = row.version if row is not None else 0
-        if not ours or stored != version:
-            self._keep_conflict(name, id, envelope, why_refused(ours, version, stored))
+        if known:
+            return stored
+        if not good:
+            self._keep_conflict(name, id, envelope, why_refused(ours, version, stored), rows)
         new = version + 1 if version else self._floor + 1
         self._rows[key] = _Row(new, bytes(envelope), write_id, self._stamp())
         self._count(name, row is None, len(envelope) - (len(row.envelope) if row else 0))
+        self._logs.append(key, planned, self._wall())
         return new
+
+    def append_rows(
+        self, name: str, id: str, rows: Sequence[Append], fence: int | None, create: bool
+    ) -> int:
+        key = (name, id)
+        if fence is not None and not self._is_leased(key, fence):
+            self._keep_rows(name, id, why_refused(False, 0, 0), rows)
+            raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
+        row = self._rows.get(key)
+        if row is None and not create:
+            raise SessionNotFound(not_found_message(name, id))
+        planned = self._logs.plan(key, rows)
+        if row is None:
+            self._rows[key] = row = _Row(self._floor + 1, b"", "", 0.0)
+            self._count(name, 1, 0)
+        row.used_at = self._stamp()
+        return self._logs.append(key, planned, self._wall())
+
+    def get_rows(self, name: str, id: str, log: str, keys: Sequence[str]) -> dict[str, Row]:
+        return self._logs.get((name, id), log, keys)
+
+    def rows(
+        self,
+        name: str,
+        id: str,
+        log: str,
+        after: str | int | None,
+        before: str | int | None,
+        limit: int,
+        newest_first: bool,
+    ) -> list[Row]:
+        return self._logs.page((name, id), log, after, before, limit, newest_first)
+
+    def logs(self, name: str, id: str, after: str, limit: int) -> list[LogStats]:
+        return self._logs.logs((name, id), after, limit)
+
+    def count_rows(self, name: str, id: str, log: str | None) -> int:
+        return self._logs.count((name, id), log)
+
+    def delete_rows(
+        self,
+        name: str,
+        id: str,
+        log: str | None,
+        keys: Sequence[str] | None,
+        fence: int | None,
+    ) -> int:
+        if fence is not None and not self._is_leased((name, id), fence):
+            raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
+        return self._logs.delete((name, id), log, keys)
 
     def written(self, name: str, id: str, write_id: str) -> int | None:
         row = self._rows.get((name, id))
@@ -187,6 +249,8 @@ class _Table:
             conflicts_dropped=self._conflicts.dropped,
             quarantine_dropped=self._quarantine.dropped,
             file_bytes=None,
+            log_rows=self._logs.rows,
+            log_bytes=self._logs.bytes,
         )
 
     def conflicts(self, name: str | None, limit: int) -> list[Kept]:
@@ -198,9 +262,12 @@ class _Table:
     def _stamp(self) -> float:
         return self._dates.look(self._clock(), self._wall())[0]
 
-    def _end_lease(self, key: Key, fence: int) -> bool:
+    def _is_leased(self, key: Key, fence: int) -> bool:
         lease = self._leases.get(key)
-        if lease is None or lease.fence != fence:
+        return lease is not None and lease.fence == fence
+
+    def _end_lease(self, key: Key, fence: int) -> bool:
+        if not self._is_leased(key, fence):
             return False
         del self._leases[key]
         return True
@@ -214,13 +281,23 @@ class _Table:
         if row is not None:
             self._floor = max(self._floor, row.version)
             self._count(key[0], -1, -len(row.envelope))
+            self._logs.forget(key)
         return row is not None
 
     def _count(self, name: str, rows: int, size: int) -> None:
         self._counts[name] += rows  # floodline: bounded[one for each kind of session]
         self._row_bytes += size
 
-    def _keep_conflict(self, name: str, id: str, envelope: bytes, why: str) -> None:
+    def _keep_rows(self, name: str, id: str, why: str, rows: Sequence[Append]) -> None:
+        if rows:
+            self._refused += 1
+            kept = Kept(name, id, self._wall(), why_rows_refused(why), pack_rows(rows))
+            self._conflicts.add(self._refused, kept)
+
+    def _keep_conflict(
+        self, name: str, id: str, envelope: bytes, why: str, rows: Sequence[Append]
+    ) -> None:
+        self._keep_rows(name, id, why, rows)
         self._refused += 1
         self._conflicts.add(self._refused, Kept(name, id, self._wall(), why, bytes(envelope)))
         raise SessionConflict(conflict_message(name, id, why))

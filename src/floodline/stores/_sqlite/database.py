@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from floodline import telemetry
 from floodline._clock import Clock
 from floodline.errors import (
+    LogFull,
+    RowConflict,
+    RowNotFound,
     SessionConflict,
+    SessionNotFound,
     StoreCorrupt,
     StoreError,
     StoreUnavailable,
@@ -34,7 +38,9 @@ _STALE_LEASE = 3600.0
 _inherited: list[object] = []  # floodline: bounded[what one fork inherits]
 
 
-_KEEPS = frozenset({"save", "delete", "quarantine"})  # what is acknowledged must be in the file
+# what is acknowledged must be in the file
+_KEEPS = frozenset({"save", "delete", "quarantine", "append_rows", "delete_rows"})
+_REFUSALS = (SessionConflict, SessionNotFound, RowConflict, RowNotFound, LogFull)
 
 
 class _Culprit(Exception):
@@ -131,10 +137,12 @@ class Database:
         if keeps and (lost := self._files.lost()):
             self._give_up(connection, lost)
         if "inspect" in kinds:
-            self.note_damage(operations.rows.damage)
+            self.note_damage(operations.places.damage)
         self._fresh = self._fresh and not writes
-        if writes and operations.rows.old:
-            self._move_old(connection, operations)
+        if writes and operations.places.old:
+            self._tidy(connection, operations, lambda: operations.places.move_old(_MOVED))
+        if writes and operations.row_logs.untied:
+            self._tidy(connection, operations, operations.row_logs.reap)
         if "purge" in kinds or "delete" in kinds:
             self._give_back(connection, operations)
 
@@ -157,14 +165,16 @@ class Database:
         if damage and not self.damage:
             self.damage = damage
             if self._operations is not None:
-                self._operations.rows.damage = damage
+                self._operations.places.damage = damage
             telemetry.emit("store_damaged", self.path, why=damage)
 
-    def _move_old(self, connection: sqlite3.Connection, operations: Operations) -> None:
-        """Give a few rows of 0.1 their places, in a transaction of their own."""
+    def _tidy(
+        self, connection: sqlite3.Connection, operations: Operations, work: Callable[[], None]
+    ) -> None:
+        """Move rows of 0.1, or delete those of closed sessions, in a transaction of its own."""
         try:
             operations.execute("BEGIN IMMEDIATE")
-            operations.rows.move_old(_MOVED)
+            work()
             operations.execute("COMMIT")
         except (sqlite3.Error, StoreCorrupt) as error:  # not worth failing the work of others
             self._roll_back(connection, error)
@@ -173,7 +183,7 @@ class Database:
         call.result = call.error = None
         try:
             call.result = getattr(operations, call.what)(*call.args)
-        except SessionConflict as refused:
+        except _REFUSALS as refused:
             call.error = refused
         except Exception as error:
             raise _Culprit from error
@@ -232,7 +242,7 @@ class Database:
                 connection.close()
                 raise
             self._connection = connection
-            self._operations.rows.damage = self.damage
+            self._operations.places.damage = self.damage
             self._files.note()
             self._fresh = True
         return self._connection, self._operations

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from floodline.errors import SessionConflict, StoreCorrupt
+from floodline.errors import SessionConflict, SessionNotFound, StoreCorrupt
 from floodline.stores._calls import Kept
 from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
-from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS, conflict_message, why_refused
+from floodline.stores._refusals import conflict_message, not_found_message, why_refused
 from floodline.stores._retention_clock import RetentionClock
+from floodline.stores._row_log import Append, pack_rows, why_rows_refused
 from floodline.stores._sqlite.dates import keep, resume
-from floodline.stores._sqlite.rows import Rows, place_of
+from floodline.stores._sqlite.kept import KeptTable
+from floodline.stores._sqlite.places import Places, place_of
+from floodline.stores._sqlite.row_logs import RowLogs
 
 _LEASE = """
 INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, id) DO UPDATE SET
@@ -78,7 +81,12 @@ class Operations:
     ) -> None:
         cursor = connection.cursor()
         self.execute, self.close = cursor.execute, cursor.close
-        self.rows = Rows(self.execute, path)
+        self.places, self.row_logs = Places(self.execute, path), RowLogs(self.execute, path)
+        logs = self.row_logs
+        self.get_rows, self.rows = logs.get, logs.page
+        self.logs, self.count_rows = logs.logs, logs.count
+        self._conflicts = KeptTable(self.execute, "conflicts")
+        self._quarantine = KeptTable(self.execute, "quarantine")
         self._dates = dates
         self._measure, self._kind = measure, kind
         self._now = self._wall = self._stamp = self._judged = 0.0
@@ -94,6 +102,7 @@ class Operations:
         self._slot = int(self._stamp / _SLOT)
         self._fence, self._wanted = 0, acquires
         self._totals.clear()
+        self.row_logs.begin()
 
     def end(self) -> None:
         """Write what the batch has gathered; the commit follows."""
@@ -127,7 +136,7 @@ class Operations:
             execute(_LEASE, (*terms, holder))
         row = execute(_GRANT, (known, place_of(name, id), name, id)).fetchone()
         if row is None:
-            row = self.rows.find_listed(_GRANT, name, id, known)
+            row = self.places.find_listed(_GRANT, name, id, known)
             if row is None:
                 return Grant(fence, 0, None)
         version, envelope = row
@@ -163,21 +172,60 @@ class Operations:
         version: int,
         write_id: str,
         release: bool,
+        rows: Sequence[Append],
     ) -> int:
         execute, lease = self.execute, (name, id, fence)
-        if release:
+        if release and not rows:
             ours = execute(_UNLEASE, lease).rowcount == 1
         else:
             ours = execute(_LEASED, lease).fetchone() is not None
         row = self._row(name, id)
-        if row is not None and row[2] == write_id:
-            stored: int = row[1]
+        stored: int = row[1] if row is not None else 0
+        known = row is not None and row[2] == write_id
+        good = not known and ours and version == stored
+        planned = self.row_logs.plan(name, id, rows) if good and rows else []
+        if release and rows:  # not before the rows are known to be welcome
+            execute(_UNLEASE, lease)
+        if known:
             return stored
-        if not ours or version != (row[1] if row is not None else 0):
-            self._refuse(name, id, envelope, why_refused(ours, version, row[1] if row else 0))
+        if not good:
+            self._refuse(name, id, envelope, why_refused(ours, version, stored), rows)
         if row is None:
-            return self._make(name, id, envelope, write_id)
-        return self._overwrite(name, envelope, write_id, row)
+            new = self._make(name, id, envelope, write_id)
+        else:
+            new = self._overwrite(name, envelope, write_id, row)
+        if planned:
+            self.row_logs.append(name, id, planned, self._wall)
+        return new
+
+    def append_rows(
+        self, name: str, id: str, rows: Sequence[Append], fence: int | None, create: bool
+    ) -> int:
+        if fence is not None and not self._is_leased(name, id, fence):
+            why = why_refused(False, 0, 0)
+            self._keep_rows(name, id, why, rows)
+            raise SessionConflict(conflict_message(name, id, why))
+        row = self._row(name, id)
+        if row is None and not create:
+            raise SessionNotFound(not_found_message(name, id))
+        planned = self.row_logs.plan(name, id, rows)
+        if row is None:
+            self._make(name, id, b"", "")
+        else:
+            self.execute(_USE_IN_SLOT, (self._stamp, self._slot, row[0]))
+        return self.row_logs.append(name, id, planned, self._wall)
+
+    def delete_rows(
+        self,
+        name: str,
+        id: str,
+        log: str | None,
+        keys: Sequence[str] | None,
+        fence: int | None,
+    ) -> int:
+        if fence is not None and not self._is_leased(name, id, fence):
+            raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
+        return self.row_logs.delete(name, id, log, keys)
 
     def written(self, name: str, id: str, write_id: str) -> int | None:
         row = self._row(name, id)
@@ -186,7 +234,7 @@ class Operations:
     def load(self, name: str, id: str) -> Record | None:
         row = self.execute(_GRANT, (None, place_of(name, id), name, id)).fetchone()
         if row is None:
-            row = self.rows.find_listed(_GRANT, name, id, None)
+            row = self.places.find_listed(_GRANT, name, id, None)
             if row is None:
                 return None
         version, envelope = row
@@ -197,8 +245,8 @@ class Operations:
     def inspect(self, after: Any, limit: int) -> Any:
         """Compare the next slice of the trees; return where to continue, None at the end."""
         if isinstance(after, int):
-            return self.rows.inspect(after, limit) or ("", "")
-        return self.rows.inspect_index(after, limit)
+            return self.places.inspect(after, limit) or ("", "")
+        return self.places.inspect_index(after, limit)
 
     def delete(self, name: str, id: str, fence: int) -> bool:
         if not self.execute(_UNLEASE, (name, id, fence)).rowcount:
@@ -209,7 +257,8 @@ class Operations:
         return row is not None
 
     def quarantine(self, name: str, id: str, envelope: bytes, why: str) -> None:
-        self._keep("quarantine", name, id, envelope, why, hashlib.sha256(envelope).digest())
+        kept = Kept(name, id, self._wall, why, envelope)
+        self._quarantine.add(kept, hashlib.sha256(envelope).digest())
 
     def purge(self, name: str, unused: float, limit: int) -> list[str]:
         keep(self.execute, self._dates)
@@ -239,6 +288,7 @@ class Operations:
                 (SELECT count(*) FROM conflicts), (SELECT count(*) FROM quarantine),
                 conflicts_dropped, quarantine_dropped FROM meta""").fetchone()
         rows, row_bytes, leases, conflicts, quarantined, lost_conflicts, lost_unread = figures
+        log_rows, log_bytes = self.row_logs.totals()
         return StoreStats(
             kind=self._kind,
             rows=rows,
@@ -249,13 +299,15 @@ class Operations:
             conflicts_dropped=lost_conflicts,
             quarantine_dropped=lost_unread,
             file_bytes=self._measure(),
+            log_rows=log_rows,
+            log_bytes=log_bytes,
         )
 
     def conflicts(self, name: str | None, limit: int) -> list[Kept]:
-        return self._kept("conflicts", name, limit)
+        return self._conflicts.newest(name, limit)
 
     def quarantined(self, name: str | None, limit: int) -> list[Kept]:
-        return self._kept("quarantine", name, limit)
+        return self._quarantine.newest(name, limit)
 
     def _next_fence(self) -> int:
         if self._fence == 0:  # the first of this batch reserves the numbers of all
@@ -271,7 +323,7 @@ class Operations:
             _ROW, (place_of(name, id), name, id)
         ).fetchone()
         if row is None:
-            row = self.rows.find_listed(_ROW, name, id)
+            row = self.places.find_listed(_ROW, name, id)
             if row is None:
                 return None
         _, version, _, size, slot = row
@@ -284,9 +336,12 @@ class Operations:
             raise self._never_written(id)
         return row
 
+    def _is_leased(self, name: str, id: str, fence: int) -> bool:
+        return self.execute(_LEASED, (name, id, fence)).fetchone() is not None
+
     def _never_written(self, id: str) -> StoreCorrupt:
         """Refuse a row without a version, which would pass for no row at all."""
-        return self.rows.corrupt(f"the row of session {id!r} holds data that was never written")
+        return self.places.corrupt(f"the row of session {id!r} holds data that was never written")
 
     def _make(self, name: str, id: str, envelope: bytes, write_id: str) -> int:
         (floor,) = self.execute("SELECT floor FROM meta").fetchone()
@@ -301,10 +356,10 @@ class Operations:
 
     def _make_elsewhere(self, name: str, id: str, row: tuple[Any, ...]) -> None:
         try:
-            self.execute(_MAKE, (self.rows.free_place(name, id), *row))
+            self.execute(_MAKE, (self.places.free_place(name, id), *row))
         except sqlite3.IntegrityError as error:
             why = f"it has a session {id!r} that a search did not find"
-            raise self.rows.corrupt(why) from error
+            raise self.places.corrupt(why) from error
 
     def _overwrite(self, name: str, envelope: bytes, write_id: str, old: Any) -> int:
         row, version, _, old_size, slot = old
@@ -319,38 +374,21 @@ class Operations:
     def _forget(self, name: str, row: int, version: int, size: int) -> None:
         self.execute("DELETE FROM sessions WHERE row = ?", (row,))
         self.execute("UPDATE meta SET floor = max(floor, ?)", (version,))
+        self.row_logs.untied = True
         self._count(name, -1, -size)
 
     def _count(self, name: str, rows: int, size: int) -> None:
         count, total = self._totals.get(name, (0, 0))
         self._totals[name] = (count + rows, total + size)
 
-    def _refuse(self, name: str, id: str, envelope: bytes, why: str) -> NoReturn:
-        self._keep("conflicts", name, id, envelope, why, None)
+    def _keep_rows(self, name: str, id: str, why: str, rows: Sequence[Append]) -> None:
+        if rows:
+            kept = Kept(name, id, self._wall, why_rows_refused(why), pack_rows(rows))
+            self._conflicts.add(kept)
+
+    def _refuse(
+        self, name: str, id: str, envelope: bytes, why: str, rows: Sequence[Append]
+    ) -> NoReturn:
+        self._keep_rows(name, id, why, rows)
+        self._conflicts.add(Kept(name, id, self._wall, why, envelope))
         raise SessionConflict(conflict_message(name, id, why))
-
-    def _keep(
-        self, table: str, name: str, id: str, envelope: bytes, why: str, digest: bytes | None
-    ) -> None:
-        row = (name, id, self._wall, why, digest, len(envelope), envelope)
-        self.execute(
-            f"INSERT OR IGNORE INTO {table} (name, id, at, why, digest, size, envelope) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            row,
-        )
-        sizes = self.execute(f"SELECT n, size FROM {table} ORDER BY n").fetchall()
-        rows, size = len(sizes), sum(size for _, size in sizes)
-        for n, oldest in sizes:
-            if rows <= KEPT_ROWS and size <= KEPT_BYTES:
-                break
-            self.execute(f"DELETE FROM {table} WHERE n = ?", (n,))
-            self.execute(f"UPDATE meta SET {table}_dropped = {table}_dropped + 1")
-            rows, size = rows - 1, size - oldest
-
-    def _kept(self, table: str, name: str | None, limit: int) -> list[Kept]:
-        rows = self.execute(
-            f"SELECT name, id, at, why, envelope FROM {table} "
-            "WHERE name = ifnull(?, name) ORDER BY n DESC LIMIT ?",
-            (name, limit),
-        ).fetchall()
-        return [Kept(*row) for row in rows]

@@ -39,7 +39,7 @@ def place_of(name: str, id: str, turn: int = 0) -> int:
     return FIRST | (int.from_bytes(digest, "big") & (FIRST - 1))
 
 
-class Rows:
+class Places:
     """Finds rows of `sessions` on one connection; `damage` is what an inspection has found."""
 
     __slots__ = ("_after", "_execute", "_path", "damage", "old")
