@@ -6,8 +6,8 @@ import ast
 from enum import Enum
 
 from floodline._python.mutations import HEAP_SHRINKS
-from floodline._python.names import last_name
 from floodline._python.numbers import number
+from floodline._python.selection import selected
 
 
 class AtLimit(Enum):
@@ -21,11 +21,6 @@ class AtLimit(Enum):
     REJECT = "reject"  # a new item is refused
     BLOCK = "block"  # the caller that adds has to wait
     RENEWED = "recent"  # with FIRST: reading an item makes it the last
-
-
-_LAST_FIRST = {"max", "reversed"}
-_SMALLEST = {"min", "sorted", "nsmallest", *HEAP_SHRINKS}
-_FOREMOST = {"next", "islice", "popleft"}
 
 
 def taken(node: ast.AST, function: ast.AST) -> AtLimit:
@@ -67,43 +62,10 @@ def taken_by_index(index: ast.expr, function: ast.AST) -> AtLimit:
     place = number(index)
     if place is not None:
         return {0: AtLimit.FIRST, -1: AtLimit.LAST}.get(place, AtLimit.SOME)
-    if isinstance(index, ast.Name):
-        kinds = (_by_key(value) for value in _values(index.id, function))
-        return next((kind for kind in kinds if kind is not AtLimit.SOME), AtLimit.SOME)
-    return _by_key(index)
-
-
-def _values(name: str, function: ast.AST) -> list[ast.expr]:
-    """Return where a local name gets its values: from assignments and the head of a loop."""
-    found = []
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign):
-            heads = [n for t in node.targets for n in ast.walk(t)]
-        elif isinstance(node, ast.For | ast.AsyncFor):
-            heads = list(ast.walk(node.target))
-        else:
-            continue
-        if any(isinstance(head, ast.Name) and head.id == name for head in heads):
-            found.append(node.value if isinstance(node, ast.Assign) else node.iter)
-    return found
-
-
-def _by_key(node: ast.expr) -> AtLimit:
-    """Return FIRST for `next(iter(x))`, `list(x)[0]` and `islice`, LEAST for `min` and `sorted`."""
-    calls = {last_name(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
-    reverse = any(isinstance(n, ast.keyword) and n.arg == "reverse" for n in ast.walk(node))
-    if calls & _LAST_FIRST or reverse:
+    found = selected(index, function)
+    if found is None or not found.is_first:
         return AtLimit.SOME
-    if calls & _SMALLEST:
-        return AtLimit.LEAST
-    if calls & _FOREMOST:
-        return AtLimit.FIRST
-    if isinstance(node, ast.Subscript):
-        first = taken_by_index(node.slice, node) is AtLimit.FIRST
-        return AtLimit.FIRST if first else AtLimit.SOME
-    if isinstance(node, ast.Call) and last_name(node.func) == "pop":
-        return AtLimit.FIRST if node.args and number(node.args[0]) == 0 else AtLimit.SOME
-    return AtLimit.SOME
+    return AtLimit.LEAST if found.order.by_key is not None else AtLimit.FIRST
 
 
 def _by_replacement(value: ast.expr | None) -> AtLimit:

@@ -10,6 +10,11 @@ from floodline._python.mutations import HEAP_SHRINKS, SHRINKS_ANYTHING, TAKES_UN
 from floodline._python.names import is_named, last_name, mentions
 from floodline._python.numbers import number
 
+_STEERS = (
+    *(ast.Return, ast.Raise, ast.Continue, ast.Break, ast.Await, ast.Yield),
+    *(ast.Global, ast.Delete),
+)
+_WAITS = {"wait", "acquire", "join", "sleep"}
 Rule = Callable[[ast.AST, str, frozenset[str]], bool]
 NOBODY: frozenset[str] = frozenset()
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -111,3 +116,45 @@ def only_logs(body: list[ast.stmt]) -> bool:
         if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Constant):
             return False
     return True
+
+
+def is_harmless(body: list[ast.stmt], known: frozenset[str] = NOBODY) -> bool:
+    """Return True if a branch of a method can neither reach a container of `self` nor wait.
+
+    Calls of the methods in `known` are left out: the caller looks at those itself. Any other call
+    must be a quiet one, or be of something outside the object that is not given the object.
+    """
+    for node in (inner for statement in body for inner in ast.walk(statement)):
+        if isinstance(node, _STEERS):
+            return False
+        if isinstance(node, ast.Assign) and not _is_local_or_constant(node):
+            return False
+        if isinstance(node, ast.AugAssign) and not isinstance(node.op, ast.Add):
+            return False
+        if isinstance(node, ast.Call) and not _is_harmless_call(node, known):
+            return False
+    return True
+
+
+def _is_local_or_constant(node: ast.Assign) -> bool:
+    constant = isinstance(node.value, ast.Constant)
+    return constant or all(isinstance(target, ast.Name) for target in node.targets)
+
+
+def _is_harmless_call(node: ast.Call, known: frozenset[str]) -> bool:
+    name = last_name(node.func)
+    if name in QUIET:
+        return True
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if any(_hands_on(each) for each in given):
+        return False
+    return name in known or (name not in _WAITS and not mentions(node.func, "self"))
+
+
+def _hands_on(node: ast.expr) -> bool:
+    """Return True if an argument hands on the object or a part of it, not just a text or a size."""
+    if isinstance(node, ast.JoinedStr | ast.Compare):
+        return False
+    if isinstance(node, ast.Call) and last_name(node.func) in QUIET:
+        return False
+    return mentions(node, "self")

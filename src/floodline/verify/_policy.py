@@ -50,7 +50,9 @@ def judge_bound(
         refuses = evidence(Cause.LETS_NOBODY_ADD, at, name=name, number=bound.number)
         rejects = claim.policy == Policy.REJECT
         return Judgement(Verdict.PROVED if rejects else Verdict.REFUTED, (refuses,))
-    seen = evidence(Cause.REMOVES, at, name=name, number=bound.number, does=does(kinds))
+    told = f"{bound.number} ({bound.shown})" if bound.shown else str(bound.number)
+    by = f": {bound.by}" if bound.by else ""
+    seen = evidence(Cause.REMOVES, at, name=name, number=told, does=f"{does(kinds)}{by}")
     if AtLimit.SOME in kinds:
         unseen = evidence(Cause.POLICY_NOT_SEEN, at, policy=claim.policy)
         return Judgement(Verdict.UNKNOWN, (seen, unseen))

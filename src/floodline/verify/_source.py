@@ -18,12 +18,17 @@ from floodline._python.bounds import at_bound, bound_argument
 from floodline._python.comparisons import ROOM, Relation, size_comparisons
 from floodline._python.constants import Constants
 from floodline._python.kinds import BASES
+from floodline._python.names import written
+from floodline._python.removals import is_harmless
+from floodline._python.selection import selected
 from floodline.scan._facts.calls import NAME, OWN_METHOD, Callee
 from floodline.scan._facts.model import At, Change, FileFacts, Limit
-from floodline.scan._facts.references import MODULE, Reference
+from floodline.scan._facts.references import INSTANCE, MODULE, Reference
 from floodline.scan._frontends.python.expressions import at
-from floodline.scan._frontends.python.reader import read
+from floodline.scan._frontends.python.reader import read_tree
 from floodline.verify._claims import Claim
+from floodline.verify._modules import others
+from floodline.verify._sizes import write_out_sizes
 
 HARMLESS_BASES = {"object", "Generic", "Protocol", "ABC", "NamedTuple"}
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -37,6 +42,8 @@ class Bound(NamedTuple):
     line: int
     function: str
     made_so: bool = False  # the container itself enforces it
+    shown: str = ""  # how the source writes the number, if not as a number
+    by: str = ""  # how the source selects what leaves
 
 
 class Source:
@@ -44,16 +51,21 @@ class Source:
 
     def __init__(self, text: str, claim: Claim) -> None:
         self.tree = ast.parse(text)
-        self.facts: FileFacts = read(text, claim.file.as_posix(), claim.file.stem)
+        write_out_sizes(self.tree)
+        self.facts: FileFacts = read_tree(
+            self.tree, claim.file.as_posix(), claim.file.stem, text.count("\n")
+        )
         self.owners = {f.name: f.owner for f in self.facts.functions}
-        self.constants = Constants(self.tree, _call(claim.make))
+        self.constants = Constants(self.tree, _call(claim.make), others(claim.file))
         self._tests: dict[At, ast.If | ast.While] = {}
         self._nodes: dict[At, ast.AST] = {}
+        self._rest: dict[ast.stmt, list[ast.stmt]] = {}  # what follows a test that leaves
         self._functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
         self._index()
 
     def _index(self) -> None:
         for node in ast.walk(self.tree):
+            self._index_rest(node)
             if isinstance(node, ast.If | ast.While):
                 self._tests[at(node.test)] = node
             elif isinstance(node, ast.Call):
@@ -65,12 +77,21 @@ class Source:
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 self._functions.append(node)
 
+    def _index_rest(self, node: ast.AST) -> None:
+        """Remember what is only reached if `if len(x) <= limit: return` does not return."""
+        for field in ("body", "orelse", "finalbody"):
+            body = getattr(node, field, None)
+            body = body if isinstance(body, list) else []
+            for place, inner in enumerate(body):
+                if isinstance(inner, ast.If) and isinstance(inner.body[-1], LEAVING):
+                    self._rest[inner] = inner.orelse or body[place + 1 :]
+
     def chain(self, name: str) -> tuple[list[str], bool]:
         """Return a class with its bases in this file, and True if it has others."""
         classes = {c.name: c for c in self.facts.classes}
         found, unknown, queue = [name], False, list(classes[name].bases)
         while queue:
-            base = queue.pop(0).partition("[")[0].rpartition(".")[2]
+            base = base_name(queue.pop(0))
             if base in classes and base not in found:
                 found.append(base)
                 queue += classes[base].bases
@@ -112,48 +133,116 @@ class Source:
     def checked_bound(self, limit: Limit, changes: list[Change]) -> Bound:
         """Return the bound of a comparison: its number, and what its branch removes."""
         node = self._tests[limit.at]
+        acts = limit.acts and not self._does_nothing(node, limit)
         compared = next((c for c in size_comparisons(node.test) if not c.is_range), None)
         if (
             compared is None or compared.depends
         ):  # a range, or a bound that depends on another condition
-            takes = frozenset({AtLimit.SOME} if limit.acts else ())
+            takes = frozenset({AtLimit.SOME} if acts else ())
             return Bound(None, takes, limit.at.line, limit.function)
         number = self.constants.of(compared.limit, self.owner_node(limit.function))
+        branch = node.body
         if compared.relation in ROOM:
-            kinds = self._takes(node.orelse, limit.function, changes)
+            branch = node.orelse or self._rest.get(node, [])
+            kinds = self._takes(branch, limit.function, changes)
             grows = any(_within(c.at.line, node.body) and c.verb == "grow" for c in changes)
             kinds |= {AtLimit.REJECT} if grows and not kinds else set()
         else:
-            kinds = self._takes(node.body, limit.function, changes)
-            leaves = any(isinstance(n, LEAVING) for s in node.body for n in ast.walk(s))
-            if not kinds and limit.acts:
+            kinds = self._takes(branch, limit.function, changes)
+            leaves = any(isinstance(n, LEAVING) for s in branch for n in ast.walk(s))
+            if not kinds and acts:
                 kinds = {AtLimit.REJECT} if leaves else {AtLimit.SOME}
-        above = compared.relation is Relation.ABOVE
-        if number is not None and above and _precedes(node, limit, changes):
+        tested = node.lineno - 1 if compared.relation is Relation.AT_MOST else node.end_lineno or 0
+        above = compared.relation in (Relation.ABOVE, Relation.AT_MOST)
+        if number is not None and above and self._precedes(tested, limit, changes):
             number += 1  # `len(x) > 10` before the item is added lets eleven in
-        return Bound(number, frozenset(kinds), limit.at.line, limit.function)
+        shown = "" if isinstance(compared.limit, ast.Constant) else written(compared.limit)
+        by = self._selections(branch, limit.function, changes)
+        return Bound(number, frozenset(kinds), limit.at.line, limit.function, shown=shown, by=by)
+
+    def _precedes(self, tested: int, limit: Limit, changes: list[Change]) -> bool:
+        """Return True if items are added only after the check, here or by what calls it."""
+        grows = [c for c in changes if c.verb == "grow"]
+        lines = [c.at.line for c in grows if c.function == limit.function]
+        if lines:
+            return min(lines) > tested
+        checks = [
+            c for c in self.facts.calls if self.callee(c.function, c.callee) == limit.function
+        ]
+        adding = {c.function: c.at.line for c in reversed(grows)}
+        around = [c for c in checks if c.function in adding]
+        return bool(around) and all(c.line < adding[c.function] for c in around)
+
+    def _does_nothing(self, node: ast.If | ast.While, limit: Limit) -> bool:
+        """Return True if nothing in the branch can reach the container: it logs or counts."""
+        if not isinstance(node, ast.If) or limit.ref.kind != INSTANCE:
+            return False
+        inside = [c for c in self.facts.calls if c.function == limit.function]
+        own = [self.callee(c.function, c.callee) for c in inside if _within(c.line, node.body)]
+        called = {name for each in own for name in self.reached(each)}
+        bodies = [
+            f.body for f in self._functions if f.name in {n.rpartition(".")[2] for n in called}
+        ]
+        known = frozenset(name.rpartition(".")[2] for name in called)
+        return all(is_harmless(body, known) for body in [node.body, *bodies])
 
     def _takes(self, body: list[ast.stmt], function: str, changes: list[Change]) -> set[AtLimit]:
+        return {self.takes(change) for change in self._removals(body, function, changes)}
+
+    def _removals(self, body: list[ast.stmt], function: str, changes: list[Change]) -> list[Change]:
+        """Return what a branch takes from a container, itself or by calls."""
         reached = {
             inner
             for call in self.facts.calls
             if call.function == function and _within(call.line, body)
             for inner in self.reached(self.callee(call.function, call.callee))
         }
-        return {
-            self.takes(change)
+        return [
+            change
             for change in changes
             if change.verb in ("shrink", "replace")
             and (
                 (change.function == function and _within(change.at.line, body))
                 or change.function in reached
             )
-        }
+        ]
 
     def takes(self, change: Change) -> AtLimit:
         """Return which kind of items a change removes."""
         node = self._nodes.get(change.at)
-        return taken(node, self.around(change.at.line)) if node is not None else AtLimit.SOME
+        if node is None:
+            return AtLimit.SOME
+        kind = taken(node, self.around(change.at.line))
+        by = self._selection(change)
+        least_used = kind is AtLimit.LEAST and by is not None and self._counts(by)
+        return AtLimit.SOME if least_used else kind
+
+    def _selection(self, change: Change) -> ast.expr | None:
+        """Return the expression that selects what a change removes."""
+        node = self._nodes.get(change.at)
+        index = node.slice if isinstance(node, ast.Subscript) else None
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            index = next(iter(node.args), None)
+        if index is None or isinstance(index, ast.Slice):
+            return None
+        found = selected(index, self.around(change.at.line))
+        return (found.order.by_key or found.node) if found is not None else None
+
+    def _counts(self, by: ast.expr) -> bool:
+        """Return True if what sorts the items counts uses: the least used is not the oldest."""
+        read: set[object] = {n.attr for n in ast.walk(by) if isinstance(n, ast.Attribute)}
+        read |= {n.value for n in ast.walk(by) if isinstance(n, ast.Constant)} - {None}
+        added = (n.target for n in ast.walk(self.tree) if isinstance(n, ast.AugAssign))
+        counted = {n for target in added for n in _last_parts(target)}
+        return bool(read & counted)
+
+    def _selections(self, body: list[ast.stmt], function: str, changes: list[Change]) -> str:
+        """Return how the branch selects what leaves, as it is written."""
+        for change in self._removals(body, function, changes):
+            by = self._selection(change)
+            if by is not None:
+                return written(by)
+        return ""
 
     def slice_bound(self, change: Change) -> Bound | None:
         """Return the bound of an unconditional `x = x[-100:]` or `del x[:-100]`."""
@@ -195,16 +284,27 @@ class Source:
         return {c.function for c in calls if self.callee(c.function, c.callee) == function}
 
 
+def base_name(base: str) -> str:
+    """Return `B` for a base that is written as `mod.B` or `B[int]`."""
+    return base.partition("[")[0].rpartition(".")[2]
+
+
 def _call(make: str | None) -> ast.Call | None:
     node = ast.parse(make.strip(), mode="eval").body if make else None
     return node if isinstance(node, ast.Call) else None
 
 
-def _precedes(node: ast.stmt, limit: Limit, changes: list[Change]) -> bool:
-    """Return True if the function adds only after the check."""
-    lines = [c.at.line for c in changes if c.verb == "grow" and c.function == limit.function]
-    return bool(lines) and min(lines) > (node.end_lineno or node.lineno)
-
-
 def _within(line: int, body: list[ast.stmt]) -> bool:
     return bool(body) and body[0].lineno <= line <= (body[-1].end_lineno or body[-1].lineno)
+
+
+def _last_parts(target: ast.expr) -> set[object]:
+    """Return the names and keys that `self.hits[key] += 1` or `entry["hits"] += 1` counts."""
+    found: set[object] = set()
+    while isinstance(target, ast.Subscript):
+        if isinstance(target.slice, ast.Constant):
+            found.add(target.slice.value)
+        target = target.value
+    if isinstance(target, ast.Attribute):
+        found.add(target.attr)
+    return found

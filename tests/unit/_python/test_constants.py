@@ -27,6 +27,9 @@ D3 = D2
 D4 = D3
 D5 = D4
 D6 = D5
+D7 = D6
+D8 = D7
+D9 = D8
 DECLARED: int
 
 class Cache:
@@ -73,7 +76,7 @@ def value(text, owner="Cache", made=None):
         ("self.keep", 100),
         ("self.ttl + 1", 11),
         ("max_items", 30),
-        ("D5", 9),
+        ("D8", 9),
     ],
 )
 def test_a_number_is_found_where_the_file_gives_it(text, known):
@@ -83,12 +86,107 @@ def test_a_number_is_found_where_the_file_gives_it(text, known):
 @pytest.mark.parametrize(
     "text",
     [
-        "CHANGES", "self.set_twice", "A", "D6", "DECLARED", "unknown", "self.needed", "needed",
+        "CHANGES", "self.set_twice", "A", "D9", "DECLARED", "unknown", "self.needed", "needed",
         "self.nothing", "other.MOST", "self.inner.MOST", "f(LIMIT)", "LIMIT[0]",
     ],
 )  # fmt: skip
 def test_what_has_several_values_or_none_is_not_known(text):
     assert value(text) is None
+
+
+SETTINGS = """
+import os
+import nowhere.config as far
+from nowhere import gone
+from dataclasses import dataclass, field
+
+TABLE = {"size": 70, other: 1}
+ALSO = TABLE
+FROM_ENV = int(os.environ.get("SIZE", "80"))
+NUMBER_FROM_ENV = int(os.getenv("SIZE", 81))
+NO_DEFAULT = os.getenv("SIZE")
+
+class Limits:
+    A = 90
+    class Inner:
+        B = 91
+
+@dataclass
+class Config:
+    most: int = field(default=92)
+    least: int = field(default_factory=int)
+
+class Base:
+    KEPT = 93
+
+class Loop(Loop):
+    pass
+
+config = Config()
+given = Config(most=94)
+twice = Config()
+twice = Config()
+
+def get_config():
+    return config
+
+def either(which):
+    if which:
+        return config
+    return given
+
+class Cache(Base, Loop):
+    def __init__(self, size=None, settings=None, keep=95, other=Config(most=96)):
+        self.size = size or 97
+        self.or_keep = keep or 98
+        self.chosen = size if size is not None else 99
+        self.turned = 100 if size is None else size
+        self.kept = keep if keep else 101
+        self.config = settings or Config()
+        self.other = other
+        self.both = size and 1
+        self.odd = 1 if self.what() else 2
+        self.free = gone
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("TABLE['size']", 70), ("ALSO['size']", 70), ("TABLE.get('size')", 70),
+        ("TABLE['no']", None), ("TABLE[x]", None), ("x['size']", None), ("f()['size']", None),
+        ("TABLE.get('no', 5)", None),
+        ("FROM_ENV", 80), ("NUMBER_FROM_ENV", 81), ("NO_DEFAULT", None), ("int('x')", None),
+        ("Limits.A.value", 90), ("Limits.Inner.B", 91), ("Limits.Nothing.B", None),
+        ("config.most", 92), ("config.least", None), ("given.most", 94), ("twice.most", None),
+        ("get_config().most", 92), ("either(1).most", None), ("unknown().most", None),
+        ("self.KEPT", 93), ("type(self).KEPT", 93), ("self.__class__.KEPT", 93),
+        ("self.size", 97), ("self.or_keep", 95), ("self.chosen", 99), ("self.turned", 100),
+        ("self.kept", 95), ("self.config.most", 92), ("self.other.most", 96),
+        ("self.both", None), ("self.odd", None), ("self.free", None), ("self.free.x", None),
+        ("min(3, FROM_ENV)", 3), ("max(self.size, 4)", 97), ("min(3, unknown)", None),
+        ("far.MOST", None), ("[1][0]", None), ("(lambda: 1)().x", None), ("Loop.x", None),
+    ],
+)  # fmt: skip
+def test_settings_and_defaults_are_numbers_too(text, known):
+    tree = ast.parse(SETTINGS)
+    assert Constants(tree).of(ast.parse(text, mode="eval").body, class_of(tree, "Cache")) == known
+
+
+@pytest.mark.parametrize(
+    ("made", "known"), [("Config(most=9)", 9), ("Config()", 92), ("Other(most=9)", 92)]
+)
+def test_a_dataclass_is_made_by_the_names_of_its_fields(made, known):
+    tree = ast.parse(SETTINGS)
+    constants = Constants(tree, ast.parse(made, mode="eval").body)
+    assert constants.of(ast.parse("self.most", mode="eval").body, class_of(tree, "Config")) == known
+
+
+def test_a_name_that_a_package_imports_from_itself_is_not_looked_up_forever():
+    tree = ast.parse("from . import x")
+    constants = Constants(tree, None, lambda name, dots: None if name else constants)
+    for text in ("x", "x.y"):
+        assert constants.of(ast.parse(text, mode="eval").body, None) is None
 
 
 def test_self_means_nothing_outside_a_class():

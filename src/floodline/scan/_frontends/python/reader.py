@@ -45,11 +45,15 @@ TURNS: Marks = frozenset({"while"})
 
 def read(source: str | bytes, path: str, module: str) -> FileFacts:
     """Read the facts of one file; syntax errors are raised as they are."""
-    tree = ast.parse(source, filename=path)
+    lines = source.count("\n" if isinstance(source, str) else b"\n")  # type: ignore[arg-type]  # same kind
+    return read_tree(ast.parse(source, filename=path), path, module, lines)
+
+
+def read_tree(tree: ast.Module, path: str, module: str, lines: int) -> FileFacts:
+    """Read the facts of a parsed file."""
     reader = _Reader()
     reader.block(tree.body, NONE)
     reader.finish()
-    lines = source.count("\n" if isinstance(source, str) else b"\n")  # type: ignore[arg-type]  # same kind
     return FileFacts(
         path, module, lines,
         tuple(reader.containers), tuple(reader.changes), tuple(reader.calls),
