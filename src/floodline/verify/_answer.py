@@ -50,6 +50,7 @@ class Answer(NamedTuple):
     verdict: Verdict
     static: Judgement
     executed: Judgement | None
+    before: Judgement | None = None  # of the source before the fix, where that was asked for
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
@@ -68,11 +69,17 @@ def text(answers: Sequence[Answer], show: Callable[[Verdict], str] = str) -> str
         lines.append(
             f"{show(answer.verdict)}: {claim.name} ({claim.symbol}, {claim.limit} {claim.policy})"
         )
+        if answer.before is not None:
+            lines.append(f"  before: {answer.before.verdict}: {answer.before.evidence[0].says}")
         lines += [f"  {e.at}: {e.says}" for e in answer.evidence]
+    return "\n".join([*lines, summary(answers)])
+
+
+def summary(answers: Sequence[Answer]) -> str:
+    """Return the counts in one line."""
     counts = Counter(answer.verdict for answer in answers)
     told = ", ".join(f"{counts[v]} {v}" for v in Verdict if counts[v])
-    lines.append(f"{len(answers)} {'claim' if len(answers) == 1 else 'claims'}: {told}")
-    return "\n".join(lines)
+    return f"{len(answers)} {'claim' if len(answers) == 1 else 'claims'}: {told}"
 
 
 def document(answers: Sequence[Answer], version: str) -> dict[str, Any]:
@@ -102,5 +109,6 @@ def _record(answer: Answer) -> dict[str, Any]:
         "verdict": answer.verdict,
         "static": answer.static.verdict,
         "executed": answer.executed.verdict if answer.executed else None,
+        **({"before": answer.before.verdict} if answer.before else {}),
         "evidence": [{"says": e.says, "at": e.at} for e in answer.evidence],
     }

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from floodline.errors import ConfigError
 
@@ -31,7 +31,10 @@ REQUIRED = ("file", "symbol", "limit", "policy")
 
 
 class Claim(NamedTuple):
-    """One announced fix: this symbol holds at most `limit` items, and makes room by `policy`."""
+    """One announced fix: this symbol holds at most `limit` items, and makes room by `policy`.
+
+    `symbol` may name several containers, with commas between them; all must keep the limit.
+    """
 
     name: str
     file: Path
@@ -40,6 +43,11 @@ class Claim(NamedTuple):
     policy: str
     make: str | None = None
     feed: str | None = None
+
+    @property
+    def symbols(self) -> list[str]:
+        """Return the symbols that the claim names."""
+        return [part.strip() for part in self.symbol.split(",")]
 
 
 def load(path: Path) -> list[Claim]:
@@ -72,20 +80,30 @@ def _claim(entry: Any, where: str, path: Path) -> Claim:
     missing = [key for key in REQUIRED if key not in entry]
     if missing:
         raise ConfigError(f"{where}{missing[0]} is missing; a claim needs {', '.join(REQUIRED)}")
+    symbol = _symbols(entry["symbol"], where)
     for key in KEYS:
-        if key != "limit" and not _is_text(entry.get(key, "-")):
+        if key not in ("limit", "symbol") and not _is_text(entry.get(key, "-")):
             raise ConfigError(f"{where}{key}={entry[key]!r} must be a non-empty string")
     limit = entry["limit"]
     if type(limit) is not int or limit < 1:
         raise ConfigError(f"{where}limit={limit!r} must be a whole number of at least 1")
-    for key in ("make", "feed"):
-        _expression(entry.get(key), f"{where}{key}")
-    symbol: str = entry["symbol"]
+    _code(entry.get("make"), f"{where}make", "eval")
+    _code(entry.get("feed"), f"{where}feed", "exec")
     name: str = entry.get("name", symbol)
     return Claim(
         name, path.parent / entry["file"], symbol, limit,
         _policy(entry["policy"], where), entry.get("make"), entry.get("feed"),
     )  # fmt: skip
+
+
+def _symbols(given: Any, where: str) -> str:
+    """Return the symbols as one text: `"A.x"`, or `["A.x", "A.y"]` for several containers."""
+    parts = given if isinstance(given, list) else [given]
+    if not parts or not all(_is_text(part) for part in parts):
+        raise ConfigError(
+            f"{where}symbol={given!r} must be a non-empty string, or a list of such strings"
+        )
+    return ", ".join(part.strip() for text in parts for part in text.split(",") if part.strip())
 
 
 def _is_text(value: object) -> bool:
@@ -102,10 +120,11 @@ def _policy(given: str, where: str) -> str:
     return policy
 
 
-def _expression(given: str | None, what: str) -> None:
+def _code(given: str | None, what: str, mode: Literal["eval", "exec"]) -> None:
     if given is None:
         return
     try:
-        ast.parse(given.replace("{i}", "1").strip(), mode="eval")
+        ast.parse(given.replace("{i}", "1").strip(), mode=mode)
     except (SyntaxError, ValueError) as error:
-        raise ConfigError(f"{what}={given!r} is not a Python expression: {error}") from error
+        kind = "expression" if mode == "eval" else "expression or statement"
+        raise ConfigError(f"{what}={given!r} is not a Python {kind}: {error}") from error

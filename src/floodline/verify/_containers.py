@@ -17,7 +17,7 @@ from floodline.scan._facts.references import (
     of_instance,
 )
 from floodline.scan._facts.vocabulary import MAKERS
-from floodline.verify._source import Source
+from floodline.verify._source import Source, base_name
 
 
 class Container(NamedTuple):
@@ -66,7 +66,12 @@ class Containers:
             for node in ast.walk(class_of(self._source.tree, each) or self._source.tree):
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                     refs.append(of_instance(node.attr))
-        bases = {base for c in self._source.facts.classes if c.name in classes for base in c.bases}
+        bases = {
+            base_name(base)
+            for c in self._source.facts.classes
+            if c.name in classes
+            for base in c.bases
+        }
         own = [Container(ITSELF, classes, unknown)] if bases & BASES else []
         found = [Container(ref, classes, unknown) for ref in dict.fromkeys(refs) if ref.name]
         return own + [c for c in found if self._is_container(c)]
@@ -102,6 +107,24 @@ class Containers:
         """Return the comparisons of its size."""
         return [limit for limit in self._source.facts.limits if self._is_of(container, limit)]
 
+    def twin_limits(self, container: Container, changes: list[Change]) -> list[Limit]:
+        """Return the comparisons of a twin's size: it gets every key that this container gets.
+
+        What their branches remove here counts for this container, as two maps by the same key
+        that lose the same keys are equally long.
+        """
+        added = _keys(growth(changes))
+        if not added:
+            return []
+        refs = {limit.ref for limit in self._source.facts.limits if not limit.depth}
+        twins = [container._replace(ref=ref) for ref in refs - {container.ref}]
+        return [
+            limit
+            for twin in twins
+            if _keys(growth(self.changes(twin))) == added
+            for limit in self.limits(twin)
+        ]
+
     def _is_of(self, container: Container, fact: Change | Limit) -> bool:
         if fact.depth or fact.ref != container.ref:
             return False
@@ -117,6 +140,12 @@ class Containers:
             return [function]
         calling = [f for f in self._source.owners if function in self._source.reached(f)]
         return [f for f in calling if not is_private(f)] or [function]
+
+
+def _keys(grows: list[Change]) -> set[tuple[str, str]]:
+    """Return the keys that are set, with the functions that set them; `set()` if not all are."""
+    plain = all(c.op == "[]=" and c.key_text for c in grows)
+    return {(c.function, c.key_text) for c in grows} if plain else set()
 
 
 def is_private(function: str) -> bool:

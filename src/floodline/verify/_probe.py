@@ -6,6 +6,7 @@ Counting runs no user code: sizes are read through the builtin types the contain
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import builtins
 import functools
@@ -16,7 +17,7 @@ import json
 import sys
 from collections import deque
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 BUILTIN = (dict, list, set, deque)
@@ -27,16 +28,53 @@ Kept = dict[str, list[Any]]
 
 
 class _Names(dict[str, Any]):
-    """The names of an expression: the module's, the object's; any other name is the object."""
+    """The names of a feed: the module's, the object's, new values; any other is the object.
 
-    def __init__(self, module: ModuleType, it: Any) -> None:
+    `i` is the number of the item. What the feed assigns to a name of the module is set there.
+    """
+
+    def __init__(self, module: ModuleType, it: Any, i: int, new: frozenset[str]) -> None:
         super().__init__(vars(module))
+        self._module = module
         self._it = it
+        self._i = i
+        self._new = new
 
     def __missing__(self, name: str) -> Any:
-        if hasattr(builtins, name) and not hasattr(self._it, name):
+        if hasattr(self._it, name):
+            return getattr(self._it, name)
+        if name == "i":
+            return self._i
+        if name in self._new:
+            return f"{name}-{self._i:09}"
+        if hasattr(builtins, name):
             raise KeyError(name)  # so that Python looks in its builtins
-        return getattr(self._it, name, self._it)
+        return self._it
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name in vars(self._module):
+            setattr(self._module, name, value)
+        super().__setitem__(name, value)
+
+
+def _compiled(text: str) -> tuple[CodeType, frozenset[str]]:
+    """Return a feed as code, with the names that only stand for a key or a value.
+
+    A feed without a number in it, such as `RATE[k] = v`, would add the same item again and again:
+    there `k` and `v` get a new value each time. The object itself is called `it` or `self`.
+    """
+    tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
+    values = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    used = [n.func if isinstance(n, ast.Call) else getattr(n, "value", None) for n in nodes
+            if isinstance(n, ast.Call | ast.Attribute | ast.Subscript)]  # fmt: skip
+    bases = {base.id for base in used if isinstance(base, ast.Name)}
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    try:
+        code = compile(text, "<feed>", "eval", flags=flags)
+    except SyntaxError:  # a statement
+        code = compile(text, "<feed>", "exec", flags=flags)
+    return code, frozenset(values - bases - {"it", "self"})
 
 
 def load(file: Path, name: str, root: str) -> ModuleType:
@@ -83,9 +121,11 @@ def _class(module: ModuleType, symbol: list[str]) -> type | None:
 
 
 def feed(module: ModuleType, it: Any, expression: str, i: int) -> None:
-    """Evaluate the expression with the number in it."""
-    text = expression.strip().replace("{i}", str(i))
-    _finished(eval(text, vars(module), _Names(module, it)))
+    """Run the expression or statement with the number in it."""
+    numbered = "{i}" in expression
+    code, new = _compiled(expression.strip().replace("{i}", str(i)))
+    names = _Names(module, it, i, frozenset() if numbered else new)
+    _finished(eval(code, vars(module), names))
 
 
 def feed_by_call(it: Any, function: str, i: int, *, as_text: bool) -> None:

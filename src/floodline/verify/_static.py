@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from pathlib import Path
 
 from floodline._python.assignments import class_of
 from floodline._python.at_limit import AtLimit
 from floodline._python.bounds import LRU_DEFAULT, cache_size
+from floodline.errors import ConfigError
 from floodline.scan._facts.model import Change
 from floodline.scan._sources.files import decoded, shown
 from floodline.verify._answer import Judgement, evidence
@@ -18,11 +21,18 @@ from floodline.verify._source import Bound, Source
 from floodline.verify._texts import CACHE
 
 
-def judge(claim: Claim) -> tuple[Judgement, list[str]]:
-    """Return the judgement, and the functions that add to the container, public ones first."""
+def judge(
+    claim: Claim, content: Callable[[Path], bytes] = Path.read_bytes
+) -> tuple[Judgement, list[str]]:
+    """Return the judgement, and the functions that add to the container, public ones first.
+
+    `content` reads the file; another one may read it as it was earlier.
+    """
     where = shown(claim.file)
     try:
-        source = Source(decoded(claim.file.read_bytes()), claim)
+        source = Source(decoded(content(claim.file)), claim)
+    except ConfigError:  # also a ValueError: the earlier revision is unknown
+        raise
     except FileNotFoundError:
         return _refuted(Cause.NO_FILE, where, file=where), []
     except SyntaxError as error:
@@ -105,6 +115,10 @@ class _Static:
             return self._bound(made[0], container.name, changes)
         limits = self._containers.limits(container)
         checks = [source.checked_bound(limit, changes) for limit in limits]
+        if not limits:
+            twins = self._containers.twin_limits(container, changes)
+            found = [source.checked_bound(limit, changes) for limit in twins]
+            checks = [bound for bound in found if bound.takes - {AtLimit.SOME}]
         trims = (
             source.slice_bound(c)
             for c in changes

@@ -74,6 +74,81 @@ def test_what_cannot_be_told_is_three(project, capsys):
     assert capsys.readouterr().out.startswith("cannot tell: Ring")
 
 
+MARKDOWN = """\
+# Announced fixes
+
+1 claim: 1 proved
+
+| claim | file | limit | before | after |
+|---|---|---|---|---|
+| Ring | `app.py` | 5 fifo | refuted | **proved** |
+
+## 1. Ring: proved
+
+| | |
+|---|---|
+| File | `app.py:4` |
+| Container | `Ring` |
+| Claimed limit | 5, fifo |
+| Before | refuted: Ring.items grows, and nothing limits it |
+| After | proved: Ring.items, at 5: removes the first item |
+| Executed | proved: Ring.items held at most 5 of 12 items, and the newest were kept |
+| Verdict | **proved** |
+
+Evidence:
+
+- `app.py:4`: Ring.items, at 5: removes the first item
+- `executed`: Ring.items held at most 5 of 12 items, and the newest were kept
+"""
+
+
+def git(*arguments: str) -> None:
+    config = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+    subprocess.run(["git", *config, *arguments], check=True, capture_output=True)
+
+
+def test_an_audit_document_says_before_and_after(project, capsys, in_process):
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "nothing")
+    (project / "app.py").write_text(RING.replace("deque(maxlen=5)", "[]"))
+    git("add", ".")
+    git("commit", "-q", "-m", "leaks")
+    (project / "app.py").write_text(RING)
+    options = ["--format", "markdown", "--before", "HEAD"]
+    assert main(["verify", "claims.toml", "--execute", *options]) == 0
+    assert capsys.readouterr().out == MARKDOWN
+    assert main(["verify", "claims.toml", "--before", "HEAD", "--json", "out.json"]) == 0
+    assert "  before: refuted: Ring.items grows, and nothing" in capsys.readouterr().out
+    assert json.loads(Path("out.json").read_text())["claims"][0]["before"] == "refuted"
+    assert main(["verify", "claims.toml", "--before", "HEAD~1"]) == 0
+    assert "  before: refuted: there is no file app.py\n" in capsys.readouterr().out
+    assert main(["verify", "claims.toml", "--before", "nowhere"]) == 2
+    assert "--before nowhere cannot be read for app.py: there is no such" in capsys.readouterr().err
+
+
+def test_without_a_revision_before_is_not_checked(project, capsys, monkeypatch):
+    assert main(["verify", "claims.toml", "--format", "markdown"]) == 0
+    told = capsys.readouterr().out
+    assert "| Ring | `app.py` | 5 fifo | – | **proved** |" in told
+    assert "| Before | not checked (`--before REVISION`) |" in told
+    monkeypatch.setenv("PATH", str(project))
+    assert main(["verify", "claims.toml", "--before", "HEAD"]) == 2
+    assert "--before needs git, which cannot be run" in capsys.readouterr().err
+
+
+def test_a_claim_names_one_container_or_a_list_of_them(project, capsys):
+    several = GOOD.replace('"Ring"', '["Ring.items", "Ring.gone"]')
+    (project / "claims.toml").write_text(several)
+    assert main(["verify", "claims.toml"]) == 1
+    told = capsys.readouterr().out
+    assert told.startswith("refuted: Ring.items, Ring.gone (Ring.items, Ring.gone, 5 fifo)\n")
+    assert "there is no Ring.gone in this file" in told
+    for wrong in ("[]", '["Ring", ""]', '["Ring", 3]', "3"):
+        (project / "claims.toml").write_text(GOOD.replace('"Ring"', wrong))
+        assert main(["verify", "claims.toml"]) == 2
+        assert "must be a non-empty string, or a list" in capsys.readouterr().err
+
+
 def test_without_execute_nothing_is_run(project, capsys):
     touch = f"from pathlib import Path\nPath({str(project / 'ran')!r}).touch()\n"
     (project / "app.py").write_text(touch + RING)

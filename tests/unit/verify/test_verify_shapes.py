@@ -90,7 +90,39 @@ SHAPES = [
     ("a check before a private add", klass("if len(self.x) >= 10:\n    self.x.pop(0)\nself._add(key)", "[]", "def _add(self, key):\n    self.x.append(key)"), "fifo", "proved", "proved"),
     ("nobody calls the check", klass(PUT, more="def trim(self):\n    if len(self.x) > 10:\n        self.x.popitem()\n        del self.x[next(iter(self.x))]"), "reject", "refuted", "refuted"),
     ("a check on another path", klass(PUT, more="def tick(self):\n    self.trim()\ndef trim(self):\n    while len(self.x) > 10:\n        del self.x[next(iter(self.x))]"), "fifo", "cannot tell", "refuted"),
-    ("an unknown condition", klass("size = len(self.x)\nif size >= 10:\n    del self.x[next(iter(self.x))]\n" + PUT), "fifo", "cannot tell", "proved"),
+    ("a size with a name", klass("size = len(self.x)\nif size >= 10:\n    del self.x[next(iter(self.x))]\n" + PUT), "fifo", "proved", "proved"),
+    ("a size with a name that is out of date", klass("size = len(self.x)\n" + PUT + "if size >= 10:\n    del self.x[next(iter(self.x))]"), "fifo", "cannot tell", "proved"),
+    ("a size with a name that changes", klass(PUT + "size = len(self.x)\nwhile size > 10:\n    del self.x[next(iter(self.x))]\n    size -= 1"), "fifo", "cannot tell", "proved"),
+    ("an excess", klass(PUT + "excess = len(self.x) - LIMIT\nif excess > 0:\n    for k in list(self.x)[:excess]:\n        del self.x[k]"), "fifo", "proved", "proved"),
+    ("an early return", klass(PUT + "n = len(self.x)\nif n <= self.top:\n    return\nfor k in sorted(self.x, key=self.x.get)[: n - self.top]:\n    self.x.pop(k)"), "oldest", "proved", "proved"),
+    ("an early return with an else", klass(PUT + "if len(self.x) <= 10:\n    return\nelse:\n    del self.x[next(iter(self.x))]"), "fifo", "proved", "proved"),
+    ("sorted backwards", klass(PUT + "if len(self.x) > 10:\n    for k in sorted(self.x, reverse=True)[:1]:\n        del self.x[k]"), "fifo", "cannot tell", "refuted"),
+    ("the end of sorted backwards", klass(PUT + "if len(self.x) > 10:\n    for k in sorted(self.x, reverse=True)[-1:]:\n        del self.x[k]"), "oldest", "proved", "proved"),
+    ("the end of sorted", klass(PUT + "if len(self.x) > 10:\n    del self.x[sorted(self.x)[-1]]"), "fifo", "cannot tell", "refuted"),
+    ("sorted items", klass(PUT + "if len(self.x) > 10:\n    pairs = sorted(self.x.items(), key=lambda kv: kv[1])\n    for k, _ in pairs[:1]:\n        del self.x[k]"), "oldest", "proved", "proved"),
+    ("sorted in place", klass(PUT + "if len(self.x) > 10:\n    keys = list(self.x)\n    keys.sort(key=self.x.get)\n    del self.x[keys[0]]"), "oldest", "proved", "proved"),
+    ("the oldest of a comprehension", klass(PUT + "if len(self.x) > 10:\n    for k in [key for key in self.x][:1]:\n        del self.x[k]"), "fifo", "proved", "proved"),
+    ("those of a condition", klass(PUT + "if len(self.x) > 10:\n    for k in [key for key in self.x if key == 'never'][:1]:\n        del self.x[k]"), "fifo", "cannot tell", "refuted"),
+    ("a loop that stops", klass(PUT + "if len(self.x) > 10:\n    for k in list(self.x):\n        if len(self.x) <= 10:\n            break\n        del self.x[k]"), "fifo", "proved", "proved"),
+    ("a loop over all", klass(PUT + "if len(self.x) > 10:\n    for k in list(self.x):\n        del self.x[k]"), "fifo", "cannot tell", "refuted"),
+    ("a walrus", klass(PUT + "if len(self.x) > 10 and (old := next(iter(self.x))):\n    del self.x[old]"), "fifo", "cannot tell", "proved"),
+    ("the oldest by islice", klass(PUT + "if len(self.x) > 10:\n    from itertools import islice\n    for k in list(islice(self.x, 1)):\n        del self.x[k]"), "fifo", "proved", "proved"),
+    ("by a negative key", klass(PUT + "if len(self.x) > 10:\n    del self.x[min(self.x, key=lambda k: -self.x[k])]"), "oldest", "cannot tell", "proved"),
+    ("the largest of negative keys", klass(PUT + "if len(self.x) > 10:\n    del self.x[max(self.x, key=lambda k: -self.x[k])]"), "oldest", "proved", "proved"),
+    ("reversed", klass(PUT + "if len(self.x) > 10:\n    del self.x[list(reversed(self.x))[-1]]"), "fifo", "proved", "proved"),
+    ("the least used", klass(PUT + "if len(self.x) > 10:\n    old = min(self.x, key=lambda k: self.hits.get(k, 0))\n    del self.x[old]", more="def get(self, key):\n    self.hits[key] += 1", made="{}; self.hits = {}"), "oldest", "cannot tell", "proved"),
+    ("the least used of records", klass("self.x[key] = {'hits': 0}\nif len(self.x) > 10:\n    del self.x[min(self.x, key=lambda k: self.x[k]['hits'])]", more="def get(self, key):\n    self.x[key]['hits'] += 1"), "oldest", "cannot tell", "proved"),
+    ("one more below the limit", klass("if len(self.x) <= 10:\n    " + PUT), "reject", "refuted", "refuted"),
+    ("trimmed before it is added", klass("self.trim()\n" + PUSH, "[]", "def trim(self):\n    if len(self.x) > 10:\n        self.x.pop(0)"), "fifo", "refuted", "refuted"),
+    ("logs by a method", klass("if len(self.x) >= UNKNOWN():\n    self.warn('full')\n" + PUT, more="def warn(self, text):\n    log.warning(text)").replace("class", "UNKNOWN = lambda: 10\nclass"), "fifo", "refuted", "refuted"),
+    ("logs elsewhere", klass("if len(self.x) >= 10 and key:\n    self.full = True\n    told = f'{self.x}'\n    print(told, len(self.x))\n    logging.addLevelName(len(self.x), 'x')\n" + PUT), "fifo", "refuted", "refuted"),
+    ("handed on", klass("if len(self.x) >= 10:\n    shrink(self)\n" + PUT).replace("class", "def shrink(it): it.x.clear()\nclass"), "batch", "cannot tell", "proved"),
+    ("waits", klass("if len(self.x) >= 10:\n    room.wait(0)\n" + PUT).replace("class", "import threading\nroom = threading.Event()\nclass"), "fifo", "cannot tell", "refuted"),
+    ("a hook", klass("if len(self.x) >= 10:\n    self.on_full()\n" + PUT, "{}; self.on_full = self.x.clear"), "batch", "cannot tell", "proved"),
+    ("an attribute of the constructor", klass(PUT + "if len(self.x) > self.most:\n    del self.x[next(iter(self.x))]", "{}; self.most = 10"), "fifo", "proved", "proved"),
+    ("an inherited constant", "class Base:\n    MOST = 10\n" + klass(PUT + "if len(self.x) > self.MOST:\n    del self.x[next(iter(self.x))]").replace("Cache", "Cache(Base)"), "fifo", "proved", "proved"),
+    ("settings", klass(PUT + "if len(self.x) > settings.most:\n    del self.x[next(iter(self.x))]").replace("class", "class Settings:\n    most: int = 10\nsettings = Settings()\nclass", 1), "fifo", "proved", "proved"),
+    ("a dotted base", "import collections\nclass Cache(collections.OrderedDict):\n    def add(self, key):\n        self[key] = 1\n        if len(self) > 10:\n            self.popitem(last=False)\n", "fifo", "proved", "proved"),
     ("some are removed", klass(PUT + "if len(self.x) > 10:\n    self.x = {k: v for k, v in self.x.items() if k == key}"), "fifo", "cannot tell", "refuted"),
     ("an unknown number", klass(PUT + "if len(self.x) > self.limit():\n    self.x.popitem()", more="def limit(self):\n    return 10"), "fifo", "cannot tell", "refuted"),
     ("a default", klass(PUSH, "deque(maxlen=n)", init="self, n=10"), "fifo", "proved", "proved"),
@@ -202,6 +234,86 @@ class Outer:
 )  # fmt: skip
 def test_a_symbol_is_a_class_an_attribute_a_method_a_function_or_a_name(tmp_path, symbol, verdict):
     assert verify(claim(tmp_path, FUNCTION, symbol=symbol)).verdict == verdict
+
+
+TWINS = """\
+import time
+class Cache:
+    def __init__(self):
+        self.x, self.other = {}, {}
+        self.times = {}
+    def add(self, key):
+        if len(self.x) >= 10:
+            old = min(self.times, key=self.times.get)
+            del self.x[old], self.times[old]
+        self.x[key] = 1
+        self.times[key] = time.monotonic_ns()
+        self.other[key] = 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("symbol", "verdict"),
+    [("Cache.x, Cache.times", "proved"), ("Cache.times", "proved"), ("Cache.other", "refuted"),
+     ("Cache.times, Cache.gone", "refuted"), ("Cache.x,Cache.other", "refuted")],
+)  # fmt: skip
+def test_a_claim_may_name_several_containers(tmp_path, symbol, verdict, in_process):
+    code = TWINS.replace("self.x, self.other = {}, {}", "self.x = {}\n        self.other = {}")
+    made = claim(tmp_path, code, "oldest", symbol=symbol)
+    answer = verify(made)
+    assert answer.verdict == verdict, answer.evidence
+    assert answer.static.evidence[0].cause is not None
+    assert verify(made, run=True).verdict == verdict
+
+
+def test_a_limit_may_be_in_another_module_of_the_project(tmp_path):
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("from . import broken, config\n")
+    (tmp_path / "pkg" / "config.py").write_text("import os\nMOST = int(os.getenv('MOST', '10'))\n")
+    (tmp_path / "pkg" / "broken.py").write_text("def (")
+    check = PUT + "if len(self.x) > {}:\n    del self.x[next(iter(self.x))]"
+    for line, limit, verdict in [
+        ("from pkg.config import MOST", "MOST", "proved"),
+        ("from pkg import config", "config.MOST", "proved"),
+        ("import pkg.config as c", "c.MOST + 1", "refuted"),
+        ("from pkg import config as c", "c.LEAST", "cannot tell"),
+        ("from pkg import broken", "broken.MOST", "cannot tell"),
+        ("from elsewhere import MOST", "MOST", "cannot tell"),
+        ("from .pkg.config import MOST", "MOST", "proved"),
+    ]:
+        code = f"{line}\n" + klass(check.format(limit))
+        assert verify(claim(tmp_path, code)).verdict == verdict, line
+
+
+FEEDS = [
+    ("RATE['k{i}'] = {i}", "refuted"),  # the check is only in `hit`
+    ("hit(k)", "proved"),
+    ("hit(f'{i}')", "proved"),
+    ("hit(i)", "proved"),
+    ("self.hit(k)", "proved"),
+    ("await late(k)", "proved"),
+    ("for j in (1, 2):\n    hit(str(j) + k)", "proved"),
+    (
+        "RATE = {**RATE, k: 1} if len(RATE) < 10 else {**dict(list(RATE.items())[1:]), k: 1}",
+        "proved",
+    ),
+]
+
+
+@pytest.mark.parametrize(("feed", "verdict"), FEEDS, ids=[feed for feed, _ in FEEDS])
+def test_a_feed_may_be_a_statement(tmp_path, feed, verdict, in_process):
+    code = """\
+RATE = {}
+def hit(key):
+    RATE[key] = 1
+    if len(RATE) > 10:
+        del RATE[next(iter(RATE))]
+async def late(key):
+    hit(key)
+"""
+    answer = verify(claim(tmp_path, code, symbol="RATE", feed=feed), run=True)
+    assert answer.verdict == verdict, answer.evidence
 
 
 @pytest.mark.parametrize("symbol", ["seen", "add"])
