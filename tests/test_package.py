@@ -55,9 +55,11 @@ PUBLIC = {
         "prometheus_app",
     ],
     "floodline.history": [
+        "INTERRUPTED",
         "Archive",
         "Conversation",
         "HistoryStats",
+        "Message",
         "Page",
         "Problem",
         "Rule",

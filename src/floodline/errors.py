@@ -11,6 +11,7 @@ FloodlineError
 ├── ServeFailed (OSError)                the dashboard cannot listen: the port is taken
 ├── SessionError
 │   ├── SessionNotFound (KeyError)       neither live nor stored, and `create=False`
+│   ├── SessionIdMissing (ValueError)    a request does not say which session it wants
 │   ├── SessionClosed                    closed while waited for, while held, or recently
 │   ├── SessionsFull (TimeoutError)      no room: every live session is in use
 │   ├── SessionBusy (TimeoutError)       another caller held the id for too long
@@ -85,6 +86,10 @@ class SessionNotFound(SessionError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+class SessionIdMissing(SessionError, ValueError):
+    """A request does not name its session, or names it by more than 512 characters."""
 
 
 class SessionClosed(SessionError):

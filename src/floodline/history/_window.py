@@ -11,6 +11,7 @@ from floodline.history._formats.markers import (
     alternate,
     results_for,
     summary_message,
+    unmarked,
 )
 from floodline.history._formats.shapes import ANTHROPIC, GEMINI, RESPONSES, Kind, Message
 from floodline.history._ledger import Ledger
@@ -19,10 +20,10 @@ from floodline.history._ledger import Ledger
 def compose(ledger: Ledger, left_out: Plan | None, family: str | None) -> tuple[list[Message], int]:
     """Return the messages for `family`, and their tokens.
 
-    They are the stored dicts themselves; only neighbours that must be joined are new. What the API
-    would reject is left out: shapes of other providers, reasoning that nothing follows yet, and,
-    for Anthropic and Gemini, system messages and whatever precedes the first user message. A call
-    in flight gets a result that says so.
+    They are the stored dicts themselves; only interrupted answers, and neighbours that must be
+    joined, are new. What the API would reject is left out: shapes of other providers, reasoning
+    that nothing follows yet, and, for Anthropic and Gemini, system messages and whatever precedes
+    the first user message. A call in flight gets a result that says so.
     """
     strict = family in (ANTHROPIC, GEMINI)
     messages: list[Message] = []
@@ -35,7 +36,7 @@ def compose(ledger: Ledger, left_out: Plan | None, family: str | None) -> tuple[
             if strict and not messages and section.kind is not Kind.user:
                 continue
             for entry in section.entries:
-                messages.append(entry.message)
+                messages.append(unmarked(entry.message))
                 tokens += entry.tokens
             if section.open:
                 asked = [entry.message for entry in section.entries]

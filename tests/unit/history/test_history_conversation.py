@@ -37,9 +37,11 @@ def texts(conversation):
 
 def test_the_names_of_the_package_are_these():
     assert history.__all__ == [
+        "INTERRUPTED",
         "Archive",
         "Conversation",
         "HistoryStats",
+        "Message",
         "Page",
         "Problem",
         "Rule",

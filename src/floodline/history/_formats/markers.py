@@ -18,7 +18,15 @@ from floodline.history._formats.shapes import (
 
 NEVER_ANSWERED = "[no result: the conversation went on before this call was answered]"
 STILL_RUNNING = "[no result yet: this call is still running]"
+INTERRUPTED = "floodline_interrupted"  # a key of a stored message; no API ever sees it
 SUMMARY_HEADING = "[Summary of earlier messages that were cut]"
+
+
+def unmarked(message: Message) -> Message:
+    """Return a stored message as it may be sent."""
+    if INTERRUPTED not in message:
+        return message
+    return {key: value for key, value in message.items() if key != INTERRUPTED}
 
 
 def results_for(

@@ -81,14 +81,41 @@ def shorten(message: Message, limit: int, place: str) -> tuple[Message, int]:
     reasoning are not touched, so a message that consists only of these stays above the limit.
     """
     size = weigh(message, place)
-    spots = sorted(_spots(message, ()), reverse=True)
-    for spot in spots:
+    draft = _Draft(message)
+    for spot in sorted(_spots(message, ()), reverse=True):
         if size <= limit:
             break
         room = max(0, spot.size - (size - limit) - 8)  # 8: a length may need more bytes
-        message = _replaced(message, spot.path, _smaller(_at(message, spot.path), spot, room))
-        size = weigh(message, place)
-    return message, size
+        old = _at(draft.message, spot.path)
+        new = _smaller(old, spot, room)
+        saved = len(_encode(old)) - len(_encode(new))
+        if saved > 0:
+            draft.replace(spot.path, new)
+            size -= saved
+    return draft.message, size
+
+
+class _Draft:
+    """A message and its changes; what lies on the way to a change is copied once."""
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self._copies: set[int] = set()
+
+    def replace(self, path: Path, new: Any) -> None:
+        value: Any = self._own(self.message)
+        self.message = value
+        for step in path[:-1]:
+            value[step] = self._own(value[step])
+            value = value[step]
+        value[path[-1]] = new
+
+    def _own(self, value: Any) -> Any:
+        if id(value) in self._copies:
+            return value
+        copy: Any = dict(value) if isinstance(value, dict) else list(value)
+        self._copies.add(id(copy))
+        return copy
 
 
 def cut_text(text: str, room: int) -> str:

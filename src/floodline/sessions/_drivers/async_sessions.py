@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from floodline import telemetry
 from floodline._units import Duration, parse_duration
 from floodline.errors import WouldBlockLoop
-from floodline.sessions._drivers.hold import IN_OWN_HANDS, UseBase, checkpoint
+from floodline.sessions._drivers.hold import (
+    IN_OWN_HANDS,
+    UseBase,
+    acknowledgement,
+    checkpoint,
+)
 from floodline.sessions._drivers.loop_driver import LoopDriver
 from floodline.sessions._drivers.sessions_base import S, SessionsBase, checked_id
 from floodline.sessions._flows.guarded_table import who
@@ -32,6 +37,7 @@ from floodline.sessions._flows.opening import (
     needs_bringing_in,
     wait_turn,
 )
+from floodline.sessions._flows.requests import Flow
 from floodline.sessions._flows.upkeep import close, retry_unsaved, shed, sweep, upkeep
 from floodline.sessions._table.entry import (
     CLOSED,
@@ -115,8 +121,18 @@ class AsyncUse(UseBase[S]):
 
     async def save(self) -> None:
         """Save now, in the middle of a long body; without a store, do nothing."""
-        driver, core = self._sessions._driver, self._sessions._core
-        self._saving = driver.start(checkpoint(core, self), after=self._saving)
+        await self._save_by(checkpoint(self._sessions._core, self))
+
+    async def acknowledge(self) -> None:
+        """Save what leaving this use would save, and raise what it would raise; keep the hold.
+
+        For those who must answer before they let go: once this has returned, nothing is lost.
+        """
+        await self._save_by(acknowledgement(self._sessions._core, self))
+
+    async def _save_by(self, flow: Flow[None]) -> None:
+        driver = self._sessions._driver
+        self._saving = driver.start(flow, after=self._saving)
         await driver.wait_for(self._saving)
 
     def wake(self) -> None:

@@ -15,6 +15,7 @@ from floodline.errors import (
 )
 from floodline.sessions._drivers.sessions_base import S, SessionsBase
 from floodline.sessions._flows.guarded_table import Core, interrupted, who
+from floodline.sessions._flows.leaving import closed_elsewhere
 from floodline.sessions._flows.requests import Flow
 from floodline.sessions._flows.saving import save
 from floodline.sessions._table.entry import CLOSED, HELD, Entry, Hold
@@ -135,3 +136,16 @@ def checkpoint(core: Core, hold: UseBase[Any]) -> Flow[None]:
     except SessionConflict:
         hold.discarded = True
         raise
+
+
+def acknowledgement(core: Core, hold: UseBase[Any]) -> Flow[None]:
+    """Save what leaving would save and raise what it would raise, while the hold goes on."""
+    entry = hold._held()
+    if hold.shared or hold.discarded:
+        return
+    if entry.leave is Reason.closed:
+        problem = closed_elsewhere(hold, entry)
+        if problem is not None:
+            raise problem
+    elif core.policy.durability == "use":
+        yield from checkpoint(core, hold)
