@@ -11,7 +11,7 @@ Nothing here imports a framework until it is used.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from inspect import isawaitable
 from typing import Any, TypeVar
@@ -46,13 +46,13 @@ STATE_KEY = "floodline.session"
 
 def lifespan(
     *sessions: AsyncSessions[Any],
-    inner: Callable[[Any], AbstractAsyncContextManager[Mapping[str, Any] | None]] | None = None,
+    inner: Callable[[Any], AbstractAsyncContextManager[Any]] | None = None,
     grace: Duration = "10 s",
-) -> Callable[[Any], AbstractAsyncContextManager[Mapping[str, Any] | None]]:
+) -> Callable[[Any], AbstractAsyncContextManager[Any]]:
     """Return a lifespan that shuts the sessions down, saved, after the app; `inner` is your own."""
 
     @asynccontextmanager
-    async def live(app: Any) -> AsyncIterator[Mapping[str, Any] | None]:
+    async def live(app: Any) -> AsyncIterator[Any]:
         async with AsyncExitStack() as stack:
             for one in sessions:
                 stack.push_async_callback(one.shutdown, grace=grace)

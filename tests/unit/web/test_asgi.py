@@ -133,7 +133,7 @@ def chat_app(sessions: AsyncSessions[Any], go: asyncio.Event | None = None) -> F
     @app.get("/large")
     async def large(chat: Annotated[Conversation, chat_of]) -> str:
         block = {"type": "image_url", "image_url": {"url": "https://example.org/picture"}}
-        chat.append({"role": "user", "content": [block] * 20_000})
+        chat.append({"role": "user", "content": [block] * 40_000})
         return "never"
 
     @app.get("/other")
