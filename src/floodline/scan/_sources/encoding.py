@@ -1,179 +1,217 @@
 """Turns facts into plain values that `marshal` can write, and back.
 
 The shapes come from the annotations of the model, so a new field needs nothing here. Facts are
-written in columns: what repeats in one, like references and origins, is written once.
+written in columns. What repeats in a file, like references and origins, is in one table per type,
+and the columns of all fields and of other tables have its numbers.
 """
 
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count, islice
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any
 
 from floodline.scan._facts.model import At, FileFacts
 from floodline.scan._sources.comments import Comment
+from floodline.scan._sources.shapes import (
+    NUMBERS,
+    OWN,
+    PLACES,
+    PLAIN,
+    SAME,
+    SAMES,
+    Shape,
+    maker,
+    plan,
+)
 
 Values = Sequence[Any]
-OWN = 2  # path and module belong to the location of a file, not to its content
-
-
-class Codec(NamedTuple):
-    """How the values of one column are written, and how they are read."""
-
-    pack: Callable[[Any], Any]
-    unpack: Callable[[Any], Any]
+Table = dict[int, Any]  # by identity: equal values are mostly the same object, and hashing is slow
+NUMBER = "i"
+VERSION = 4  # of the format of marshal: every Python that can run this reads it
+SMALL = 256  # tables up to this size have numbers of one byte
+_NONE = id(None)
+_PLACE = maker(At)
 
 
 def pack_facts(facts: FileFacts, comments: Iterable[Comment]) -> bytes:
     """Write what a file says, without its path and module."""
-    values = zip(facts[OWN:], _fields(), strict=True)
+    fields, shapes = plan()
+    tables: list[Table] = [{_NONE: None} for _ in shapes]
+    split: list[tuple[Values, tuple[int, ...], list[Any]]] = []
+    said: Values = facts[OWN:]
+    for (make, parts), value in zip(fields, said, strict=True):
+        columns: Values = [value] if make is None else list(zip(*value, strict=True))
+        _enter(columns, parts, tables)
+        split.append((columns, parts, []))
+    for number, shape in enumerate(shapes):
+        if len(tables[number]) == 1:
+            split.append(((), (), []))
+            continue
+        values, more = _complete(shape, tables, number)
+        columns = _columns(shape, values)
+        _enter(columns, shape.parts, tables)
+        split.append((columns, shape.parts, more))
+    numbers = [dict(zip(table, count(), strict=False)) for table in tables]
+    packed = []
+    for number, (columns, parts, more) in enumerate(split, -len(fields)):
+        packed.append(_written(columns, parts, numbers, numbers[number]) + more)
     notes = [(c.line, c.verb, c.codes, c.reason) for c in comments]
-    return marshal.dumps(([codec.pack(value) for value, codec in values], notes))
+    return marshal.dumps((packed, notes), VERSION)
+
+
+def _enter(columns: Values, parts: tuple[int, ...], tables: list[Table]) -> None:
+    """Enter the values of columns in the tables of their shapes."""
+    for column, part in zip(columns, parts, strict=False):
+        if part >= 0:
+            tables[part].update(zip(map(id, column), column, strict=True))
+
+
+def _columns(shape: Shape, values: Values) -> Values:
+    """Return the columns of a table."""
+    if shape.kind == "record":
+        return list(zip(*values, strict=True))
+    return [list(chain.from_iterable(values))] if shape.kind == "tuple" else []
+
+
+def _complete(shape: Shape, tables: list[Table], number: int) -> tuple[Values, list[Any]]:
+    """Return all values of a table, and what is written besides its columns."""
+    values = list(tables[number].values())[1:]
+    if shape.kind == "tuple":
+        return values, [list(map(len, values))]
+    if shape.kind == "set":
+        told = shape.told
+        return values, [
+            [item if type(item) is str else (told.index(type(item)), *item) for item in value]
+            for value in values
+        ]
+    if shape.inner < 0:
+        return values, []
+    levels = [level for level in _levels(values, shape) if level]
+    values = list(chain.from_iterable(levels))
+    tables[number] = {_NONE: None, **dict(zip(map(id, values), values, strict=True))}
+    return values, [list(map(len, levels))]
+
+
+def _levels(values: Values, shape: Shape) -> Iterator[Values]:
+    """Return values that contain others of their type after those others, by their depth."""
+    place, single = shape.inner, shape.parts[shape.inner] == SAME
+    deep = [value for value in values if value[place]]
+    if not deep:
+        yield values
+        return
+    known = dict(zip(map(id, values), values, strict=True))
+    for value in deep:  # grows meanwhile
+        for inner in (value[place],) if single else value[place]:
+            if id(inner) not in known:
+                known[id(inner)] = inner
+                if inner[place]:
+                    deep.append(inner)
+    yield (level := [value for value in known.values() if not value[place]])
+    placed = set(map(id, level))
+    while deep:
+        level, later = list[Any](), list[Any]()
+        for value in deep:
+            held = (value[place],) if single else value[place]
+            (level if placed.issuperset(map(id, held)) else later).append(value)
+        yield level
+        placed.update(map(id, level))
+        deep = later
+
+
+def _written(
+    columns: Values, parts: tuple[int, ...], numbers: list[dict[int, int]], same: dict[int, int]
+) -> list[Any]:
+    written: list[Any] = []
+    for column, part in zip(columns, parts, strict=False):
+        if part == PLAIN:
+            written.append(column)
+        elif part == NUMBERS:
+            written.append(array(NUMBER, column).tobytes())
+        elif part == PLACES:
+            written.append(array(NUMBER, chain.from_iterable(column)).tobytes())
+        elif part == SAMES:
+            flat = array(NUMBER, map(same.__getitem__, map(id, chain.from_iterable(column))))
+            written.append((list(map(len, column)), flat.tobytes()) if flat else None)
+        else:
+            known = same if part == SAME else numbers[part]
+            each = map(known.__getitem__, map(id, column))
+            small = len(known) <= SMALL
+            written.append(bytes(each) if small else array(NUMBER, each).tobytes())
+    return written
 
 
 def unpack_facts(data: bytes, path: str, module: str) -> tuple[FileFacts, list[Comment]]:
     """Read it for a file with that content; data of another shape raises Python's own errors."""
     packed, notes = marshal.loads(data)
-    values = [codec.unpack(value) for value, codec in zip(packed, _fields(), strict=True)]
+    fields, shapes = plan()
+    tables: list[list[Any]] = [[None] for _ in shapes]
+    for number in range(len(shapes) - 1, -1, -1):
+        if written := packed[len(fields) + number]:
+            _fill(tables[number], shapes[number], written, tables)
+    values: list[Any] = []
+    for (make, parts), written in zip(fields, packed[: len(fields)], strict=True):
+        if make is not None:
+            columns = _read(written, parts, tables)
+            values.append(tuple(map(make, zip(*columns, strict=True))))
+        elif parts[0] == PLAIN:
+            values.append(written[0])
+        else:
+            values.append(tuple(_read(written, parts, tables)[0]))
     return FileFacts(path, module, *values), [Comment(path, *note) for note in notes]
 
 
-def _same(values: Any) -> Any:
-    return values
+def _fill(table: list[Any], shape: Shape, written: list[Any], tables: list[list[Any]]) -> None:
+    """Read the values of a table."""
+    if shape.kind == "set":
+        told = shape.told
+        table += [
+            frozenset(item if type(item) is str else told[item[0]](*item[1:]) for item in value)
+            for value in written
+        ]
+        return
+    columns = _read(written, shape.parts, tables)
+    if shape.kind == "tuple":
+        flat = iter(columns[0])
+        table += [tuple(islice(flat, length)) for length in written[-1]]
+    elif shape.inner < 0:
+        table += map(shape.make, zip(*columns, strict=True))
+    else:
+        _fill_by_levels(table, shape, columns, written[-1])
 
 
-PLAIN = Codec(_same, _same)
-_NONE = id(None)
+def _fill_by_levels(table: list[Any], shape: Shape, columns: Values, levels: list[int]) -> None:
+    """Read values that contain others of the table, which come before them."""
+    place = shape.inner
+    inner: Iterator[Any]  # of a level: read when those before it are in the table
+    if shape.parts[place] == SAME:
+        small = sum(levels) < SMALL
+        numbers = columns[place] if small else array(NUMBER, columns[place])
+        inner = map(table.__getitem__, numbers)
+    else:
+        lengths, data = columns[place] or ([0] * sum(levels), b"")
+        flat = map(table.__getitem__, array(NUMBER, data))
+        inner = (tuple(islice(flat, length)) for length in lengths)
+    rows = [iter(column) for column in (*columns[:place], inner, *columns[place + 1 :])]
+    for length in levels:
+        table += list(map(shape.make, islice(zip(*rows, strict=True), length)))
 
 
-@cache
-def _fields() -> list[Codec]:
-    """Return how each field of the facts is written and read."""
-    hints = get_type_hints(FileFacts)
-    return [_field(hints[name]) for name in FileFacts._fields[OWN:]]
-
-
-def _field(hint: Any) -> Codec:
-    kind = get_args(hint)[0] if get_args(hint) else hint
-    codec = _column(kind)
-    if codec is PLAIN:
-        return PLAIN
-    if _parts(kind):
-        codec = Codec(partial(_pack_rows, kind), partial(_unpack_rows, kind))
-    return Codec(codec.pack, lambda packed: tuple(codec.unpack(packed)))
-
-
-@cache
-def _column(hint: Any) -> Codec:
-    """Return how a column of values of one type is written."""
-    kinds = [kind for kind in get_args(hint) if kind is not type(None)]
-    if hint is At:
-        return Codec(lambda values: list(map(tuple, values)), _places)
-    if get_origin(hint) is frozenset:
-        told = tuple(kind for kind in get_args(kinds[0]) if hasattr(kind, "_fields"))
-        return Codec(partial(_pack_sets, told), partial(_unpack_sets, told)) if told else PLAIN
-    if get_origin(hint) is tuple and kinds[-1] is ...:
-        inner = _column(kinds[0])
-        if inner is PLAIN:
-            return PLAIN
-        return Codec(partial(_pack_several, inner), partial(_unpack_several, inner))
-    if len(kinds) == 1 and hasattr(kinds[0], "_fields"):
-        hint = kinds[0]  # or None
-    if _parts(hint):
-        return Codec(partial(_pack_shared, hint), partial(_unpack_shared, hint))
-    return PLAIN
-
-
-@cache
-def _parts(kind: Any) -> tuple[Any, ...]:
-    """Return the types of a record's parts; `()` if it is not one, or marshal can write it."""
-    if hasattr(kind, "_fields"):
-        return tuple(get_type_hints(kind).values())
-    fixed = get_args(kind) if get_origin(kind) is tuple and get_args(kind)[-1] is not ... else ()
-    return fixed if any(_column(part) is not PLAIN for part in fixed) else ()
-
-
-def _places(rows: Values) -> Values:
-    return list(map(partial(tuple.__new__, At), rows))
-
-
-@cache
-def _columns(kind: Any) -> tuple[Codec, ...]:
-    return tuple(map(_column, _parts(kind)))
-
-
-def _pack_rows(kind: Any, records: Iterable[Values]) -> list[Any]:
-    columns = zip(zip(*records, strict=True), _columns(kind), strict=False)
-    return [values if codec is PLAIN else codec.pack(values) for values, codec in columns]
-
-
-def _unpack_rows(kind: Any, columns: list[Any]) -> Values:
-    if not columns:
-        return []
-    unpacked = [
-        values if codec is PLAIN else codec.unpack(values)
-        for values, codec in zip(columns, _columns(kind), strict=True)
-    ]
-    rows = zip(*unpacked, strict=True)
-    return list(map(partial(tuple.__new__, kind), rows) if hasattr(kind, "_fields") else rows)
-
-
-def _numbered(values: Values) -> tuple[Values, list[int]]:
-    """Return each of the values once, and the numbers of all; that of `None` is -1.
-
-    Equal values are mostly the same object, and hashing them would take ten times as long.
-    """
-    known = dict(zip(map(id, values), values, strict=True))
-    known.pop(_NONE, None)
-    numbers = dict(zip(known, count(), strict=False))
-    numbers[_NONE] = -1
-    return list(known.values()), list(map(numbers.__getitem__, map(id, values)))
-
-
-def _pack_shared(kind: Any, values: Values) -> Any:
-    """Write each value once, then their numbers; if all are `None`, only how many."""
-    known, numbers = _numbered(values)
-    return (_pack_rows(kind, known), numbers) if known else len(values)
-
-
-def _unpack_shared(kind: Any, packed: Any) -> Values:
-    if isinstance(packed, int):
-        return [None] * packed
-    known = [*_unpack_rows(kind, packed[0]), None]
-    return [known[number] for number in packed[1]]
-
-
-def _pack_several(inner: Codec, values: Values) -> Any:
-    """Write each tuple of such values once, with the lengths; if all are empty, only how many."""
-    if not any(values):
-        return len(values)
-    known, numbers = _numbered(values)
-    return inner.pack(list(chain.from_iterable(known))), list(map(len, known)), numbers
-
-
-def _unpack_several(inner: Codec, packed: Any) -> Values:
-    if isinstance(packed, int):
-        return [()] * packed
-    flat = iter(inner.unpack(packed[0]))
-    known = [tuple(islice(flat, length)) for length in packed[1]]
-    return [known[number] for number in packed[2]]
-
-
-def _pack_sets(told: tuple[Any, ...], values: Values) -> tuple[Any, ...]:
-    """Write sets of words and records, each record with the number of its type."""
-    known, numbers = _numbered(values)
-    rows = [
-        [item if type(item) is str else (told.index(type(item)), *item) for item in value]
-        for value in known
-    ]
-    return rows, numbers
-
-
-def _unpack_sets(told: tuple[Any, ...], packed: tuple[list[Any], list[int]]) -> Values:
-    known = [
-        frozenset(item if type(item) is str else told[item[0]](*item[1:]) for item in value)
-        for value in packed[0]
-    ]
-    return [known[number] for number in packed[1]]
+def _read(written: list[Any], parts: tuple[int, ...], tables: list[list[Any]]) -> list[Any]:
+    """Read columns; those with values of the same table are left as they are."""
+    columns: list[Any] = []
+    for column, part in zip(written, parts, strict=False):
+        if part >= 0:
+            known = tables[part]
+            numbers = column if len(known) <= SMALL else array(NUMBER, column)
+            columns.append(list(map(known.__getitem__, numbers)))
+        elif part == NUMBERS:
+            columns.append(array(NUMBER, column))
+        elif part == PLACES:
+            each = iter(array(NUMBER, column))
+            columns.append(list(map(_PLACE, zip(each, each, each, each, strict=True))))
+        else:
+            columns.append(column)
+    return columns

@@ -73,3 +73,14 @@ def test_what_facts_share_is_written_once():
 def test_facts_of_an_empty_file_come_back():
     facts = read("", "app.py", "app")
     assert unpack_facts(pack_facts(facts, []), "app.py", "app") == (facts, [])
+
+
+def test_facts_of_a_large_file_come_back():
+    lines = [
+        f"m{n}.a{n}.b{n}.c[f(x{n}.y.z{n}, w{n}.v{n})] = x{n}.g(a{n}.b{n}())" for n in range(400)
+    ]
+    text = "def handle({}):\n    {}\n".format(
+        ", ".join(f"x{n}" for n in range(400)), "\n    ".join(lines)
+    )
+    facts = read(text, "app.py", "app")
+    assert unpack_facts(pack_facts(facts, []), "app.py", "app") == (facts, [])
