@@ -1,4 +1,4 @@
-"""The row log of every store, blocking and awaited."""
+"""The row log of every store, blocking and awaited [T10]."""
 
 from __future__ import annotations
 

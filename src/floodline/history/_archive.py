@@ -1,11 +1,18 @@
-"""The way out: a message is archived before it is dropped."""
+"""The way out: a message is archived before it is dropped.
+
+With `archive="session"` the messages wait here, are saved with the conversation, and become rows of
+its session in the transaction of that save: appending does no input or output.
+"""
 
 from __future__ import annotations
 
 import inspect
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from hashlib import blake2b
+from typing import Any, Final, Literal, Protocol, runtime_checkable
+
+import msgspec
 
 from floodline import telemetry
 from floodline.errors import ConfigError
@@ -31,7 +38,12 @@ class Archive(Protocol):
         ...
 
 
-ArchiveLike = Archive | Callable[[list[Message]], object]
+SESSION: Final = "session"
+ArchiveLike = Archive | Callable[[list[Message]], object] | Literal["session"]
+NewRows = tuple[str, list[tuple[str, bytes, int]]]
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
 
 
 class Page(list[Message]):
@@ -49,15 +61,15 @@ def parse_archive(archive: Any) -> ArchiveLike | None:
 
     A coroutine function will not do, because an append waits for the archive.
     """
-    if archive is None or isinstance(archive, Archive):
-        return archive
+    if archive is None or archive == SESSION or isinstance(archive, Archive):
+        return archive  # type: ignore[no-any-return]  # one of these
     beside = getattr(archive, "archive", None)
     if isinstance(beside, Archive):
         return beside
     if not callable(archive) or inspect.iscoroutinefunction(archive):
         raise ConfigError(
             f"archive={archive!r} cannot be used; give a plain callable that takes a list of "
-            "messages, a SQLiteStore, or floodline.stores.SQLiteArchive"
+            'messages, "session", a SQLiteStore, or floodline.stores.SQLiteArchive'
         )
     return archive  # type: ignore[no-any-return]  # callable, which is all that can be asked
 
@@ -71,16 +83,18 @@ class Outbox:
 
     __slots__ = (
         "_call", "_store", "chose_id", "failed_in_a_row", "id", "name", "owed", "owed_bytes",
+        "waits",
     )  # fmt: skip  # one name a line would fill the page
 
     def __init__(self, archive: ArchiveLike | None, id: str | None, name: str) -> None:
         self.id, self.name, self.chose_id = id or uuid.uuid4().hex, name, id is None
         self._store: Archive | None = None
         self._call: Callable[[list[Message]], object] | None = None
+        self.waits = archive == SESSION
         if isinstance(archive, Archive):  # asked once: a protocol answers slowly
             self._store = archive
-        else:
-            self._call = archive
+        elif not self.waits:
+            self._call = archive  # type: ignore[assignment]  # a callable, or None
         self.owed: list[Numbered] = []
         self.owed_bytes = 0
         self.failed_in_a_row = 0
@@ -88,6 +102,8 @@ class Outbox:
     @property
     def archive(self) -> ArchiveLike | None:
         """Where the messages go; None after a load."""
+        if self.waits:
+            return SESSION
         return self._store if self._store is not None else self._call
 
     def owe(self, seq: int, message: Message) -> None:
@@ -104,6 +120,10 @@ class Outbox:
 
     def deliver(self, entries: Sequence[Entry]) -> bool:
         """Archive what is owed and these; return True if the archive accepted all of it."""
+        if self.waits:
+            for entry in entries:
+                self.owe(entry.seq, entry.message)
+            return True
         if not entries and not self.owed:
             return True
         numbered = [*self.owed, *((entry.seq, entry.message) for entry in entries)]
@@ -139,11 +159,97 @@ class Outbox:
             answer.close()
             raise ConfigError("the archive returned a coroutine; it must be a plain callable")
 
-    def page(self, id: str | None, before: int | None, limit: int) -> Page:
+    def rows(self) -> list[NewRows]:
+        """Return what waits as rows of a log; their keys make a second delivery harmless."""
+        rows = [(*_packed(seq, message), seq) for seq, message in self.owed]
+        return [(log_of(self.id), rows)] if rows else []
+
+    def delivered(self, count: int) -> None:
+        """Forget the first that waited: they are saved."""
+        for _, message in self.owed[:count]:
+            self.owed_bytes -= weigh(message, "$")
+        del self.owed[:count]
+
+    def page(self, id: str | None, before: int | None, limit: int, session: Session | None) -> Page:
         """Read archived messages back."""
+        wanted = id or self.id
+        if self.waits:
+            mine = self.owed if wanted == self.id else []
+            return Page(_page_of(session, wanted, mine, before, limit))
         if self._store is None:
             raise ConfigError(
                 f"archive={self._call!r} cannot be read back; use "
                 "floodline.stores.SQLiteArchive, or read where the callable wrote"
             )
-        return Page(self._store.page(id or self.id, before=before, limit=limit))
+        return Page(self._store.page(wanted, before=before, limit=limit))
+
+
+class Session:
+    """The session that a conversation belongs to, and the store whose row logs it has."""
+
+    __slots__ = ("id", "name", "store")
+
+    def __init__(self, store: Any, name: str, id: str) -> None:
+        self.store, self.name, self.id = store, name, id
+
+    def check(self) -> None:
+        """Raise unless the store can take an archive."""
+        if not hasattr(self.store, "append_rows"):
+            raise ConfigError(
+                f'archive="session" needs a store with row logs, and session {self.id!r} of '
+                f"{self.name!r} has none; give the sessions a store=, or use "
+                "floodline.stores.SQLiteArchive"
+            )
+
+    def read(self, conversation: str, before: int | None, limit: int) -> list[Any]:
+        """Return the last rows below a number, newest first; all of the last number."""
+        self.check()
+        if inspect.iscoroutinefunction(self.store.rows):
+            raise ConfigError(
+                "the store of this session has no blocking calls, so archived() cannot read from "
+                f'it; await store.rows({self.name!r}, {self.id!r}, "{log_of(conversation)}")'
+            )
+        terms = (self.name, self.id, log_of(conversation))
+        rows: list[Any] = self.store.rows(*terms, before=before, limit=limit, newest_first=True)
+        while len(rows) >= limit:
+            more = self.store.rows(*terms, before=rows[-1].key, limit=1, newest_first=True)
+            if not more or more[0].number != rows[-1].number:
+                break
+            rows += more
+        return rows
+
+
+def log_of(conversation: str) -> str:
+    """Return the name of the log that holds the archive of a conversation."""
+    return f"archive:{conversation}"
+
+
+def _packed(seq: int, message: Message) -> tuple[str, bytes]:
+    packed = _encode(message)
+    return f"{seq:012}-{blake2b(packed, digest_size=12).hexdigest()}", packed
+
+
+def _page_of(
+    session: Session | None,
+    id: str,
+    waiting: Sequence[Numbered],
+    before: int | None,
+    limit: int,
+) -> list[Numbered]:
+    """Merge what waits, the rows of the session, and an older archive in the file of its store."""
+    if session is None:
+        raise ConfigError("this conversation is in no session yet, so it has no archive to read")
+    found = {row.key: (row.number, _decode(row.data)) for row in session.read(id, before, limit)}
+    for seq, message in waiting:
+        if before is None or seq < before:
+            found[_packed(seq, message)[0]] = (seq, message)
+    numbered = [found[key] for key in sorted(found)]
+    if len(numbered) < limit:
+        older = getattr(session.store, "archive", None)
+        if isinstance(older, Archive):
+            edge = numbered[0][0] if numbered else before
+            numbered[:0] = older.page(id, before=edge, limit=limit - len(numbered))
+    if len(numbered) > limit:  # never part of a number
+        first = numbered[-limit][0]
+        numbered = [pair for pair in numbered if pair[0] >= first]
+    return numbered

@@ -10,7 +10,7 @@ from typing import Any, Self, overload
 from floodline._clock import Clock, forward, monotonic
 from floodline._units import Duration, Size, parse_count, parse_duration, parse_size
 from floodline.errors import ArchiveFailed, ConfigError
-from floodline.history._archive import ArchiveLike, Outbox, Page, parse_archive
+from floodline.history._archive import ArchiveLike, NewRows, Outbox, Page, Session, parse_archive
 from floodline.history._atoms import Atom, Entry
 from floodline.history._bounds import HistoryStats, make_bounds
 from floodline.history._copies import attached, duplicate, rebuild
@@ -79,7 +79,7 @@ class Conversation(Sequence[Message]):
     ) -> None:
         """Attach what is not data, after a load or to change it; what is not given stays as it is.
 
-        `archive=None` continues without one, and forgets what a failing archive has not accepted.
+        `archive=None` continues without one, and forgets what an archive has not accepted yet.
         """
         keeper = self._keeper
         if archive is not _UNSET:
@@ -176,7 +176,7 @@ class Conversation(Sequence[Message]):
         `archive_id`.
         """
         box = self._keeper.outbox or Outbox(None, self._archive_id, self._keeper.name)
-        return box.page(id, before, parse_count(limit, "limit"))
+        return box.page(id, before, parse_count(limit, "limit"), self._keeper.session)
 
     def clear(self) -> None:
         """Remove all messages, pins and the summary; they go to the archive first.
@@ -193,7 +193,7 @@ class Conversation(Sequence[Message]):
                     f"the archive refused {sent} messages; nothing was cleared: fix the archive, "
                     "or configure(archive=None)"
                 )
-            keeper.counters.archived += sent
+            keeper.counters.archived += 0 if keeper.outbox.waits else sent
         if keeper.summariser is not None:
             keeper.summariser.forget()
         keeper.left = {**(keeper.left or {})}
@@ -303,8 +303,21 @@ class Conversation(Sequence[Message]):
             "summary_policy": self._policy.as_list(),
             "archive_id": self._archive_id,
             "archive_owed": None if box is None else [list(pair) for pair in box.owed],
+            **({"archive_with": box.archive} if box is not None and box.waits else {}),
             **keeper.dump(),
         }
+
+    def __floodline_bind__(self, store: Any, name: str, id: str) -> None:
+        """Note the session that this conversation is the state of, or a part of."""
+        self._keeper.bind(Session(store, name, id))
+
+    def __floodline_rows__(self) -> list[NewRows]:
+        """Return the messages that wait, as rows to be written with the save of the session."""
+        return self._keeper.waiting_rows()
+
+    def __floodline_rows_saved__(self, rows: list[NewRows]) -> None:
+        """Forget the rows that were written."""
+        self._keeper.forget_rows(rows)
 
     @classmethod
     def __floodline_load__(cls, data: dict[str, Any]) -> Conversation:
@@ -324,7 +337,7 @@ class Conversation(Sequence[Message]):
         keeper = conversation._keeper
         keeper.load(data)
         if data["archive_owed"] is not None:
-            keeper.outbox = Outbox(None, data["archive_id"], keeper.name)
+            keeper.outbox = Outbox(data.get("archive_with"), data["archive_id"], keeper.name)
             for seq, message in data["archive_owed"]:
                 keeper.outbox.owe(seq, message)
         return conversation

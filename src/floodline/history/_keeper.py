@@ -8,7 +8,7 @@ from typing import Any
 from floodline import telemetry
 from floodline._clock import Clock
 from floodline.errors import ArchiveFailed, PinsTooLarge
-from floodline.history._archive import Outbox
+from floodline.history._archive import NewRows, Outbox, Session
 from floodline.history._atoms import AS_APPENDED, CHANGED, OURS, Atom, Entry
 from floodline.history._bounds import Bounds, Counters
 from floodline.history._cut import Plan
@@ -21,6 +21,7 @@ from floodline.history._summaries.summary import Job, Summariser
 from floodline.history._tokens import CountTokens, count_with, estimate
 
 HARD = 2  # times the bound: where waiting for a summary or an archive ends
+WAITING_BYTES = 64 * 1024**2  # of messages that wait for the save of their session
 
 
 class Keeper:
@@ -28,7 +29,7 @@ class Keeper:
 
     __slots__ = (
         "bounds", "clock", "correction", "count", "counters", "family", "ids", "ledger", "left",
-        "name", "outbox", "seq", "summariser",
+        "name", "outbox", "seq", "session", "summariser",
     )  # fmt: skip  # one name a line would fill the page
 
     def __init__(self, bounds: Bounds, name: str, clock: Clock) -> None:
@@ -37,6 +38,7 @@ class Keeper:
         self.counters = Counters()
         self.count: CountTokens = estimate
         self.outbox: Outbox | None = None
+        self.session: Session | None = None
         self.summariser: Summariser | None = None
         self.left: dict[str, int] | None = None
         self.ids: SeenIds | None = None
@@ -227,7 +229,7 @@ class Keeper:
             sent = len(new) + len(self.outbox.owed)
             if not self.outbox.deliver(new):
                 return False
-            self.counters.archived += sent
+            self.counters.archived += 0 if self.outbox.waits else sent
         if entries:
             self._count_left(reason, len(entries))
             if reason != "summary":
@@ -253,12 +255,17 @@ class Keeper:
         telemetry.emit("history_step_above_bound", self.name, **fields)
 
     def _deliver_owed(self) -> None:
-        if self.outbox is not None and self.outbox.owed:
+        if self.outbox is not None and self.outbox.owed and not self.outbox.waits:
             self.cut(Plan(), "")
 
     def _push_back(self) -> None:
         """At twice the bound, refuse everything until the archive has accepted something."""
         box = self.outbox
+        if box is not None and box.waits and box.owed_bytes > WAITING_BYTES:
+            raise ArchiveFailed(
+                f"{len(box.owed)} messages with {box.owed_bytes} bytes wait for the save of their "
+                "session; nothing was appended: save first (hold.save(), or leave the use)"
+            )
         if box is None or not box.failed_in_a_row or not self._overfull(box):
             return
         self.settle()
@@ -273,6 +280,23 @@ class Keeper:
         messages, size = self.ledger.messages + len(box.owed), self.ledger.size + box.owed_bytes
         tokens = self.ledger.tokens * self.correction
         return self.bounds.exceeded(messages + 1, tokens, size, times=HARD) is not None
+
+    def bind(self, session: Session) -> None:
+        """Note the session, whose row log the archive may be."""
+        if self.outbox is not None and self.outbox.waits:
+            session.check()
+        self.session = session
+
+    def waiting_rows(self) -> list[NewRows]:
+        """Return what the next save of the session shall write."""
+        return self.outbox.rows() if self.outbox is not None and self.outbox.waits else []
+
+    def forget_rows(self, rows: list[NewRows]) -> None:
+        """Forget what was written, and count it."""
+        written = sum(len(new) for _, new in rows)
+        if self.outbox is not None and written:
+            self.outbox.delivered(written)
+            self.counters.archived += written
 
     def _start_summary(self, summariser: Summariser) -> None:
         """Start a summary of the older half, so that the next one is half a window away."""

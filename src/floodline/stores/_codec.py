@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -126,7 +127,29 @@ def _dump(value: Any) -> Any:
     dump = getattr(type(value), "__floodline_dump__", None)
     if dump is None:
         raise TypeError(f"a {type(value).__qualname__} has no encoding")
+    if _seen.owners is not None and hasattr(type(value), "__floodline_rows__"):
+        _seen.owners.append(value)
     return dump(value)
+
+
+class _Seen(threading.local):
+    """What this thread has met while it encoded a state."""
+
+    owners: list[Any] | None = None
+
+
+_seen = _Seen()
+
+
+def encode_and_find(encode: Callable[[Any], bytes], state: Any) -> tuple[bytes, list[Any]]:
+    """Encode a state, and return also the parts of it that have rows for the log of the session."""
+    found: list[Any] = []
+    _seen.owners = found
+    try:
+        payload = encode(state)
+    finally:
+        _seen.owners = None
+    return payload, list({id(one): one for one in found}.values())
 
 
 def _load(wanted: Any, data: Any) -> Any:

@@ -128,6 +128,7 @@ class SessionsBase(ABC, Generic[S]):
         self._exits_slowly = policy.stored or weigh is not None
         self._owns_store = isinstance(store, str)
         self._store: Any = open_store(store) if isinstance(store, str) else store
+        self._core.row_store = self._store if hasattr(self._store, "append_rows") else None
         self._is_writer_thread = getattr(self._store, "is_writer_thread", None)
         telemetry.register(self)
         if pressure is not None:

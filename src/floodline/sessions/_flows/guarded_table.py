@@ -77,6 +77,7 @@ class Core:
     ) -> None:
         self.policy, self.hooks, self.codec, self.clock = policy, hooks, codec, clock
         self.make_owner, self.scope, self.closers = owner, scope, closers
+        self.row_store: Any = None  # the store, if it has row logs
         self.counters = Counters()
         self.start_empty()
 

@@ -269,11 +269,14 @@ def _fill(core: Core, hold: Hold, found: Grant | Record | None) -> Flow[None]:
     """Create or decode the state, and tell the table that the session is live."""
     entry, hooks, counters = hold.entry, core.hooks, core.counters
     assert entry is not None
-    if found is None or found.version == 0:
-        if not hold.create:
+    # an empty envelope was begun by rows that came before any state
+    begun = found is not None and found.version and found.envelope == b""
+    if found is None or found.version == 0 or begun:
+        if not hold.create and not begun:
             raise SessionNotFound(
                 f"session {hold.id!r} is neither live nor stored; create=True would create it"
             )
+        entry.version = found.version if begun and found is not None else 0
         entry.state = yield core.make_state(hold.id)
         if core.policy.stored:
             core.codec.learn(entry.state)
@@ -283,6 +286,8 @@ def _fill(core: Core, hold: Hold, found: Grant | Record | None) -> Flow[None]:
         entry.version = found.version
         entry.state = yield from _decode(core, hold.id, found.envelope, entry)
         counters.loaded += 1
+    if hasattr(type(entry.state), "__floodline_bind__"):
+        entry.state.__floodline_bind__(core.row_store, core.policy.name, hold.id)
     if hooks.on_open is not None:
         yield UserCall(hooks.on_open, (hold.id, entry.state))
     if hooks.weigh is not None:

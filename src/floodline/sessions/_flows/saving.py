@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import Any
 
 from floodline.errors import CodecError, SaveFailed, SessionConflict
 from floodline.sessions._flows.guarded_table import Core
 from floodline.sessions._flows.leases import acquire, give_lease_back, own_write
 from floodline.sessions._flows.requests import Flow, StoreCall
 from floodline.sessions._table.entry import Entry
-from floodline.stores import seal
+from floodline.stores import Append, NewRow, seal
+from floodline.stores._codec import encode_and_find
+
+NewRows = tuple[str, list[tuple[str, bytes, int | None]]]
 
 
 def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
@@ -19,7 +23,7 @@ def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
     """
     entry.dirty = True
     try:
-        payload = core.codec.encode(entry.state)
+        payload, owners = encode_and_find(core.codec.encode, entry.state)
         if not entry.checked:
             core.codec.check(entry.state, payload)
             entry.checked = True
@@ -28,10 +32,13 @@ def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
             # an unanswered write may have ended the lease
             yield from acquire(core, entry, known=entry.version, until=core.clock())
             yield from own_write(core, entry)
-        if digest == entry.digest and entry.version:
+        rows = _rows_of(core, entry, owners) if owners else []
+        if digest == entry.digest and entry.version and not rows:
             yield from _keep(core, entry, release)
         else:
-            yield from _write(core, entry, payload, digest, release)
+            yield from _write(core, entry, payload, digest, release, rows)
+            for owner, written in rows:
+                owner.__floodline_rows_saved__(written)
     except (SessionConflict, CodecError):
         entry.failed = True
         core.counters.save_errors += 1
@@ -52,21 +59,43 @@ def _keep(core: Core, entry: Entry, release: bool) -> Flow[None]:
         yield from give_lease_back(core, entry)
 
 
-def _write(core: Core, entry: Entry, payload: bytes, digest: bytes, release: bool) -> Flow[None]:
+def _rows_of(core: Core, entry: Entry, owners: list[Any]) -> list[tuple[Any, list[NewRows]]]:
+    """Return what parts of the state want written to the row logs of their session."""
+    if core.row_store is None:
+        return []  # they wait, and are saved with the state
+    found = []
+    for owner in owners:
+        if hasattr(type(owner), "__floodline_bind__"):
+            owner.__floodline_bind__(core.row_store, core.policy.name, entry.id)
+        rows: list[NewRows] = owner.__floodline_rows__()
+        if rows:
+            found.append((owner, rows))
+    return found
+
+
+def _write(
+    core: Core,
+    entry: Entry,
+    payload: bytes,
+    digest: bytes,
+    release: bool,
+    rows: list[tuple[Any, list[NewRows]]],
+) -> Flow[None]:
     mark = core.codec.mark(entry.state)
     envelope = seal(payload, version=entry.version + 1, codec=mark)
     entry.write_id = write_id = core.new_write_id()  # until we know how it went
+    terms = {
+        "fence": entry.fence,
+        "version": entry.version,
+        "write_id": write_id,
+        "release": release,
+    }
+    if rows:  # a store of one's own need not know of them
+        terms["rows"] = [
+            Append(log, [NewRow(*row) for row in new]) for _, logs in rows for log, new in logs
+        ]
     try:
-        version = yield StoreCall(
-            "save",
-            (core.policy.name, entry.id, envelope),
-            {
-                "fence": entry.fence,
-                "version": entry.version,
-                "write_id": write_id,
-                "release": release,
-            },
-        )
+        version = yield StoreCall("save", (core.policy.name, entry.id, envelope), terms)
     except SessionConflict:
         entry.write_id = None
         core.counters.conflicts += 1
