@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from floodline.telemetry import Reason
 
-K = TypeVar("K")
-V = TypeVar("V")
+if TYPE_CHECKING:
+    import typing_extensions  # type checkers include it; `typing` supports defaults from 3.13 on
+
+    K = typing_extensions.TypeVar("K", default=Any)
+    V = typing_extensions.TypeVar("V", default=Any)
+else:
+    K, V = TypeVar("K"), TypeVar("V")
 
 Exit = tuple[K, V, Reason]
 

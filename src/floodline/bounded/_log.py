@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from floodline._clock import Clock
 from floodline._interruptible_lock import Guard
@@ -17,7 +17,12 @@ from floodline.bounded._registry import enrol, name_of
 from floodline.bounded._stats import LogStats
 from floodline.telemetry import Reason
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    import typing_extensions  # type checkers include it; `typing` supports defaults from 3.13 on
+
+    T = typing_extensions.TypeVar("T", default=Any)
+else:
+    T = TypeVar("T")
 R = TypeVar("R")
 
 
@@ -179,7 +184,7 @@ class BoundedLog(Sequence[T]):
         return iter(self._read())
 
     def __reversed__(self) -> Iterator[T]:
-        return reversed(self._read())
+        return iter(self._read()[::-1])
 
     def __contains__(self, item: object) -> bool:
         return item in self._read()

@@ -189,7 +189,7 @@ class BoundedMap(MutableMapping[K, V]):
         return (entry.key for entry in self._living())
 
     def __reversed__(self) -> Iterator[K]:
-        return reversed(list(self))
+        return iter(list(self)[::-1])
 
     def _living(self) -> Iterator[Entry[K, V]]:
         for entry in list(self._table.entries.values()):

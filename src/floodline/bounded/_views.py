@@ -25,7 +25,7 @@ class Values(ValuesView[V]):
         return (entry.value for entry in self._mapping._living())
 
     def __reversed__(self) -> Iterator[V]:
-        return reversed(list(self))
+        return iter(list(self)[::-1])
 
     def __contains__(self, value: object) -> bool:
         return any(own is value or own == value for own in self)
@@ -40,7 +40,7 @@ class Items(ItemsView[K, V]):
         return ((entry.key, entry.value) for entry in self._mapping._living())
 
     def __reversed__(self) -> Iterator[tuple[K, V]]:
-        return reversed(list(self))
+        return iter(list(self)[::-1])
 
     def __contains__(self, item: object) -> bool:
         if not isinstance(item, tuple) or len(item) != 2:

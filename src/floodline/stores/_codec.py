@@ -21,8 +21,8 @@ from floodline.stores._tags import (
 )
 
 _NEXT_STEP = (
-    "use plain data, a dataclass, an attrs class or a msgspec.Struct as state_type, or give the "
-    "class __floodline_dump__ and __floodline_load__"
+    "use plain data, a dataclass, an attrs class, a msgspec.Struct or a Pydantic model as "
+    "state_type, or give the class __floodline_dump__ and __floodline_load__"
 )
 _decode_any = msgspec.msgpack.Decoder().decode
 _PLAIN = (dict, list, tuple, set, frozenset, str, bytes, bytearray, int, float)
@@ -36,14 +36,15 @@ class Codec:
     None, datetime, date, time, timedelta, UUID and Decimal, and comes back equal; with only dict,
     list, str, numbers, bytes and None it is standard msgpack. A type is whatever msgspec can
     decode, and any class with `__floodline_dump__(self)`, which returns plain data, and the class
-    method `__floodline_load__(cls, data)`, also as the type of a field.
+    method `__floodline_load__(cls, data)`, also as the type of a field. So is a Pydantic model,
+    recognised by its methods `model_dump` and `model_validate`.
     """
 
     __slots__ = ("_decode", "_encode", "_hooked", "state_type")
 
     def __init__(self, state_type: Any = None) -> None:
         self.state_type = state_type = None if state_type in (dict, list) else state_type
-        self._hooked = hasattr(state_type, "__floodline_load__")
+        self._hooked = hasattr(state_type, "__floodline_load__") or _is_model(state_type)
         wanted = Any if state_type is None or self._hooked else state_type
         try:
             self._decode: Callable[[bytes], Any] = msgspec.msgpack.Decoder(
@@ -123,8 +124,16 @@ class Codec:
             raise CodecError(f"the state is not plain data; {_NEXT_STEP}: {unplain}")
 
 
+def _is_model(wanted: Any) -> bool:
+    """Return True for a class like `pydantic.BaseModel`, which is not imported for this."""
+    named = ("model_dump", "model_validate")
+    return isinstance(wanted, type) and all(callable(getattr(wanted, n, None)) for n in named)
+
+
 def _dump(value: Any) -> Any:
     dump = getattr(type(value), "__floodline_dump__", None)
+    if dump is None and _is_model(type(value)):
+        return value.model_dump(by_alias=True, round_trip=True)
     if dump is None:
         raise TypeError(f"a {type(value).__qualname__} has no encoding")
     if _seen.owners is not None and hasattr(type(value), "__floodline_rows__"):
@@ -154,6 +163,8 @@ def encode_and_find(encode: Callable[[Any], bytes], state: Any) -> tuple[bytes, 
 
 def _load(wanted: Any, data: Any) -> Any:
     load = getattr(wanted, "__floodline_load__", None)
-    if load is None:
-        raise TypeError(f"{wanted!r} has no __floodline_load__")
-    return load(data)
+    if load is not None:
+        return load(data)
+    if _is_model(wanted):
+        return wanted.model_validate(data, strict=False)  # msgpack has no sets, dates or UUIDs
+    raise TypeError(f"{wanted!r} has no __floodline_load__")

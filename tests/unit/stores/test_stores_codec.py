@@ -13,6 +13,7 @@ from typing import Any, TypedDict
 
 import attrs
 import msgspec
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -460,3 +461,59 @@ def test_a_record_imports_nothing() -> None:
     """A record that names a type comes back as the plain data that it is."""
     state = {"py/object": "os.system", "__class__": "subprocess.Popen", "args": [time.asctime()]}
     assert round_trip(Codec(), state) == state
+
+
+class Note(pydantic.BaseModel):
+    """Fields of the kinds that msgpack has no types for."""
+
+    model_config = pydantic.ConfigDict(strict=True)
+
+    key: uuid.UUID = uuid.UUID(int=7)
+    tags: set[str] = {"a"}
+    pair: tuple[int, str] = (1, "x")
+    when: datetime.datetime = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
+    raw: bytes = b"\xff\x00"
+    price: decimal.Decimal = decimal.Decimal("1.10")
+    renamed: int = pydantic.Field(3, alias="camelCase")
+
+
+class Pages(pydantic.BaseModel):
+    notes: list[Note] = []
+    _cursor: int = 0
+
+
+@dataclasses.dataclass
+class Shelf:
+    pages: Pages
+
+
+@pytest.mark.parametrize(
+    ("state_type", "state"),
+    [
+        (Note, Note(camelCase=5)),
+        (Pages, Pages(notes=[Note(), Note(tags=set())])),
+        (Shelf, Shelf(Pages(notes=[Note()]))),
+    ],
+)
+def test_pydantic_models_come_back_equal(state_type: Any, state: Any) -> None:
+    codec = Codec(state_type)
+    payload = codec.encode(state)
+    codec.check(state, payload)
+    back = codec.decode(payload)
+    assert back == state
+    assert type(back) is state_type
+
+
+def test_a_pydantic_model_that_would_lose_something_is_refused() -> None:
+    class Secret(pydantic.BaseModel):
+        token: str = pydantic.Field("", exclude=True)
+
+    codec = Codec(Secret)
+    state = Secret(token="t")
+    with pytest.raises(CodecError, match="came back different"):
+        codec.check(state, codec.encode(state))
+
+
+def test_a_record_that_is_no_such_model_is_unreadable() -> None:
+    with pytest.raises(UnreadableRecord, match="notes"):
+        Codec(Pages).decode(msgspec.msgpack.encode({"notes": 3}))

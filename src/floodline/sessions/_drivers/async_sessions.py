@@ -171,6 +171,8 @@ class AsyncSessions(SessionsBase[S]):
 
     if TYPE_CHECKING:  # the state is what an async factory returns in the end
 
+        @overload  # a class, so that `dict` needs no annotation
+        def __init__(self, factory: type[S], **options: Unpack[Options[S]]) -> None: ...
         @overload
         def __init__(
             self, factory: Callable[..., Coroutine[Any, Any, S]], **options: Unpack[Options[S]]

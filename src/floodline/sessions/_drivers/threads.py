@@ -6,9 +6,10 @@ import threading
 import time
 from _thread import get_ident
 from asyncio import _get_running_loop
+from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from floodline import telemetry
 from floodline._clock import renewer, sweeper
@@ -47,6 +48,9 @@ from floodline.sessions._table.entry import (
 from floodline.sessions._table.policy import NEVER
 from floodline.sessions._table.wishes import park
 from floodline.telemetry import Reason
+
+if TYPE_CHECKING:
+    from floodline.sessions._drivers.options import Options
 
 T = TypeVar("T")
 SLICE = 8  # how many other sessions one call sees out
@@ -120,6 +124,16 @@ class Sessions(SessionsBase[S]):
     """Sessions that cannot outgrow their bounds, are never touched in use, and lose nothing."""
 
     _closers = ("close",)
+
+    if TYPE_CHECKING:
+
+        @overload  # a class, so that `dict` needs no annotation
+        def __init__(self, factory: type[S], **options: Unpack[Options[S]]) -> None: ...
+        @overload
+        def __init__(
+            self, factory: Callable[..., S] | None = None, **options: Unpack[Options[S]]
+        ) -> None: ...
+        def __init__(self, factory: Any = None, **options: Any) -> None: ...
 
     # ---- using
 
