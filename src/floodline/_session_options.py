@@ -159,7 +159,7 @@ _DECLARED = (
         "Store | AsyncStore | str | None",
         None,
         STORE,
-        'where parked sessions are kept: `"sqlite:///agent.db"`, `"memory://"`',
+        'where parked sessions are kept: `"sqlite:///agent.db"`, `"redis://…"`, `"postgresql://…"`',
     ),
     Option(
         "state_type",

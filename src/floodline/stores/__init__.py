@@ -1,4 +1,4 @@
-"""Where parked sessions are kept: the store protocol, a memory store and a SQLite store."""
+"""Where parked sessions are kept: the store protocol, and stores in memory, files and servers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from floodline.stores._envelope import seal, unseal
 from floodline.stores._memory.store import MemoryStore
 from floodline.stores._open import open_store
 from floodline.stores._owner import new_owner, owner_is_dead
+from floodline.stores._postgres.store import PostgresStore
 from floodline.stores._protocol import AsyncStore, Grant, Held, Record, Store, StoreStats
+from floodline.stores._redis.store import RedisStore
 from floodline.stores._row_log import (
     Append,
     AsyncRowStore,
@@ -33,7 +35,9 @@ __all__ = [
     "LogStats",
     "MemoryStore",
     "NewRow",
+    "PostgresStore",
     "Record",
+    "RedisStore",
     "Row",
     "RowStore",
     "SQLiteArchive",

@@ -517,7 +517,7 @@ def test_stores_are_opened_by_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     "url",
     [
-        "redis://localhost",
+        "mysql://localhost",
         "agent.db",
         "",
         "sqlite://",

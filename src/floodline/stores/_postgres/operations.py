@@ -1,0 +1,210 @@
+"""The operations of a store as statements, and what their rows mean."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from floodline.errors import ConfigError, SessionConflict
+from floodline.stores._calls import Kept
+from floodline.stores._owner import owner_is_dead
+from floodline.stores._protocol import Grant, Held, Record, StoreStats
+from floodline.stores._refusals import conflict_message, why_refused
+from floodline.stores._retention_clock import Noted
+from floodline.stores._row_log import Append
+from floodline.stores._server.link import Operation
+from floodline.stores._server.times import Times
+from floodline.stores._writer import Call
+
+LOST = why_refused(False, 0, 0)
+
+_STATEMENTS = {
+    "acquire": """SELECT a.* FROM "{s}".acquire(%b::float8, %b::bytea, %b::bytea, %b::bytea,
+        %b::float8, %b::bigint, %b::bytea) AS a""",
+    "renew": """SELECT a.* FROM "{s}".renew(%b::float8, %b::bytea, %b::bytea, %b::float8,
+        %b::bytea[], %b::bigint[]) AS a""",
+    "release": """SELECT a.* FROM "{s}".release(%b::float8, %b::float8, %b::bytea, %b::bytea,
+        %b::bigint) AS a""",
+    "save": """SELECT * FROM "{s}".save(%b::float8, %b::float8, %b::float8, %b::bytea, %b::bytea,
+        %b::bytea, %b::bigint, %b::bigint, %b::bytea, %b::boolean, %b::bytea, %b::bytea)""",
+    "written": """SELECT version FROM "{s}".sessions
+        WHERE name = %b::bytea AND id = %b::bytea AND write_id = %b::bytea""",
+    "load": """SELECT version, envelope FROM "{s}".sessions
+        WHERE name = %b::bytea AND id = %b::bytea""",
+    "delete": """SELECT "{s}".delete(%b::bytea, %b::bytea, %b::bigint)""",
+    "quarantine": """SELECT "{s}".keep('quarantine', %b::bytea, %b::bytea, %b::float8, %b::bytea,
+        %b::bytea, %b::bytea)""",
+    "date": """SELECT "{s}".now_s(), noted FROM "{s}".meta""",
+    "purge": """SELECT * FROM "{s}".purge(%b::float8, %b::float8, %b::float8, %b::bytea,
+        %b::float8, %b::bigint, %b::text)""",
+    "ids": """SELECT id FROM "{s}".sessions WHERE name = %b::bytea AND id > %b::bytea
+        ORDER BY id LIMIT %b::bigint""",
+    "count": """SELECT coalesce(sum(count), 0)::bigint FROM "{s}".totals WHERE name = %b::bytea""",
+    "stats": """SELECT
+        (SELECT coalesce(sum(count), 0)::bigint FROM "{s}".totals),
+        (SELECT coalesce(sum(bytes), 0)::bigint FROM "{s}".totals),
+        (SELECT count(*) FROM "{s}".leases),
+        (SELECT count(*) FROM "{s}".kept WHERE kind = 'conflicts'),
+        (SELECT count(*) FROM "{s}".kept WHERE kind = 'quarantine'),
+        (SELECT coalesce(sum(count), 0)::bigint FROM "{s}".dropped WHERE kind = 'conflicts'),
+        (SELECT coalesce(sum(count), 0)::bigint FROM "{s}".dropped WHERE kind = 'quarantine'),
+        pg_total_relation_size('"{s}".sessions')""",
+    "kept": """SELECT name, id, at, why, envelope FROM "{s}".kept
+        WHERE kind = %b::text AND (%b::bytea IS NULL OR name = %b::bytea)
+        ORDER BY n DESC LIMIT %b::bigint""",
+}
+_OF_LEASES = ("acquire", "renew", "release")
+_RELAX = ", set_config('synchronous_commit', 'off', true)"
+
+
+class Request(NamedTuple):
+    """One statement; a batch is sorted by `key`.
+
+    `relaxed` does the same without waiting for the disk: what only leases do survives a killed
+    client, and a server that crashed has to be asked for new leases anyway.
+    """
+
+    key: tuple[bytes, bytes]
+    sql: str
+    params: tuple[Any, ...]
+    relaxed: str | None = None
+
+
+class Operations:
+    """Shared by the connections of a store."""
+
+    def __init__(self, schema: str, times: Times) -> None:
+        self._times = times
+        self._sql = {what: text.format(s=schema) for what, text in _STATEMENTS.items()}
+        self._relaxed = {what: self._sql[what] + _RELAX for what in _OF_LEASES}
+
+    def operate(self, call: Call) -> Operation:
+        """Return the operation of a call, about to begin."""
+        operation: Operation = getattr(self, call.what)(*call.args)
+        return operation
+
+    def acquire(self, name: str, id: str, owner: str, lease: float, known: int | None) -> Operation:
+        key = (name.encode(), id.encode())
+        dead: bytes | None = None
+        while True:
+            now = self._times.read().now
+            terms = (now, *key, owner.encode(), float(lease), known, dead)
+            ((fence, version, envelope, holder, seconds),) = yield self._request(
+                "acquire", *terms, key=key
+            )
+            if holder is None:
+                return Grant(fence, version, envelope)
+            if holder == dead or not owner_is_dead(holder.decode()):
+                return Held(holder.decode(), seconds)
+            dead = holder
+
+    def renew(self, name: str, owner: str, fences: Mapping[str, int], lease: float) -> Operation:
+        by_id = sorted((one.encode(), fence) for one, fence in fences.items())
+        ids, numbers = [one for one, _ in by_id], [fence for _, fence in by_id]
+        key = (name.encode(), ids[0] if ids else b"")
+        terms = (self._times.read().now, name.encode(), owner.encode(), float(lease), ids, numbers)
+        lost = yield self._request("renew", *terms, key=key)
+        return {one.decode() for (one,) in lost}
+
+    def release(self, name: str, id: str, fence: int) -> Operation:
+        key, moment = (name.encode(), id.encode()), self._times.read()
+        yield self._request("release", moment.now, moment.stamp, *key, fence, key=key)
+
+    def save(
+        self,
+        name: str,
+        id: str,
+        envelope: bytes,
+        fence: int,
+        version: int,
+        write_id: str,
+        release: bool,
+        rows: Sequence[Append],
+    ) -> Operation:
+        if rows:
+            raise ConfigError("this store has no row logs yet")
+        key, moment = (name.encode(), id.encode()), self._times.read()
+        stale = why_refused(True, version, 0).removesuffix("none")
+        terms = (fence, version, write_id.encode(), release, LOST.encode(), stale.encode())
+        ((new, ours, stored),) = yield self._request(
+            "save", *moment, *key, bytes(envelope), *terms, key=key
+        )
+        if new is None:
+            raise SessionConflict(conflict_message(name, id, why_refused(ours, version, stored)))
+        return new
+
+    def written(self, name: str, id: str, write_id: str) -> Operation:
+        terms = (name.encode(), id.encode(), write_id.encode())
+        rows = yield self._request("written", *terms)
+        return rows[0][0] if rows else None
+
+    def load(self, name: str, id: str) -> Operation:
+        rows = yield self._request("load", name.encode(), id.encode())
+        return Record(*rows[0]) if rows else None
+
+    def delete(self, name: str, id: str, fence: int) -> Operation:
+        key = (name.encode(), id.encode())
+        ((there,),) = yield self._request("delete", *key, fence, key=key)
+        if there is None:
+            raise SessionConflict(conflict_message(name, id, LOST))
+        return there
+
+    def quarantine(self, name: str, id: str, envelope: bytes, why: str) -> Operation:
+        key, envelope = (name.encode(), id.encode()), bytes(envelope)
+        date, digest = self._times.read().date, hashlib.sha256(envelope).digest()
+        terms = (date, why.encode(errors="replace"), digest, envelope)
+        yield self._request("quarantine", *key, *terms, key=key)
+
+    def purge(self, name: str, unused: float, limit: int) -> Operation:
+        date: float | None = None
+        noted: Noted | None = None
+        if self._times.are_the_servers:
+            ((date, text),) = yield self._request("date")
+            noted = None if text is None else Noted(*json.loads(text))
+        now, stamp, judged = self._times.judge(date, noted)
+        note = self._times.note()
+        terms = (name.encode(), float(unused), limit, None if note is None else json.dumps(note))
+        gone = yield self._request("purge", now, stamp, judged, *terms)
+        return [one.decode() for (one,) in gone]
+
+    def ids(self, name: str, after: str, limit: int) -> Operation:
+        rows = yield self._request("ids", name.encode(), after.encode(), limit)
+        return [one.decode() for (one,) in rows]
+
+    def count(self, name: str) -> Operation:
+        ((rows,),) = yield self._request("count", name.encode())
+        return rows
+
+    def stats(self) -> Operation:
+        (figures,) = yield self._request("stats")
+        rows, row_bytes, leases, conflicts, quarantined, lost_conflicts, lost_unread, size = figures
+        return StoreStats(
+            kind="postgres",
+            rows=rows,
+            row_bytes=row_bytes,
+            leases=leases,
+            conflicts=conflicts,
+            quarantined=quarantined,
+            conflicts_dropped=lost_conflicts,
+            quarantine_dropped=lost_unread,
+            file_bytes=size,
+        )
+
+    def conflicts(self, name: str | None, limit: int) -> Operation:
+        return (yield from self._kept("conflicts", name, limit))
+
+    def quarantined(self, name: str | None, limit: int) -> Operation:
+        return (yield from self._kept("quarantine", name, limit))
+
+    def _kept(self, kind: str, name: str | None, limit: int) -> Operation:
+        wanted = None if name is None else name.encode()
+        rows = yield self._request("kept", kind, wanted, wanted, limit)
+        return [
+            Kept(of.decode(), one.decode(), at, why.decode(), envelope)
+            for of, one, at, why, envelope in rows
+        ]
+
+    def _request(self, what: str, *params: Any, key: tuple[bytes, bytes] = (b"", b"")) -> Request:
+        return Request(key, self._sql[what], params, self._relaxed.get(what))

@@ -1,0 +1,292 @@
+"""The tables and functions of a store in PostgreSQL.
+
+Names and ids are `bytea`: `text` has no NUL and orders by a collation. A refusal is returned, not
+raised, or the copy of the refused bytes would be rolled back with it. Every function locks the
+lease first and the row second, and a batch is sorted by key, so that two of them never wait for
+each other. What all rows add up to is kept in a few hundred `totals`, one for each connection, for
+the same reason; they also hold the floor of the versions.
+
+A fence is `max(next of the sequence, time in microseconds)`, and the sequence follows. A standby
+that is promoted may not know the last ones, and neither may a server that crashed before it wrote
+them to its disk, for which a lease does not wait; but its clock is beyond the time at which they
+were given. Versions begin above the time for the same reason on a server that was started at
+another time: what was lost may have had any of the next numbers.
+"""
+
+from __future__ import annotations
+
+from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS
+
+SCHEMA = 1
+
+_TABLES = """
+CREATE SCHEMA IF NOT EXISTS "{s}";
+CREATE SEQUENCE "{s}".fences;
+CREATE TABLE "{s}".meta (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    version integer NOT NULL, started timestamptz NOT NULL, base bigint NOT NULL, noted text
+);
+CREATE TABLE "{s}".sessions (
+    name bytea NOT NULL, id bytea NOT NULL, version bigint NOT NULL, write_id bytea NOT NULL,
+    earlier_ids bytea[] NOT NULL, earlier bigint[] NOT NULL, used_at float8 NOT NULL,
+    slot bigint NOT NULL, size bigint NOT NULL, envelope bytea NOT NULL, PRIMARY KEY (name, id)
+) WITH (fillfactor = 80);
+CREATE INDEX sessions_by_slot ON "{s}".sessions (name, slot);
+CREATE TABLE "{s}".leases (
+    name bytea NOT NULL, id bytea NOT NULL, owner bytea NOT NULL, fence bigint NOT NULL,
+    since float8 NOT NULL, until float8 NOT NULL, PRIMARY KEY (name, id)
+) WITH (fillfactor = 80);
+CREATE TABLE "{s}".totals (
+    name bytea NOT NULL, slot integer NOT NULL, count bigint NOT NULL, bytes bigint NOT NULL,
+    floor bigint NOT NULL, PRIMARY KEY (name, slot)
+) WITH (fillfactor = 50);
+CREATE TABLE "{s}".kept (
+    n bigserial, kind text NOT NULL, name bytea NOT NULL, id bytea NOT NULL, at float8 NOT NULL,
+    why bytea NOT NULL, digest bytea, size bigint NOT NULL, envelope bytea NOT NULL,
+    PRIMARY KEY (kind, n), UNIQUE (kind, name, id, digest)
+);
+CREATE TABLE "{s}".dropped (kind text PRIMARY KEY, count bigint NOT NULL);
+"""
+
+_TIMES = """
+CREATE FUNCTION "{s}".now_s() RETURNS float8 LANGUAGE sql VOLATILE AS
+    'SELECT extract(epoch FROM clock_timestamp())::float8';
+CREATE FUNCTION "{s}".next_fence() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    fence bigint := nextval('"{s}".fences');
+    micros bigint := "{s}".now_s() * 1000000;
+BEGIN
+    RETURN CASE WHEN fence < micros THEN setval('"{s}".fences', micros) ELSE fence END;
+END $$;
+CREATE FUNCTION "{s}".look() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    present record;
+    micros bigint;
+BEGIN
+    SELECT started, base INTO present FROM "{s}".meta;
+    IF present.started = pg_postmaster_start_time() THEN
+        RETURN present.base;
+    END IF;
+    micros := "{s}".now_s() * 1000000;
+    UPDATE "{s}".meta SET started = pg_postmaster_start_time(), base = greatest(base, micros)
+    WHERE started <> pg_postmaster_start_time();
+    SELECT base INTO micros FROM "{s}".meta;
+    RETURN micros;
+END $$;
+CREATE FUNCTION "{s}".add(p_name bytea, p_count bigint, p_bytes bigint, p_floor bigint)
+RETURNS void LANGUAGE sql AS $$
+    INSERT INTO "{s}".totals AS t
+    VALUES (p_name, pg_backend_pid() % 1024, p_count, p_bytes, p_floor)
+    ON CONFLICT (name, slot) DO UPDATE SET count = t.count + excluded.count,
+        bytes = t.bytes + excluded.bytes, floor = greatest(t.floor, excluded.floor)
+$$;
+"""
+
+_ACQUIRE = """
+CREATE FUNCTION "{s}".acquire(
+    p_now float8, p_name bytea, p_id bytea, p_owner bytea, p_lease float8, p_known bigint,
+    p_dead bytea, OUT o_fence bigint, OUT o_version bigint, OUT o_envelope bytea,
+    OUT o_holder bytea, OUT o_seconds float8
+) LANGUAGE plpgsql AS $$
+DECLARE
+    t float8;
+BEGIN
+    LOOP
+        t := coalesce(p_now, "{s}".now_s());
+        o_fence := "{s}".next_fence();
+        INSERT INTO "{s}".leases AS l VALUES (p_name, p_id, p_owner, o_fence, t, t + p_lease)
+        ON CONFLICT (name, id) DO UPDATE SET owner = excluded.owner,
+            fence = greatest(excluded.fence, l.fence + 1),
+            since = excluded.since, until = excluded.until
+        WHERE l.owner = excluded.owner OR l.owner = p_dead
+            OR NOT (l.since <= excluded.since + 60 AND excluded.since < l.until)
+        RETURNING l.fence INTO o_fence;
+        EXIT WHEN FOUND;
+        SELECT owner, until - t INTO o_holder, o_seconds FROM "{s}".leases
+        WHERE name = p_name AND id = p_id;
+        IF FOUND THEN
+            o_fence := NULL;
+            RETURN;
+        END IF;
+    END LOOP;
+    o_holder := NULL;
+    -- waits for whoever is deleting the row: a lease must not be given for what is about to go
+    SELECT version, CASE WHEN version = p_known THEN NULL ELSE envelope END
+    INTO o_version, o_envelope FROM "{s}".sessions WHERE name = p_name AND id = p_id FOR KEY SHARE;
+    o_version := coalesce(o_version, 0);
+END $$;
+CREATE FUNCTION "{s}".renew(
+    p_now float8, p_name bytea, p_owner bytea, p_lease float8, p_ids bytea[], p_fences bigint[]
+) RETURNS SETOF bytea LANGUAGE plpgsql AS $$
+DECLARE
+    t float8 := coalesce(p_now, "{s}".now_s());
+    i integer;
+BEGIN
+    FOR i IN 1 .. coalesce(array_length(p_ids, 1), 0) LOOP
+        UPDATE "{s}".leases SET since = t, until = t + p_lease
+        WHERE name = p_name AND id = p_ids[i] AND fence = p_fences[i] AND owner = p_owner;
+        IF NOT FOUND THEN
+            RETURN NEXT p_ids[i];
+        END IF;
+    END LOOP;
+END $$;
+CREATE FUNCTION "{s}".release(
+    p_now float8, p_stamp float8, p_name bytea, p_id bytea, p_fence bigint
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    stamp float8 := coalesce(p_stamp, p_now, "{s}".now_s());
+BEGIN
+    DELETE FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence;
+    IF FOUND THEN
+        UPDATE "{s}".sessions SET used_at = greatest(used_at, stamp),
+            slot = floor(greatest(used_at, stamp) / 600)
+        WHERE name = p_name AND id = p_id;
+    END IF;
+END $$;
+"""
+
+_SAVE = """
+CREATE FUNCTION "{s}".keep(
+    p_kind text, p_name bytea, p_id bytea, p_date float8, p_why bytea, p_digest bytea,
+    p_envelope bytea
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    oldest record;
+BEGIN
+    INSERT INTO "{s}".kept (kind, name, id, at, why, digest, size, envelope)
+    VALUES (p_kind, p_name, p_id, coalesce(p_date, "{s}".now_s()), p_why, p_digest,
+        octet_length(p_envelope), p_envelope)
+    ON CONFLICT DO NOTHING;
+    FOR oldest IN
+        SELECT n FROM (
+            SELECT n, row_number() OVER newest AS place, sum(size) OVER newest AS bytes
+            FROM "{s}".kept WHERE kind = p_kind WINDOW newest AS (ORDER BY n DESC)
+        ) AS k WHERE place > {rows} OR bytes > {bytes}
+    LOOP
+        DELETE FROM "{s}".kept WHERE kind = p_kind AND n = oldest.n;
+        IF FOUND THEN
+            INSERT INTO "{s}".dropped AS d VALUES (p_kind, 1)
+            ON CONFLICT (kind) DO UPDATE SET count = d.count + 1;
+        END IF;
+    END LOOP;
+END $$;
+CREATE FUNCTION "{s}".save(
+    p_now float8, p_stamp float8, p_date float8, p_name bytea, p_id bytea, p_envelope bytea,
+    p_fence bigint, p_version bigint, p_write bytea, p_release boolean, p_lost bytea,
+    p_stale bytea, OUT o_version bigint, OUT o_ours boolean, OUT o_stored bigint
+) LANGUAGE plpgsql AS $$
+DECLARE
+    base bigint := "{s}".look();
+    stamp float8 := coalesce(p_stamp, p_now, "{s}".now_s());
+    size bigint := octet_length(p_envelope);
+    old record;
+    place integer;
+BEGIN
+    IF p_release THEN
+        DELETE FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence;
+    ELSE
+        PERFORM 1 FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence
+        FOR UPDATE;
+    END IF;
+    o_ours := FOUND;
+    SELECT s.version, s.write_id, s.earlier_ids, s.earlier, s.used_at, s.size INTO old
+    FROM "{s}".sessions AS s WHERE s.name = p_name AND s.id = p_id FOR NO KEY UPDATE;
+    o_stored := coalesce(old.version, 0);
+    IF old.write_id = p_write THEN
+        o_version := old.version;
+        RETURN;
+    END IF;
+    place := array_position(old.earlier_ids, p_write);
+    IF place IS NOT NULL THEN
+        o_version := old.earlier[place];
+        RETURN;
+    END IF;
+    IF NOT o_ours OR o_stored <> p_version THEN
+        PERFORM "{s}".keep('conflicts', p_name, p_id, p_date, CASE WHEN o_ours
+            THEN p_stale || convert_to(coalesce(old.version::text, 'none'), 'UTF8') ELSE p_lost END,
+            NULL, p_envelope);
+        RETURN;
+    END IF;
+    IF o_stored = 0 THEN
+        SELECT greatest(base, coalesce(max(floor), 0)) + 1 INTO o_version FROM "{s}".totals;
+        INSERT INTO "{s}".sessions VALUES (p_name, p_id, o_version, p_write, '{{}}', '{{}}', stamp,
+            floor(stamp / 600), size, p_envelope);
+        PERFORM "{s}".add(p_name, 1, size, 0);
+        RETURN;
+    END IF;
+    o_version := greatest(base, o_stored) + 1;
+    stamp := greatest(stamp, old.used_at);
+    UPDATE "{s}".sessions AS s SET version = o_version, write_id = p_write,
+        earlier_ids = (old.write_id || old.earlier_ids)[1:4],
+        earlier = (old.version || old.earlier)[1:4], used_at = stamp, slot = floor(stamp / 600),
+        size = octet_length(p_envelope), envelope = p_envelope
+    WHERE s.name = p_name AND s.id = p_id;
+    IF size <> old.size THEN
+        PERFORM "{s}".add(p_name, 0, size - old.size, 0);
+    END IF;
+END $$;
+"""
+
+_DELETE = """
+CREATE FUNCTION "{s}".forget(p_name bytea, p_id bytea) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    old record;
+BEGIN
+    DELETE FROM "{s}".sessions WHERE name = p_name AND id = p_id RETURNING version, size INTO old;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM "{s}".add(p_name, -1, -old.size, old.version);
+    RETURN true;
+END $$;
+CREATE FUNCTION "{s}".delete(p_name bytea, p_id bytea, p_fence bigint)
+RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    RETURN "{s}".forget(p_name, p_id);
+END $$;
+CREATE FUNCTION "{s}".purge(
+    p_now float8, p_stamp float8, p_judged float8, p_name bytea, p_unused float8, p_limit bigint,
+    p_noted text
+) RETURNS SETOF bytea LANGUAGE plpgsql AS $$
+DECLARE
+    t float8 := coalesce(p_now, "{s}".now_s());
+    taken_ids bytea[];
+    one bytea;
+BEGIN
+    UPDATE "{s}".meta SET noted = p_noted WHERE p_noted IS NOT NULL;
+    -- rows stamped while the date was wrong count as used now, or they would stay forever
+    UPDATE "{s}".sessions SET used_at = p_stamp, slot = floor(p_stamp / 600)
+    WHERE (name, id) IN (SELECT name, id FROM "{s}".sessions
+        WHERE name = p_name AND slot > floor(p_stamp / 600) + 1 LIMIT p_limit
+        FOR UPDATE SKIP LOCKED);
+    -- the rows first, and then their leases as they are by now: see `acquire`
+    SELECT array_agg(id ORDER BY slot, used_at) INTO taken_ids FROM (
+        SELECT s.id, s.slot, s.used_at FROM "{s}".sessions AS s
+        WHERE s.name = p_name AND s.slot <= floor((p_judged - p_unused) / 600)
+            AND s.used_at <= p_judged - p_unused AND NOT EXISTS (
+                SELECT 1 FROM "{s}".leases AS l WHERE l.name = s.name AND l.id = s.id
+                AND l.since <= t + 60 AND l.until > t - p_unused)
+        ORDER BY s.slot, s.used_at LIMIT p_limit FOR UPDATE SKIP LOCKED
+    ) AS taken;
+    FOREACH one IN ARRAY coalesce(taken_ids, '{{}}') LOOP
+        -- a lease that somebody is just taking is not waited for: he waits for us
+        CONTINUE WHEN EXISTS (SELECT 1 FROM "{s}".leases AS l WHERE l.name = p_name AND l.id = one
+            AND l.since <= t + 60 AND l.until > t - p_unused);
+        DELETE FROM "{s}".leases WHERE (name, id) IN (SELECT name, id FROM "{s}".leases
+            WHERE name = p_name AND id = one FOR UPDATE SKIP LOCKED);
+        PERFORM "{s}".forget(p_name, one);
+        RETURN NEXT one;
+    END LOOP;
+END $$;
+INSERT INTO "{s}".meta (version, started, base) VALUES ({version}, pg_postmaster_start_time(), 0);
+"""
+
+
+def ddl(schema: str) -> str:
+    """Return everything that makes a store in an empty schema."""
+    text = _TABLES + _TIMES + _ACQUIRE + _SAVE + _DELETE
+    return text.format(s=schema, rows=KEPT_ROWS, bytes=KEPT_BYTES, version=SCHEMA)

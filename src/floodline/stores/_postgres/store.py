@@ -1,0 +1,60 @@
+"""The store in a PostgreSQL database."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from floodline._clock import Clock
+from floodline._units import Duration, parse_count, parse_duration
+from floodline.errors import ConfigError
+from floodline.stores._postgres.operations import Operations
+from floodline.stores._postgres.wire import PostgresWire, Target
+from floodline.stores._server.addresses import check_scheme, conceal, mask, need
+from floodline.stores._server.link import Link
+from floodline.stores._server.store import ServerStore
+from floodline.stores._server.times import Times
+
+SCHEMES = ("postgresql", "postgres")
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+
+
+class PostgresStore(ServerStore):
+    """Sessions in a PostgreSQL database, which any number of machines may share.
+
+    `url` reaches libpq as it is: several hosts, `target_session_attrs`, `sslmode` and
+    `?host=/socket` work as anywhere else. The tables are in a schema of their own, `schema`, which
+    is created if it is missing. `timeout` is how long a call may wait for an answer.
+    `connections` is the most that this store opens; calls that come together share a transaction.
+
+    All calls run on a thread for each connection; `aio` is the coroutine twin on the same ones.
+    `clock` and `wall` are for tests: without them leases and retention run on the server's clock.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str = "floodline",
+        timeout: Duration = "5 s",
+        connections: int = 2,
+        clock: Clock | None = None,
+        wall: Clock | None = None,
+    ) -> None:
+        check_scheme(url, SCHEMES, "postgresql://user@host/database")
+        if not _NAME.fullmatch(schema):
+            raise ConfigError(f"schema={schema!r} cannot be used; give small letters and digits")
+        psycopg: Any = need("psycopg", "postgres", mask(url))
+        try:
+            psycopg.conninfo.conninfo_to_dict(url)
+        except psycopg.Error as error:
+            raise ConfigError(
+                f"{mask(url)!r} cannot be used: {conceal(str(error), url)}"
+            ) from None  # the original may show a password
+        operations = Operations(schema, Times(clock, wall))
+        target = Target(url=url, schema=schema, timeout=parse_duration(timeout, "timeout"))
+        links = [
+            Link(lambda: PostgresWire(target), operations.operate)
+            for _ in range(parse_count(connections, "connections"))
+        ]
+        super().__init__(mask(url), links)

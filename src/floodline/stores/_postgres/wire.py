@@ -1,0 +1,198 @@
+"""One connection to PostgreSQL: a batch is one transaction, sent in one go by libpq's pipeline."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from floodline import telemetry
+from floodline.errors import FloodlineError, StoreTooNew, StoreUnavailable
+from floodline.stores._postgres.faults import needs_another_server, translate
+from floodline.stores._postgres.operations import Request
+from floodline.stores._postgres.schema import SCHEMA, ddl
+from floodline.stores._server.addresses import mask, need
+from floodline.stores._server.link import Unanswered
+
+_WAKE = 0.2  # seconds between looks at the clock while the server is silent
+_LOCK = 0x666C6F6F  # of whoever creates the tables
+_STALE_LEASE = 3600.0
+
+
+class _TooSlow(Exception):
+    """The server did not answer in time."""
+
+
+@dataclass(slots=True, frozen=True)
+class Target:
+    """Where to connect to, and what to ask of the server."""
+
+    url: str
+    schema: str
+    timeout: float
+
+
+class PostgresWire:
+    """Runs statements; each connection commits by itself."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._psycopg: Any = need("psycopg", "postgres", mask(target.url))
+        self._usable = True
+        self._connection: Any = None
+        limit = max(2, round(target.timeout))
+        given = self._psycopg.conninfo.conninfo_to_dict(target.url)
+        options = {} if "connect_timeout" in given else {"connect_timeout": limit}
+        try:
+            self._connection = _timed(self._psycopg, target.timeout).connect(
+                target.url, autocommit=True, **options
+            )
+            self._greet()
+        except FloodlineError:
+            self.close()
+            raise
+        except (self._psycopg.Error, _TooSlow, OSError) as error:
+            self.close()
+            raise translate(error, target.url) from error
+
+    def exchange(self, requests: Sequence[Request]) -> list[Any]:
+        """See `Wire.exchange`."""
+        if all(request.relaxed for request in requests):
+            requests = [one._replace(sql=one.relaxed or one.sql) for one in requests]
+        if len(requests) > 1:
+            together = self._together(requests)
+            if together is not None:
+                return together
+        return [self._alone(request) for request in requests]
+
+    def usable(self) -> bool:
+        """See `Wire.usable`."""
+        return self._usable
+
+    def close(self) -> None:
+        """See `Wire.close`."""
+        self._usable = False
+        with suppress(Exception):  # whatever it is, the connection is gone
+            if self._connection is not None:
+                self._connection.close()
+
+    def disown(self) -> None:
+        """See `Wire.disown`: libpq would end the parent's session even when it frees memory."""
+        with suppress(Exception):
+            nothing = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nothing, self._connection.fileno())
+            os.close(nothing)
+        self.close()
+
+    def _together(self, requests: Sequence[Request]) -> list[Any] | None:
+        """Run a batch as one transaction; None if it was rolled back by one that failed."""
+        order = sorted(range(len(requests)), key=lambda n: requests[n].key)
+        connection, replies = self._connection, [None] * len(requests)
+        try:
+            cursors = [connection.cursor(binary=True) for _ in requests]
+            with connection.pipeline():
+                for n in order:
+                    cursors[n].execute(requests[n].sql, requests[n].params)
+            for n in order:
+                replies[n] = cursors[n].fetchall()
+        except (self._psycopg.Error, _TooSlow, OSError) as error:
+            if connection.broken or connection.closed or isinstance(error, _TooSlow):
+                return self._lost(error, len(requests))
+            return None
+        return replies
+
+    def _alone(self, request: Request) -> Any:
+        if not self._usable:
+            return self._lost(OSError("the connection was lost in the same batch"), 1)[0]
+        connection = self._connection
+        try:
+            cursor = connection.execute(request.sql, request.params, binary=True)
+            return cursor.fetchall()
+        except (self._psycopg.Error, _TooSlow, OSError) as error:
+            if connection.broken or connection.closed or isinstance(error, _TooSlow):
+                return self._lost(error, 1)[0]
+            if needs_another_server(error):
+                self._usable = False
+            return translate(error, self._target.url)
+
+    def _lost(self, error: BaseException, count: int) -> list[Any]:
+        self.close()
+        mine = StoreUnavailable(
+            f"{translate(error, self._target.url)}; whether it was done is unknown"
+        )
+        mine.__cause__ = error
+        # one that is slow would be as slow again
+        return [Unanswered(mine, again=not isinstance(error, _TooSlow))] * count
+
+    def _greet(self) -> None:
+        """Make the tables if they are missing, and look at what the server is told to do."""
+        ask, schema = self._connection.execute, self._target.schema
+        ((table, isolation, fsync, pages, commit),) = ask(
+            "SELECT to_regclass(%s), current_setting('default_transaction_isolation'), "
+            "current_setting('fsync'), current_setting('full_page_writes'), "
+            "current_setting('synchronous_commit')",
+            (f'"{schema}".meta',),
+        ).fetchall()
+        if isolation != "read committed":
+            ask("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        if table is None:
+            self._create(schema)
+        ((version,),) = ask(f'SELECT version FROM "{schema}".meta').fetchall()
+        if version > SCHEMA:
+            raise StoreTooNew(
+                f"{mask(self._target.url)!r} was written by a newer version of floodline "
+                f"(schema {version}, this one knows {SCHEMA}); update floodline"
+            )
+        self._warn({"fsync": fsync, "full_page_writes": pages, "synchronous_commit": commit})
+        ask(
+            f'DELETE FROM "{schema}".leases WHERE (name, id) IN (SELECT name, id FROM '
+            f'"{schema}".leases WHERE until < "{schema}".now_s() - %s FOR UPDATE SKIP LOCKED)',
+            (_STALE_LEASE,),
+        )
+
+    def _create(self, schema: str) -> None:
+        connection = self._connection
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            found = connection.execute("SELECT to_regclass(%s)", (f'"{schema}".meta',)).fetchone()
+            if found[0] is None:
+                connection.execute(ddl(schema))
+
+    def _warn(self, settings: dict[str, str]) -> None:
+        off = [name for name, value in settings.items() if value == "off"]
+        if off:
+            where = mask(self._target.url)
+            why = (
+                f"{where!r} may lose what it has acknowledged when it crashes ({off[0]}=off); use "
+                f"`ALTER SYSTEM SET {off[0]} = on` and `SELECT pg_reload_conf()`"
+            )
+            telemetry.emit("store_at_risk", where, why=why)
+            warnings.warn(why, RuntimeWarning, stacklevel=2)
+
+
+def _timed(psycopg: Any, timeout: float) -> Any:
+    """Return a connection class whose waits end."""
+
+    class Timed(psycopg.Connection):  # type: ignore[misc]  # imported only when it is needed
+        def wait(self, gen: Any, interval: float = _WAKE, **others: Any) -> Any:
+            limited = _limited(gen, time.monotonic() + timeout)
+            return super().wait(limited, min(interval, _WAKE, timeout / 4), **others)
+
+    return Timed
+
+
+def _limited(gen: Generator[Any, Any, Any], deadline: float) -> Generator[Any, Any, Any]:
+    """Run a wait of psycopg until the deadline; each wake-up comes through here."""
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() >= deadline:
+                raise _TooSlow("no answer for too long")
+            wanted = gen.send(ready)
+    except StopIteration as done:
+        return done.value

@@ -1,0 +1,308 @@
+"""The scripts that run on the server: each is one operation, done whole or not at all.
+
+All keys share a hash tag and begin with it. A row is a hash `r…`, a lease a hash `l…`; `ids:` and
+`used:` are the sorted sets of one name, by id and by last use. Nothing expires by itself: retention
+has a floor and indexes to keep. Times are whole microseconds, as strings: a script's numbers are
+doubles, and exact up to 2**53.
+
+A fence is `max(last + 1, time)`. A replica that is promoted may not know the last fence, but its
+clock is beyond the time at which that was given. Versions begin above the time for the same reason
+once the server has another run id: what was lost may have had any of the next numbers.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha1
+from typing import NamedTuple
+
+from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS
+
+SCHEMA = 1
+
+_HEAD = """
+local P, meta = KEYS[1], KEYS[1] .. 'meta'
+local SLACK = 60000000
+local function text(number) return string.format('%.0f', number) end
+local function time()
+  local t = redis.call('TIME')
+  return t[1] * 1000000 + t[2]
+end
+local now = tonumber(ARGV[1]) or time()
+local stamp = tonumber(ARGV[2]) or now
+local function key(name, id) return #name .. ':' .. name .. id end
+local function figure(field) return tonumber(redis.call('HGET', meta, field)) or 0 end
+local function held(since, till, at)
+  return tonumber(since) <= now + SLACK and tonumber(till) > at
+end
+local function unlease(k)
+  redis.call('DEL', P .. 'l' .. k)
+  redis.call('ZREM', P .. 'leases', k)
+end
+local function used(name, id)
+  local before = tonumber(redis.call('ZSCORE', P .. 'used:' .. name, id)) or 0
+  redis.call('ZADD', P .. 'used:' .. name, text(math.max(before, stamp)), id)
+end
+local function count(name, rows, bytes)
+  if rows ~= 0 then redis.call('HINCRBY', meta, 'rows', rows) end
+  if bytes ~= 0 then redis.call('HINCRBY', meta, 'bytes', bytes) end
+end
+local function forget(name, id)
+  local r = P .. 'r' .. key(name, id)
+  local version = redis.call('HGET', r, 'v')
+  if not version then return 0 end
+  if tonumber(version) > figure('floor') then redis.call('HSET', meta, 'floor', version) end
+  count(name, -1, -redis.call('HSTRLEN', r, 'e'))
+  redis.call('DEL', r)
+  redis.call('ZREM', P .. 'ids:' .. name, id)
+  redis.call('ZREM', P .. 'used:' .. name, id)
+  return 1
+end
+"""
+
+_KEEP = f"""
+local function keep(kind, name, id, at, why, envelope, digest)
+  if at == '' then at = text(now) end
+  local n = redis.call('HINCRBY', meta, kind .. '_n', 1)
+  redis.call('HSET', P .. kind .. ':' .. n, 'n', name, 'i', id, 't', at, 'y', why, 'd', digest,
+    'e', envelope)
+  redis.call('RPUSH', P .. kind, n)
+  local bytes = redis.call('HINCRBY', meta, kind .. '_bytes', #envelope)
+  while redis.call('LLEN', P .. kind) > {KEPT_ROWS} or bytes > {KEPT_BYTES} do
+    local old = P .. kind .. ':' .. redis.call('LPOP', P .. kind)
+    redis.call('SREM', P .. kind .. ':seen', redis.call('HGET', old, 'd'))
+    bytes = redis.call('HINCRBY', meta, kind .. '_bytes', -redis.call('HSTRLEN', old, 'e'))
+    redis.call('DEL', old)
+    redis.call('HINCRBY', meta, kind .. '_dropped', 1)
+  end
+end
+"""
+
+_OPEN = f"""
+local found = redis.call('HMGET', meta, 'schema', 'run', 'born')
+if not found[1] then
+  redis.call('HSET', meta, 'schema', {SCHEMA}, 'run', ARGV[3], 'born', ARGV[4])
+  return {{'{SCHEMA}', ARGV[4]}}
+end
+if tonumber(found[1]) > {SCHEMA} then return {{found[1], found[3]}} end
+if found[2] ~= ARGV[3] then
+  redis.call('HSET', meta, 'run', ARGV[3], 'base', text(math.max(figure('base'), time())))
+end
+for _, k in ipairs(redis.call('ZRANGEBYSCORE', P .. 'leases', '-inf', text(now - 3600000000),
+    'LIMIT', 0, 1000)) do
+  unlease(k)
+end
+return {{found[1], found[3]}}
+"""
+
+_ACQUIRE = f"""
+local name, id, owner, lease, known, dead = unpack(ARGV, 3)
+local k = key(name, id)
+local present = redis.call('HMGET', P .. 'l' .. k, 'o', 's', 'u')
+local another = present[1] and present[1] ~= owner and present[1] ~= dead
+if another and held(present[2], present[3], now) then
+  return {{0, present[1], text(present[3] - now)}}
+end
+if redis.call('HEXISTS', meta, 'schema') == 0 then
+  redis.call('HSET', meta, 'schema', {SCHEMA}, 'base', text(time()))
+end
+local fence = text(math.max(figure('fence') + 1, time()))
+redis.call('HSET', meta, 'fence', fence)
+local till = text(now + lease)
+redis.call('HSET', P .. 'l' .. k, 'o', owner, 'f', fence, 's', text(now), 'u', till)
+redis.call('ZADD', P .. 'leases', till, k)
+local version = redis.call('HGET', P .. 'r' .. k, 'v')
+if not version then return {{1, fence, '0'}} end
+if version == known then return {{1, fence, version}} end
+return {{1, fence, version, redis.call('HGET', P .. 'r' .. k, 'e')}}
+"""
+
+_RENEW = """
+local name, owner, lease = unpack(ARGV, 3, 5)
+local lost, till = {}, text(now + lease)
+for i = 6, #ARGV, 2 do
+  local k = key(name, ARGV[i])
+  local present = redis.call('HMGET', P .. 'l' .. k, 'o', 'f')
+  if present[1] == owner and present[2] == ARGV[i + 1] then
+    redis.call('HSET', P .. 'l' .. k, 's', text(now), 'u', till)
+    redis.call('ZADD', P .. 'leases', till, k)
+  else
+    lost[#lost + 1] = ARGV[i]
+  end
+end
+return lost
+"""
+
+_RELEASE = """
+local name, id, fence = unpack(ARGV, 3)
+local k = key(name, id)
+if redis.call('HGET', P .. 'l' .. k, 'f') ~= fence then return 0 end
+unlease(k)
+if redis.call('EXISTS', P .. 'r' .. k) == 1 then used(name, id) end
+return 1
+"""
+
+_SAVE = """
+local name, id, fence, version, write, release, lost, stale, at, envelope = unpack(ARGV, 3)
+local k = key(name, id)
+local r = P .. 'r' .. k
+redis.call('HINCRBY', meta, 'writes', 1)
+local ours = redis.call('HGET', P .. 'l' .. k, 'f') == fence
+if ours and release == '1' then unlease(k) end
+local row = redis.call('HMGET', r, 'v', 'w', 'p')
+if row[1] and row[2] == write then return {1, row[1]} end
+for before, number in string.gmatch(row[3] or '', '(%S+) (%d+)') do
+  if before == write then return {1, number} end
+end
+local stored = row[1] or '0'
+if not ours or stored ~= version then
+  local why = ours and stale .. (row[1] or 'none') or lost
+  keep('conflicts', name, id, at, why, envelope, '')
+  return {0, ours and 1 or 0, stored}
+end
+local base = figure('base')
+local new = text(math.max(base, row[1] and tonumber(row[1]) or figure('floor')) + 1)
+local recent, n = '', 0
+for pair in string.gmatch((row[2] or '') .. ' ' .. stored .. ' ' .. (row[3] or ''), '%S+ %d+') do
+  n = n + 1
+  if n <= 4 then recent = recent .. pair .. ' ' end
+end
+local old = row[1] and redis.call('HSTRLEN', r, 'e') or 0
+redis.call('HSET', r, 'v', new, 'w', write, 'p', recent, 'e', envelope)
+if not row[1] then redis.call('ZADD', P .. 'ids:' .. name, 0, id) end
+used(name, id)
+count(name, row[1] and 0 or 1, #envelope - old)
+return {1, new}
+"""
+
+_WRITTEN = """
+local row = redis.call('HMGET', P .. 'r' .. key(ARGV[3], ARGV[4]), 'v', 'w')
+if row[2] == ARGV[5] then return row[1] end
+return false
+"""
+
+_LOAD = """
+return redis.call('HMGET', P .. 'r' .. key(ARGV[3], ARGV[4]), 'v', 'e')
+"""
+
+_DELETE = """
+local name, id, fence = unpack(ARGV, 3)
+local k = key(name, id)
+if redis.call('HGET', P .. 'l' .. k, 'f') ~= fence then return -1 end
+unlease(k)
+return forget(name, id)
+"""
+
+_QUARANTINE = """
+local name, id, at, why, envelope = unpack(ARGV, 3)
+local digest = redis.sha1hex(#name .. ':' .. name .. #id .. ':' .. id .. envelope)
+if redis.call('SADD', P .. 'quarantine:seen', digest) == 1 then
+  keep('quarantine', name, id, at, why, envelope, digest)
+end
+"""
+
+_DATE = """
+return {text(time()), redis.call('HGET', meta, 'noted')}
+"""
+
+_PURGE = """
+local name, unused, limit, judged, noted = unpack(ARGV, 3)
+unused, limit = tonumber(unused), tonumber(limit)
+if noted ~= '' then redis.call('HSET', meta, 'noted', noted) end
+local index = P .. 'used:' .. name
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', index, '(' .. text(stamp), '+inf',
+    'LIMIT', 0, limit)) do
+  redis.call('ZADD', index, text(stamp), id)
+end
+local gone, from = {}, 0
+while #gone < limit do
+  local page = redis.call('ZRANGEBYSCORE', index, '-inf', text(judged - unused),
+    'LIMIT', from, limit)
+  if #page == 0 then break end
+  for _, id in ipairs(page) do
+    local lease = redis.call('HMGET', P .. 'l' .. key(name, id), 's', 'u')
+    if #gone < limit and not (lease[1] and held(lease[1], lease[2], now - unused)) then
+      gone[#gone + 1] = id
+    end
+  end
+  from = from + #page
+end
+for _, id in ipairs(gone) do
+  unlease(key(name, id))
+  forget(name, id)
+end
+return gone
+"""
+
+_IDS = """
+return redis.call('ZRANGEBYLEX', P .. 'ids:' .. ARGV[3], '(' .. ARGV[4], '+', 'LIMIT', 0, ARGV[5])
+"""
+
+_COUNT = """
+return redis.call('ZCARD', P .. 'ids:' .. ARGV[3])
+"""
+
+_STATS = """
+return {text(figure('rows')), text(figure('bytes')), redis.call('ZCARD', P .. 'leases'),
+  redis.call('LLEN', P .. 'conflicts'), redis.call('LLEN', P .. 'quarantine'),
+  text(figure('conflicts_dropped')), text(figure('quarantine_dropped'))}
+"""
+
+_KEPT = """
+local kind, name, limit = unpack(ARGV, 3)
+local numbers, found = redis.call('LRANGE', P .. kind, 0, -1), {}
+for i = #numbers, 1, -1 do
+  if #found >= tonumber(limit) then break end
+  local one = P .. kind .. ':' .. numbers[i]
+  if name == '*' or redis.call('HGET', one, 'n') == string.sub(name, 2) then
+    found[#found + 1] = redis.call('HMGET', one, 'n', 'i', 't', 'y', 'e')
+  end
+end
+return found
+"""
+
+
+class Script(NamedTuple):
+    """The text of a script and the name under which a server that has it runs it."""
+
+    text: bytes
+    digest: str
+
+
+def _made(body: str, flags: str | None) -> Script:
+    keep = _KEEP if "keep(" in body else ""
+    line = "" if flags is None else f"#!lua {flags}".rstrip() + "\n"
+    text = f"{line}{_HEAD}{keep}{body}".encode()
+    return Script(text, sha1(text, usedforsecurity=False).hexdigest())
+
+
+_READ, _FREES, _GROWS = "flags=no-writes", "flags=allow-oom", ""
+_BODIES = {
+    "open": (_OPEN, _FREES),
+    "acquire": (_ACQUIRE, _GROWS),
+    "renew": (_RENEW, _FREES),
+    "release": (_RELEASE, _FREES),
+    "save": (_SAVE, _GROWS),
+    "written": (_WRITTEN, _READ),
+    # a write of its own, so that what WAIT waits for includes all that the answer rests on
+    "confirm": ("redis.call('HINCRBY', meta, 'writes', 1)\n" + _WRITTEN, _FREES),
+    "load": (_LOAD, _READ),
+    "delete": (_DELETE, _FREES),
+    "quarantine": (_QUARANTINE, _GROWS),
+    "date": (_DATE, _READ),
+    "purge": (_PURGE, _FREES),
+    "ids": (_IDS, _READ),
+    "count": (_COUNT, _READ),
+    "stats": (_STATS, _READ),
+    "kept": (_KEPT, _READ),
+}
+
+
+def scripts_for(major: int) -> dict[str, Script]:
+    """Return the scripts as a server of this version takes them.
+
+    From 7 on a script says what it does: a server without memory runs what frees some, and
+    refuses the rest before it begins, where an older one would refuse it in the middle.
+    """
+    return {
+        what: _made(body, flags if major >= 7 else None) for what, (body, flags) in _BODIES.items()
+    }

@@ -1,0 +1,192 @@
+"""One connection to a Redis or Valkey server, on the raw connection of redis-py.
+
+A pipeline of redis-py would throw away the replies that came before the connection broke, and may
+send a batch again by itself; here every request has its own reply, or is known to have none.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from floodline.errors import ConfigError, FloodlineError, StoreTooNew, StoreUnavailable
+from floodline.stores._redis.faults import code_of, needs_another_server, translate
+from floodline.stores._redis.operations import Operations, Request
+from floodline.stores._redis.risks import check_risks
+from floodline.stores._redis.scripts import SCHEMA, Script, scripts_for
+from floodline.stores._server.addresses import conceal, mask, need
+from floodline.stores._server.link import Unanswered
+
+_KEEPS = frozenset({"save", "delete", "quarantine", "confirm"})
+
+
+@dataclass(slots=True, frozen=True)
+class Target:
+    """Where to connect to, and what to ask of the server."""
+
+    url: str
+    prefix: str
+    timeout: float
+    wait_replicas: int
+    accept_eviction: bool
+
+
+class RedisWire:
+    """Sends requests together and reads their replies one by one."""
+
+    def __init__(self, target: Target, operations: Operations) -> None:
+        redis: Any = need("redis", "redis", mask(target.url))
+        self._target = target
+        self._errors = redis.exceptions
+        self._root = f"{{{target.prefix}}}:".encode()
+        self._usable = True
+        self._connection: Any = _connection(redis, target)
+        try:
+            self._connection.connect()
+            self._scripts: dict[str, Script] = {}
+            self._greet(operations)
+        except FloodlineError:
+            self.close()
+            raise
+        except (self._errors.RedisError, OSError) as error:
+            self.close()
+            raise translate(error, target.url) from error
+
+    def exchange(self, requests: Sequence[Request]) -> list[Any]:
+        """See `Wire.exchange`."""
+        replies = self._round([self._command(request) for request in requests])
+        missing = [
+            n
+            for n, reply in enumerate(replies)
+            if isinstance(reply, Exception) and code_of(reply) == "NOSCRIPT"
+        ]
+        if missing and self._usable:  # the server was emptied of its scripts, or is another one
+            again = self._round([self._command(requests[n], whole=True) for n in missing])
+            for n, reply in zip(missing, again, strict=True):
+                replies[n] = reply
+        if self._target.wait_replicas and self._usable:
+            self._wait_for_replicas(requests, replies)
+        return [self._told(reply) for reply in replies]
+
+    def usable(self) -> bool:
+        """See `Wire.usable`."""
+        return self._usable
+
+    def close(self) -> None:
+        """See `Wire.close`."""
+        self._usable = False
+        with suppress(Exception):  # whatever it is, the connection is gone
+            self._connection.disconnect()
+
+    disown = close  # redis-py says nothing to the server when a child closes
+
+    def _command(self, request: Request, *, whole: bool = False) -> tuple[Any, ...]:
+        script = self._scripts[request.what]
+        head = ("EVAL", script.text) if whole else ("EVALSHA", script.digest)
+        return (*head, 1, self._root, *request.args)
+
+    def _round(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        replies: list[Any] = []
+        errors = self._errors
+        try:
+            connection = self._connection
+            connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+            for _ in commands:
+                try:
+                    reply = connection.read_response(disable_decoding=True)
+                except errors.ResponseError as error:
+                    reply = error
+                except (errors.ConnectionError, errors.TimeoutError) as error:
+                    if not code_of(error):  # `LOADING` is an answer, and a ConnectionError
+                        raise
+                    reply = error
+                replies.append(reply)
+                if isinstance(reply, Exception) and needs_another_server(reply):
+                    self._usable = False
+        except (errors.RedisError, OSError) as error:
+            self.close()
+            # one that is slow would be as slow again
+            lost = Unanswered(
+                self._outcome_unknown(error), again=not isinstance(error, errors.TimeoutError)
+            )
+            replies += [lost] * (len(commands) - len(replies))
+        return replies
+
+    def _outcome_unknown(self, error: BaseException) -> FloodlineError:
+        mine = translate(error, self._target.url)
+        said = f"{mine}; whether it was done is unknown"
+        unknown = StoreUnavailable(said)
+        unknown.__cause__ = error
+        return unknown
+
+    def _told(self, reply: Any) -> Any:
+        if isinstance(reply, Exception) and not isinstance(reply, (Unanswered, FloodlineError)):
+            return translate(reply, self._target.url)
+        return reply
+
+    def _wait_for_replicas(self, requests: Sequence[Request], replies: list[Any]) -> None:
+        """Make of what too few replicas have an unknown outcome."""
+        kept = [
+            n
+            for n, request in enumerate(requests)
+            if request.what in _KEEPS and not isinstance(replies[n], Exception)
+        ]
+        if not kept:
+            return
+        wanted, patience = self._target.wait_replicas, round(self._target.timeout * 800)
+        (have,) = self._round([("WAIT", wanted, patience)])
+        if isinstance(have, int) and have >= wanted:
+            return
+        if isinstance(have, int):
+            error: Any = StoreUnavailable(
+                f"{mask(self._target.url)!r} has it, but only {have} of {wanted} replicas do "
+                f"after {patience / 1000:.3g} s; whether it survives a failover is unknown"
+            )
+            have = Unanswered(error, again=False)
+        for n in kept:
+            replies[n] = have
+
+    def _greet(self, operations: Operations) -> None:
+        """Learn which server this is, and make the store known to it."""
+        (info,) = self._asked(("INFO",))
+        facts = dict(line.split(":", 1) for line in info.decode().splitlines() if ":" in line)
+        major = int(facts.get("redis_version", "7").split(".")[0])
+        self._scripts = scripts_for(major)
+        check_risks(facts, self._asked, self._target.url, self._target.accept_eviction)
+        mine = Request("open", ("", "", facts.get("run_id", ""), secrets.token_hex(8)))
+        schema, born = self._asked(self._command(mine, whole=True))[0]
+        if int(schema) > SCHEMA:
+            raise StoreTooNew(
+                f"{mask(self._target.url)!r} was written by a newer version of floodline "
+                f"(schema {int(schema)}, this one knows {SCHEMA}); update floodline"
+            )
+        operations.meet(born)
+
+    def _asked(self, *commands: tuple[Any, ...]) -> list[Any]:
+        replies = self._round(commands)
+        for reply in replies:
+            if isinstance(reply, Unanswered):
+                raise reply.error
+            if isinstance(reply, Exception):
+                raise reply
+        return replies
+
+
+def _connection(redis: Any, target: Target) -> Any:
+    """Make one connection for a URL, of which redis-py knows only its own schemes."""
+    url = target.url
+    for ours, theirs in (("valkeys://", "rediss://"), ("valkey://", "redis://")):
+        if url.startswith(ours):
+            url = theirs + url.removeprefix(ours)
+    try:
+        pool = redis.ConnectionPool.from_url(
+            url, protocol=2, socket_timeout=target.timeout, socket_connect_timeout=target.timeout
+        )
+        return pool.make_connection()
+    except (ValueError, TypeError) as error:
+        raise ConfigError(
+            f"{mask(target.url)!r} cannot be used: {conceal(str(error), target.url)}"
+        ) from None  # the original may show a password

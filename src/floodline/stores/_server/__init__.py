@@ -1,0 +1,1 @@
+"""What the stores on a server share: addresses, times, and batches over one connection."""

@@ -1,0 +1,69 @@
+"""The base of the stores on a server: a few connections, each with its thread and its batches."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+from zlib import crc32
+
+from floodline.stores._calls import AwaitedCalls, BlockingCalls
+from floodline.stores._forks import writers
+from floodline.stores._server.link import Link
+from floodline.stores._writer import Writer
+
+_OF_ONE_ID = frozenset({"acquire", "release", "save", "written", "load", "delete", "quarantine"})
+
+
+class ServerStore(BlockingCalls):
+    """Calls about one session share a connection; those of others need not wait for its reply."""
+
+    def __init__(self, address: str, links: Sequence[Link]) -> None:
+        self.address = address
+        links[0].open()
+        self._writers = [Writer(link, address) for link in links]
+        self._finalizer = weakref.finalize(self, _abandon, self._writers)
+        self._finalizer.atexit = False  # sessions save at exit
+        for writer in self._writers:
+            writers.add(writer)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.address!r})"
+
+    @property
+    def aio(self) -> AwaitedCalls:
+        """The coroutine twin, on the same connections; both close together."""
+        return AwaitedCalls(self, self._ask_soon, self._close_soon)
+
+    def is_writer_thread(self) -> bool:
+        """Return True if this thread is working for the store, so that a call would be refused."""
+        return any(writer.is_writer_thread() for writer in self._writers)
+
+    def close(self) -> None:
+        """Finish pending calls and release threads and connections; idempotent."""
+        self._finalizer.detach()
+        for writer in self._writers:
+            writer.close()
+
+    async def _close_soon(self) -> None:
+        await asyncio.to_thread(self.close)
+
+    def _ask(self, what: str, /, *args: Any) -> Any:
+        return self._writer_of(what, args).ask(what, *args)
+
+    async def _ask_soon(self, what: str, /, *args: Any) -> Any:
+        return await self._writer_of(what, args).ask_soon(what, *args)
+
+    def _writer_of(self, what: str, args: tuple[Any, ...]) -> Writer:
+        if what not in _OF_ONE_ID:
+            return self._writers[0]
+        key = f"{args[0]}\0{args[1]}".encode("utf-8", "surrogatepass")
+        return self._writers[crc32(key) % len(self._writers)]
+
+
+def _abandon(abandoned: Sequence[Writer]) -> None:
+    for writer in abandoned:
+        with suppress(Exception):  # the other connections are closed nevertheless
+            writer.abandon()
