@@ -157,12 +157,20 @@ class Core:
             del leased[entry.id]
         entry.fence = 0
 
+    def written(self, entry: Entry, weight: int, released: bool) -> None:
+        """Note that the store has the state, and what it weighs there."""
+        if weight != entry.weight:
+            self.table.weigh(entry, weight)
+        if released:
+            self.lease_ended(entry)
+
     def opened(self, hold: Hold, now: float) -> None:
         """Note that the session is live."""
         entry = hold.entry
         assert entry is not None
         self.table.opened(hold, now)
-        self.stored.moved(entry, into_memory=True)
+        if self.policy.stored:
+            self.stored.moved(entry, into_memory=True)
 
     def left(self, entry: Entry, reason: Reason, row_gone: bool) -> bool:
         """Note that the session has left memory; False if its row must be deleted first."""

@@ -41,7 +41,8 @@ def leave(core: Core, entry: Entry) -> Flow[BaseException | None]:
         if not isinstance(error, Exception):
             raise
         return error
-    core.locked(core.table.saved, entry)
+    if entry.seated:  # nothing of it can be lost: others may have its seat
+        core.locked(core.table.seats.give_up, entry)
     row_gone = reason is Reason.closed or not core.policy.stored
     try:
         yield from bury(core, entry, reason)

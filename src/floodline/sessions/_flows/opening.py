@@ -44,7 +44,8 @@ _OWN = (SessionsFull, SessionBusy, WouldBlockLoop)
 
 def enter(core: Core, hold: Hold, step: int, wait: float | None) -> Flow[None]:
     """Continue from what the table said until the session is held."""
-    step = yield from wait_turn(core, hold, step, wait)
+    if step in (LEAVE, WAIT):
+        step = yield from wait_turn(core, hold, step, wait)
     yield from bring_in(core, hold, step, wait)
 
 

@@ -107,7 +107,5 @@ def _write(
         entry.version, entry.write_id = version, None
     entry.digest = digest
     core.counters.saved += 1
-    if core.hooks.weigh is None:
-        core.locked(core.table.weigh, entry, len(envelope))
-    if release:
-        core.locked(core.lease_ended, entry)
+    weight = len(envelope) if core.hooks.weigh is None else entry.weight
+    core.locked(core.written, entry, weight, release)

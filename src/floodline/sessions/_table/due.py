@@ -40,11 +40,15 @@ def next_due(table: Queues, now: float) -> tuple[Entry, Reason] | None:
 
 def _ownerless(table: Queues) -> tuple[Entry, Reason] | None:
     while table.ownerless:
-        entry = table.ownerless.popleft()
-        if table.is_free(entry) and entry.leave is not Reason.closed:
+        entry = table.ownerless[0]  # stays until it is seen to leave: that may be undone
+        refused = entry.failed and entry.leave is Reason.owner_gone
+        if entry.owners or refused:  # it has a new owner, or the store keeps it here
+            pass
+        elif table.is_free(entry) and entry.leave is not Reason.closed:
             return entry, Reason.owner_gone
-        if entry.phase in (OPENING, LIVE) and entry.leave is None:
+        elif entry.phase in (OPENING, LIVE) and entry.leave is None:
             entry.leave = Reason.owner_gone
+        table.ownerless.popleft()
     return None
 
 

@@ -54,8 +54,9 @@ def touch(table: Table, id: str, now: float) -> bool:
     if entry is None:
         return False
     entry.used_at = now
-    if id in table.idle:
-        table.idle.move_to_end(id)
+    if id in table.idle:  # moved to the end without a call, so that nothing comes between
+        del table.idle[id]
+        table.idle[id] = entry
     return True
 
 

@@ -7,6 +7,7 @@ can be lost: to the opener that pushed it out, else to the first in the queue.
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 
 from floodline.errors import SessionsFull
 from floodline.sessions._table.entry import OPEN, WAIT, Entry, Hold
@@ -79,6 +80,7 @@ class Seats:
             raise self.full(hold)
         self._undo.keep(hold)
         if hold not in self.room:
+            self._undo.keep_with(self, partial(self._put_back, tuple(self.room)))
             self.room.append(hold)
         hold.outcome = WAIT
 
@@ -96,8 +98,12 @@ class Seats:
         self._undo.keep(hold)
         hold.victim = None
         if hold in self.room:
+            self._undo.keep_with(self, partial(self._put_back, tuple(self.room)))
             self.room.remove(hold)
             self.call_next()
+
+    def _put_back(self, room: tuple[Hold, ...]) -> None:
+        self.room = deque(room)
 
     def call_next(self) -> None:
         """Make the first in the queue ask again."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict, deque
 
 from floodline.errors import SessionClosed
+from floodline.sessions._table import unbroken
 from floodline.sessions._table.due import next_due, soonest
 from floodline.sessions._table.entry import (
     GONE,
@@ -38,6 +39,7 @@ class Table:
         self.max_idle = policy.idle
         self.max_age = NEVER if policy.max_age is None else policy.max_age
         self.max_bytes = policy.max_bytes or NEVER
+        self.soonest = policy.soonest
         self.entries: dict[str, Entry] = {}
         self.idle: OrderedDict[str, Entry] = OrderedDict()  # free, longest unused first
         self.unsaved: dict[str, Entry] = {}  # free, but the store refused the last save
@@ -62,7 +64,9 @@ class Table:
         """Give the session to `hold`, or say what it must do; it may be queued."""
         entry = self.entries.get(hold.id)
         if entry is None:
-            return self._enter_absent(hold, now)
+            self.refuse_closing(hold)
+            self.tombs.refuse(hold.id, now)
+            return unbroken.start_opening(self, hold)
         if (
             entry.phase != LIVE
             or entry.holder is not None
@@ -74,6 +78,8 @@ class Table:
             or now - entry.used_at >= self.max_idle
             or now - entry.opened_at >= self.max_age
         ):
+            if unbroken.pin(self, entry, hold, now):
+                return HELD
             self.undo.keep(hold, entry)
             return self._enter_slowly(entry, hold, now)
         # almost always; no call from here on, so that nothing can arrive in between
@@ -97,11 +103,12 @@ class Table:
                 self.begin_leave(entry, reason)
                 self.waiting.add(entry, hold)
                 return LEAVE
-            if self.idle.pop(hold.id, None) is None:
-                self.unsaved.pop(hold.id, None)
-                self._cancel_wish(entry)
-        if entry.leave is Reason.completed:
-            self._cancel_wish(entry)
+        refused = free and self.idle.pop(hold.id, None) is None
+        if refused:
+            self.unsaved.pop(hold.id, None)
+        if refused or entry.leave is Reason.completed:
+            entry.leave = None
+            self.lingering.pop(entry.id, None)
         if entry.holder is not None and not hold.shared:
             return self._wait_for(entry, hold)
         self._grant(entry, hold, now)
@@ -116,13 +123,6 @@ class Table:
         if now - entry.opened_at >= self.max_age:
             return Reason.age
         return None
-
-    def _enter_absent(self, hold: Hold, now: float) -> int:
-        self.refuse_closing(hold)
-        self.tombs.refuse(hold.id, now)
-        hold.error = None  # of an earlier try
-        self.promote(self.add(hold.id), hold)
-        return OPEN
 
     def add(self, id: str) -> Entry:
         entry = Entry(id)
@@ -147,18 +147,15 @@ class Table:
             why = f"{self.policy.name!r} is shut down"
             raise SessionClosed(f"session {hold.id!r} cannot be used: {why}")
 
-    def _cancel_wish(self, entry: Entry) -> None:
-        entry.leave = None
-        self.lingering.pop(entry.id, None)
-
     def seat(self, hold: Hold, now: float) -> Entry | None:
         """Find a seat for an opener; `hold.entry.seated` says if it has one.
 
         Return an entry that the caller must see out: its seat changes hands as soon as
         nothing of it can be lost. Without a seat the opener is queued, and woken to ask again.
         """
-        if not self.seats.ask(hold, evictable=bool(self.idle)):
-            return None
+        done, leaver = unbroken.seat(self, hold, now)
+        if done or not self.seats.ask(hold, evictable=bool(self.idle)):
+            return leaver
         victim = next(iter(self.idle.values()))
         self.seats.promise(hold, victim)
         return self.begin_leave(victim, self.expired(victim, now) or Reason.count)
@@ -167,12 +164,15 @@ class Table:
         """Note that the opener has set the state: it holds the session, and others may follow."""
         entry = hold.entry
         assert entry is not None
-        self.undo.keep(hold, entry)
+        if unbroken.opened(self, hold, now):
+            return
+        self.undo.keep(hold)
+        self.undo.keep_all_of(entry)
         entry.phase = LIVE
         entry.runner = entry.holder = None
         entry.opened_at = entry.used_at = now
         self.live += 1
-        self.next_check = min(self.next_check, now + self.policy.soonest)
+        self.next_check = min(self.next_check, now + self.soonest)
         self.add_bytes(entry.weight)
         if self.max_age != NEVER:
             self.by_age[entry.id] = entry
@@ -189,7 +189,8 @@ class Table:
         assert entry is not None
         if entry.leave is Reason.closed and not row_gone:
             return False
-        self.undo.keep(hold, entry)
+        self.undo.keep(hold)
+        self.undo.keep_all_of(entry)
         hold.entry = None
         self.seats.leave_room(hold)
         entry.holder = entry.runner = None
@@ -256,6 +257,8 @@ class Table:
             or self.seats.room
             or not stamp
         ):
+            if stamp and entry is not None and unbroken.unpin(self, entry, hold, now):
+                return None
             self.undo.keep(hold, entry)
             return self._release_slowly(entry, hold, now, stamp)
         # almost always; no call from here on, as in `enter`
@@ -347,11 +350,10 @@ class Table:
 
     def next_leaver(self, now: float) -> Entry | None:
         """Start to see out the next one that is due, if any."""
-        due = next_due(self, now)
-        if due is None:
-            self.next_check = soonest(self, now)
-            return None
-        return self.begin_leave(*due)
+        if (due := next_due(self, now)) is not None:
+            return self.begin_leave(*due)
+        self.next_check = soonest(self, now)
+        return None
 
     def shed(self, reason: Reason) -> Entry | None:
         """Start to see out the longest unused, whether due or not."""
@@ -379,10 +381,6 @@ class Table:
             self.seats.give_up(entry)
         return entry
 
-    def saved(self, entry: Entry) -> None:
-        """Note that nothing of a parking entry can be lost; others may have its seat."""
-        self.seats.give_up(entry)
-
     def left(self, entry: Entry, reason: Reason, row_gone: bool) -> bool:
         """End the leaving of an entry: its id is absent, or opened again by the first waiter.
 
@@ -390,7 +388,10 @@ class Table:
         """
         if entry.leave is Reason.closed and not row_gone:
             return False
+        if unbroken.left(self, entry, reason):
+            return True
         self.undo.keep(entry)
+        self.undo.keep_count(reason)
         self.seats.parking -= 1
         self.left_by[reason] += 1
         self.seats.give_up(entry)

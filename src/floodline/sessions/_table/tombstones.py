@@ -25,6 +25,17 @@ class Tombs:
         while len(self._until) > MAX_TOMBS:
             self._until.popitem(last=False)
 
+    def until(self, id: str) -> float | None:
+        """Return how long an id is refused, if it is."""
+        return self._until.get(id)
+
+    def put_back(self, id: str, until: float | None) -> None:
+        """Refuse an id as long as before."""
+        if until is None:
+            self._until.pop(id, None)
+        else:
+            self._until[id] = until
+
     def refuse(self, id: str, now: float) -> None:
         """Raise `SessionClosed` for an id that still has a tombstone."""
         until = self._until.get(id)

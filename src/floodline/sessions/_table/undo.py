@@ -5,38 +5,47 @@ that changes an entry or a hold says so first (`keep`); the images are forgotten
 has ended well, and put back when it has not. Putting back may be interrupted too, and is then done
 again from the start by the next section: every step of it sets what was, however often it runs.
 
-A run of statements without a call and without a loop needs none of this: CPython delivers
-exceptions at calls, at the entry of functions and at jumps backwards only.
+The sections of almost every use need none of this: see `unbroken`.
 """
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
 from floodline.sessions._table.entry import Entry, Hold
 from floodline.sessions._table.policy import NEVER
+from floodline.telemetry import Reason
 
 _ABSENT: Final = object()
-_ENTRY = tuple(name for name in Entry.__slots__ if name not in ("waiters", "state"))
-_HOLD = tuple(name for name in Hold.__slots__ if name not in ("step", "work", "frame", "site"))
+# what sections change; the rest belongs to the caller that works on a session, which may change it
+# without the lock while the section of another one is undone
+_ENTRY = (
+    *("phase", "holder", "pins", "leave", "closed_by", "seated", "seat_for", "opened_at"),
+    *("used_at", "work"),
+)
+_HOLD = ("entry", "who", "outcome", "error", "error_from", "victim", "since")
+_WORKING = ("runner", "state", "owners", "failed")
 _TABLE = ("live", "bytes", "next_check")
 _SEATS = ("taken", "parking", "grown")
-_BY_ID = ("entries", "idle", "unsaved", "undeleted", "by_age", "lingering", "leased")
-_of_entry, _of_hold = attrgetter(*_ENTRY), attrgetter(*_HOLD)
+_BY_ID = ("entries", "idle", "unsaved", "undeleted", "by_age", "lingering")
+_of_entry, _of_hold, _of_work = attrgetter(*_ENTRY), attrgetter(*_HOLD), attrgetter(*_WORKING)
 _of_table, _of_seats, _dicts = attrgetter(*_TABLE), attrgetter(*_SEATS), attrgetter(*_BY_ID)
 
 
 class Undo:
     """The images of what a section changes, and the waiters to wake when it has ended well."""
 
-    __slots__ = ("_images", "_table", "_woken", "deferring", "pending")
+    __slots__ = ("_disordered", "_images", "_table", "_woken", "deferring", "pending")
 
     def __init__(self, table: Any) -> None:  # a Table, which knows us
         self._table = table
         self._images: dict[object, tuple[Any, ...]] = {}
         self._woken: list[Hold] = []
+        self._disordered = False  # what was put back into `idle` is not where it was
         self.deferring = False  # a driver runs sections; otherwise each operation is its own
         self.pending = False  # there is something to be put back, forgotten, or woken
 
@@ -48,9 +57,7 @@ class Undo:
                 continue
             table = self._table
             if not images:
-                self.pending = True
-                rest = (tuple(table.seats.room), tuple(table.ownerless), dict(table.left_by))
-                images[self] = (_of_table(table), _of_seats(table.seats), rest)
+                self._keep_table()
             if isinstance(thing, Entry):
                 key, none = thing.id, _ABSENT
                 waiters = None if thing.waiters is None else tuple(thing.waiters)
@@ -61,13 +68,33 @@ class Undo:
                     table.undeleted.get(key, none) if table.undeleted else none,
                     table.by_age.get(key, none) if table.by_age else none,
                     table.lingering.get(key, none) if table.lingering else none,
-                    table.leased.get(key, none) if table.leased else none,
                 )
                 images[thing] = (_of_entry(thing), waiters, places)
             else:
                 waiting = table.waiting.entries
                 waits = waiting.get(thing.who, _ABSENT) if waiting else _ABSENT
                 images[thing] = (_of_hold(thing), thing.who, waits, thing in table.shared)
+
+    def keep_with(self, what: object, put_back: Callable[[], object]) -> None:
+        """Remember how to put back something else, which may be done several times."""
+        if self.deferring and what not in self._images:
+            if not self._images:
+                self._keep_table()
+            self._images[what] = (put_back,)
+
+    def keep_all_of(self, entry: Entry) -> None:
+        """Remember also what only the caller may change that works on a session."""
+        self.keep(entry)
+        self.keep_with((entry, "work"), partial(_put, entry, _WORKING, _of_work(entry)))
+
+    def keep_count(self, reason: Reason) -> None:
+        """Remember how many have left for a reason."""
+        counts = self._table.left_by
+        self.keep_with(reason, partial(counts.__setitem__, reason, counts[reason]))
+
+    def _keep_table(self) -> None:
+        self.pending = True
+        self._images[self] = (_of_table(self._table), _of_seats(self._table.seats))
 
     def wake(self, hold: Hold) -> None:
         """Wake a waiter when nothing can be undone any more."""
@@ -80,6 +107,7 @@ class Undo:
     def commit(self) -> None:
         """Finish a section that has ended well."""
         self._images = {}
+        self._disordered = False
         while self._woken:
             self._woken[-1].wake()  # once more, if it is interrupted between the two
             del self._woken[-1]
@@ -94,19 +122,19 @@ class Undo:
                     self._restore_entry(thing, *image)
                 elif isinstance(thing, Hold):
                     self._restore_hold(thing, *image)
-                else:
+                elif thing is self:
                     self._restore_table(*image)
+                else:
+                    image[0]()
         self.commit()
 
-    def _restore_table(self, counts: Any, seated: Any, rest: Any) -> None:
+    def _restore_table(self, counts: Any, seated: Any) -> None:
         table = self._table
         _put(table, _TABLE, counts)
         _put(table.seats, _SEATS, seated)
-        room, ownerless, left_by = rest
-        table.seats.room, table.ownerless = deque(room), deque(ownerless)
-        table.left_by = Counter(left_by)
-        free = sorted(table.idle.values(), key=attrgetter("used_at"))  # as it almost always was
-        table.idle = OrderedDict((entry.id, entry) for entry in free)
+        if self._disordered:
+            free = sorted(table.idle.values(), key=attrgetter("used_at"))  # as it almost always was
+            table.idle = OrderedDict((entry.id, entry) for entry in free)
         table.next_check = -NEVER  # the first of them may be due
 
     def _restore_entry(self, entry: Entry, values: Any, waiters: Any, places: Any) -> None:
@@ -116,6 +144,7 @@ class Undo:
             if was is _ABSENT:
                 one.pop(entry.id, None)
             elif one.get(entry.id, _ABSENT) is not was:
+                self._disordered = self._disordered or one is self._table.idle
                 one[entry.id] = was
 
     def _restore_hold(self, hold: Hold, values: Any, who: object, waits: Any, shares: bool) -> None:

@@ -29,7 +29,7 @@ def park_failed(table: Table, entry: Entry, now: float) -> None:
     If a caller waited for it, that caller has it now, and it stays. Of a buried one only the row is
     left, so it continues to leave.
     """
-    table.undo.keep(entry)
+    table.undo.keep_all_of(entry)
     entry.runner = None
     if entry.state is BURIED:
         table.undeleted[entry.id] = entry
@@ -53,7 +53,8 @@ def park_failed(table: Table, entry: Entry, now: float) -> None:
 
 def delete_failed(table: Table, entry: Entry) -> None:
     """Note that the row of a session closed on its way in or out is still there."""
-    table.undo.keep(entry, entry.holder)
+    table.undo.keep(entry.holder)
+    table.undo.keep_all_of(entry)
     if entry.phase == OPENING:
         hold, entry.holder = entry.holder, None
         assert hold is not None

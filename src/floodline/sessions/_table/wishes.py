@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from floodline.errors import SessionClosed
@@ -32,7 +33,9 @@ def close(
     If the session is absent, `claim` keeps others from opening it until `open_failed(claim)`.
     """
     if table.policy.tombstone is not None:
-        table.tombs.bury(id, now + table.policy.tombstone)
+        tombs = table.tombs
+        table.undo.keep_with(tombs, partial(tombs.put_back, id, tombs.until(id)))
+        tombs.bury(id, now + table.policy.tombstone)
     entry = table.entries.get(id)
     if entry is None:
         if claim is not None:
@@ -59,7 +62,9 @@ def detach(table: Table, hold: Hold, reason: Reason) -> Entry | None:
     """
     old = hold.entry
     assert old is not None
-    table.undo.keep(hold, old)
+    table.undo.keep(hold)
+    table.undo.keep_all_of(old)
+    table.undo.keep_count(reason)
     wish, owners = old.leave, old.owners
     table.live -= 1
     table.bytes -= old.weight

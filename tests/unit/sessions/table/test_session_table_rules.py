@@ -143,7 +143,7 @@ def test_a_seat_on_its_way_is_not_asked_for_twice() -> None:
     assert victim is not None
     assert table.seat(second, 0.0) is None
     assert second.outcome == WAIT
-    table.saved(victim)
+    table.seats.give_up(victim)
     assert entry_of(second).seated
     assert table.seat(second, 0.0) is None
 
