@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 from hypothesis import settings
@@ -18,6 +22,7 @@ from floodline.errors import (
     HoldDeadlock,
     ReentrantUse,
     SessionClosed,
+    SessionError,
     SessionNotFound,
     SessionsFull,
 )
@@ -39,6 +44,7 @@ from floodline.sessions._table.policy import NEVER, Policy
 from floodline.sessions._table.table import Table
 from floodline.sessions._table.unsaved import delete_failed, park_failed, take_refused
 from floodline.telemetry import Reason
+from interrupts import Interrupt, Interrupter
 
 IDS = ["a", "b", "c"]
 CALLERS = ["Ann", "Bob", "Cem"]
@@ -365,7 +371,7 @@ class TableMachine(RuleBasedStateMachine):
     def put_away(self, entry: Entry) -> None:
         entry.dirty = entry.failed = False
         entry.fence = 0
-        self.table.saved(entry)
+        self.table.seats.give_up(entry)
         self.settle()
 
     @precondition(lambda self: self.leaving)
@@ -567,9 +573,170 @@ class TableMachine(RuleBasedStateMachine):
         assert table.next_check == NEVER
 
 
+class InterruptedTable(TableMachine):
+    """The same, with exceptions from signal handlers and other threads."""
+
+    @rule(
+        kind=st.sampled_from(
+            ["enter", "read", "release", "open", "fail", "detach", "give_up", "weigh", "touch"]
+        )
+        | st.sampled_from(
+            ["leave", "unsaved", "undeleted", "retry", "close", "park", "sweep", "shed"]
+        ),
+        id=st.sampled_from(IDS),
+        number=picks,
+        first=st.integers(1, 4),
+        again=st.integers(1, 40),
+    )
+    def an_exception_arrives_here(
+        self, kind: str, id: str, number: int, first: int, again: int
+    ) -> None:
+        """In the middle of an operation, and while that is taken back: all of it, or nothing.
+
+        It happens to copies, so the table goes on as if it had not.
+        """
+        before, whole = Copy(self), Copy(self)
+        with Interrupter(in_table) as places:  # replaces the tracer of coverage
+            whole.operate(kind, id, number)
+        for place in range(first, places.count + 1, 4):
+            broken = Copy(self)
+            with Interrupter(in_table, place):
+                broken.operate(kind, id, number)
+            with suppress(Interrupt), Interrupter(in_table, again):
+                broken.table.undo.roll_back()
+            broken.table.undo.roll_back()
+            assert not broken.table.undo.pending
+            self.compare(broken, before, whole, is_sweep=kind == "sweep")
+            broken.operate(kind, id, number)
+
+    def compare(self, broken: Copy, before: Copy, whole: Copy, *, is_sweep: bool) -> None:
+        image = broken.image()
+        if image == whole.image():
+            assert all(
+                mine >= yours for mine, yours in zip(broken.wakes(), whole.wakes(), strict=True)
+            )
+        elif not is_sweep:  # which also marks those in use, one after the other
+            assert image == before.image()
+        latest = max(one.table.next_check for one in (before, whole))
+        assert broken.table.next_check <= latest
+        if not self.went_back:
+            assert broken.order() == sorted(broken.order())
+
+
+class Copy:
+    """A copy of the table, of its callers and of one more, for an operation that may break off."""
+
+    def __init__(self, machine: TableMachine) -> None:
+        late = [Caller(one, "late", shared, True, 0) for one in IDS for shared in (False, True)]
+        claims = [Hold(one) for one in IDS]
+        parts = (machine.table, machine.calls, machine.leaving, machine.held(), machine.openers())
+        known = (late, claims, machine.waiters(), list(machine.residences.values()))
+        shared = {id(one): one for one in (BURIED, machine.policy)}
+        (self.table, self.calls, self.leaving, self.held, self.openers), rest = copy.deepcopy(
+            (parts, known), shared
+        )
+        self.late, self.claims, self.waiters, _ = rest
+        self.table.undo.deferring = True
+        self.now = machine.now
+        self.pick = machine.pick
+        self.names: dict[object, object] = {}
+        entries = [*self.table.entries.values(), *(entry for entry, _ in self.leaving)]
+        for thing in (*entries, *self.calls, *self.late, *self.claims, *self.table.shared):
+            self.names.setdefault(thing, f"{type(thing).__name__} {len(self.names)}")
+
+    def operate(self, kind: str, id: str, number: int) -> None:
+        """Do one operation as a driver does: as a section, which may be taken back."""
+        undo, operation = self.table.undo, self.operation(kind, id, number)
+        try:
+            operation()
+            undo.commit()
+        except (Interrupt, SessionError):
+            with suppress(Interrupt):
+                undo.roll_back()
+
+    def operation(self, kind: str, id: str, number: int) -> Callable[[], object]:
+        table, now, pick = self.table, self.now, self.pick
+        late = next(one for one in self.late if one.id == id and one.shared == (kind == "read"))
+        claim = next(one for one in self.claims if one.id == id)
+        held, opener, waiter = (pick(w, number) for w in (self.held, self.openers, self.waiters))
+        leaver, reason = pick(self.leaving, number) or (None, None)
+        found: dict[str, Callable[[], object] | None] = {
+            "enter": lambda: table.enter(late, now),
+            "read": lambda: table.enter(late, now),
+            "release": held and (lambda: table.release(held, now)),
+            "open": opener and (lambda: self.seat_or_open(opener)),
+            "fail": opener and (lambda: table.open_failed(opener, OSError("no"))),
+            "detach": held
+            and not held.shared
+            and (lambda: wishes.detach(table, held, Reason.stale)),
+            "give_up": waiter and (lambda: table.give_up(waiter)),
+            "weigh": held and (lambda: table.weigh(held.entry, number)),
+            "leave": leaver and (lambda: table.left(leaver, reason, True)),
+            "unsaved": leaver and leaver.seated and (lambda: park_failed(table, leaver, now)),
+            "undeleted": leaver and (lambda: delete_failed(table, leaver)),
+            "retry": lambda: take_refused(table, claim),
+            "close": lambda: wishes.close(table, id, now, claim),
+            "park": lambda: wishes.park(table, id, Reason.parked, now),
+            "sweep": lambda: table.next_leaver(now),
+            "shed": lambda: table.shed(Reason.pressure),
+            "touch": lambda: queries.touch(table, id, now),
+        }
+        return found[kind] or bool
+
+    def seat_or_open(self, opener: Caller) -> None:
+        assert opener.entry is not None
+        if opener.entry.seated:
+            self.table.opened(opener, self.now)
+        else:
+            self.table.seat(opener, self.now)
+
+    def wakes(self) -> list[int]:
+        return [call.wakes for call in (*self.calls, *self.late)]
+
+    def order(self) -> list[float]:
+        return [entry.used_at for entry in self.table.idle.values()]
+
+    def image(self) -> object:
+        """Return all that an operation can change, comparable between copies.
+
+        But for the order of those unused at the same time, and for when to look for work.
+        """
+        table, seats = self.table, self.table.seats
+        dicts = ("entries", "idle", "unsaved", "undeleted", "by_age", "lingering", "leased")
+        return (
+            (table.live, table.bytes, +table.left_by, self.of(table.ownerless)),
+            (seats.taken, seats.parking, seats.grown, self.of(seats.room)),
+            [{k: self.of(v) for k, v in getattr(table, name).items()} for name in dicts],
+            {k: self.of(v) for k, v in table.waiting.entries.items()},
+            [self.of(hold) for hold in table.shared],
+            [table.tombs.until(one) for one in IDS],
+            {self.of(e): self.slots(e) for e in table.entries.values()},
+            {name: self.slots(thing) for thing, name in self.names.items()},
+        )
+
+    def slots(self, thing: Any) -> object:
+        kind = Entry if isinstance(thing, Entry) else Hold
+        return [(name, self.of(getattr(thing, name))) for name in kind.__slots__]
+
+    def of(self, value: Any) -> object:
+        if isinstance(value, (Entry, Hold)):
+            return self.names.get(value, f"new {type(value).__name__} {value.id}")
+        if isinstance(value, (list, tuple)) or hasattr(value, "popleft"):
+            return [self.of(one) for one in value] or None  # an empty queue is none
+        if value is None or value is BURIED or isinstance(value, (str, int, float, bytes)):
+            return value
+        return type(value)
+
+
+def in_table(frame: FrameType) -> bool:
+    return "/sessions/_table/" in frame.f_code.co_filename
+
+
 def key_of(entry: Entry) -> int:
     return id(entry)
 
 
 TestTable = TableMachine.TestCase
 TestTable.settings = settings(max_examples=400, stateful_step_count=50, deadline=None)
+TestInterrupted = InterruptedTable.TestCase
+TestInterrupted.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
