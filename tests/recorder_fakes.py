@@ -41,6 +41,8 @@ def answer(verdict: str = "bounded", **changes: Any) -> dict[str, Any]:
         "objects": 1000,
         "cost_seconds": 0.1,
         "blind_spots": [],
+        "holders": [],
+        "split": None,
         "unit": "second",
         **changes,
     }

@@ -126,6 +126,30 @@ def leaking(seconds: int = 480, *, now: float | None = None) -> dict[str, Any]:
                 "max_bytes": 4 * MIB,
             },
         ],
+        "holders": [
+            {
+                "owner": "chat.service.PlanService._sessions",
+                "path": "chat.service.SERVICE._sessions",
+                "type": "dict",
+                "items": 5230,
+                "own": 294_000,
+                "bytes": 180 * MIB,
+                "share": 0.66,
+                "within": None,
+                "pid": 4101,
+            },
+            {
+                "owner": "chat.service.MemoryService.turns",
+                "path": "chat.service.SERVICE._sessions[*].turns",
+                "type": "list",
+                "items": 210_000,
+                "own": 2 * MIB,
+                "bytes": 150 * MIB,
+                "share": 0.55,
+                "within": "chat.service.PlanService._sessions",
+                "pid": 4101,
+            },
+        ],
         "events": [
             {"at": started + 1, "pid": 4101, "kind": "started", "text": "probe 4101 is connected"},
             {
@@ -167,6 +191,14 @@ def _process(
         "rss": points[-1][1],
         "peak": points[-1][1],
         "recycled": 0,
+        "split": {
+            "resident": points[-1][1],
+            "python": 200 * MIB,
+            "malloc": 40 * MIB,
+            "malloc_free": 9 * MIB,
+            "mapped": 0,
+            "unexplained": 12 * MIB,
+        },
         "series": 1,
         "points": copy.deepcopy(points),
         "objects": 812_000,
@@ -229,7 +261,7 @@ def beginning() -> dict[str, Any]:
     state = steady(0)
     needed = {"seconds": 42.0, "why": "too short to tell growth from warming up"}
     state |= {"verdict": "undecided", "where": "unknown", "needed": needed, "not_covered": []}
-    state |= {"sessions": [], "containers": [], "processes": []}
+    state |= {"sessions": [], "containers": [], "holders": [], "processes": []}
     state["memory"] |= {"points": [], "now": 0, "peak": 0}
     return state
 

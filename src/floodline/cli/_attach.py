@@ -2,54 +2,99 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
 import click
 
 from floodline._units import format_duration, parse_duration
+from floodline.errors import ConfigError
 from floodline.leaks._vocabulary import Outcome
 from floodline.recorder import Recorder
 from floodline.recorder._answer_text import text
 from floodline.recorder._attach import wake
+from floodline.recorder._held_text import HeldDocument, held_document, held_text
 from floodline.recorder._proc import alive, command_of
 from floodline.recorder._recording.file import check_room
+from floodline.recorder._snapshot import Snapshot
 
 TICK = 0.25
 EXITS = {Outcome.BOUNDED: 0, Outcome.GROWING: 1, Outcome.UNDECIDED: 3}
+NOW = 25.0  # seconds at most for --now; most processes need a few
 LATE = 2.0  # seconds for the probe to say its last words
 
 
 @click.command("attach")
 @click.argument("pid", type=click.IntRange(min=1))
 @click.option("--for", "span", default="1 min", show_default=True, help="How long to watch.")
+@click.option("--now", is_flag=True, help="Only say what is in memory now; takes seconds.")
+@click.option(
+    "--json",
+    "document",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --now, write that as JSON too; - for standard output instead of text.",
+)
 @click.option(
     "--record", type=click.Path(path_type=Path, dir_okay=False), help="Keep what was seen."
 )
-def command(pid: int, span: str, record: Path | None) -> int:
+def command(pid: int, span: str, now: bool, document: Path | None, record: Path | None) -> int:
     """Watch a running process for a while and say what grows in it.
 
     The process must be prepared: started with FLOODLINE_PROBE=dormant, or by calling
     floodline.watch(); on Python 3.14 or later neither is needed. It continues as before when the
     time is up, or at Ctrl-C. Exit status: 0 bounded, 1 growing, 3 undecided, 2 it could not be
-    watched.
+    watched. With --now: which places hold how much, and 0.
     """
-    seconds = parse_duration(span, "--for")
+    seconds = NOW if now else parse_duration(span, "--for")
+    if document is not None and not now:
+        raise click.UsageError("--json needs --now; for a longer watch, use --record and report")
     if record is not None:
         check_room(record)
     recorder = Recorder(command_of(pid) or f"process {pid}")
     try:
         recorder.program(pid)
-        wake(pid, recorder.address, seconds)
+        wake(pid, recorder.address, seconds, now=now)
         if record is not None:  # not before: it moves an existing one aside
             recorder.record_to(record)
-        click.echo(f"floodline: watching process {pid} for {format_duration(seconds)}", err=True)
+        span = "until it is known what it holds" if now else f"for {format_duration(seconds)}"
+        click.echo(f"floodline: watching process {pid} {span}", err=True)
         _watch(recorder, pid, seconds)
     finally:
         recorder.close()
     state = recorder.state()
+    if now:
+        return _tell_held(state, pid, document)
     click.echo(text(state))
     return EXITS[state["verdict"]]
+
+
+def _tell_held(state: Snapshot, pid: int, document: Path | None) -> int:
+    process = next(one for one in state["processes"] if one["pid"] == pid)
+    if process["objects"] is None:
+        raise ConfigError(
+            f"process {pid} did not say what it holds within {NOW:g} s: it may be busy in C code "
+            "that keeps the interpreter to itself, or stopped; try again"
+            + "".join(f"; {text}" for text in state["not_covered"][:1])
+        )
+    if document is not None:
+        _write(held_document(state, pid), document)
+    if document is None or str(document) != "-":
+        click.echo(held_text(state, pid))
+    return 0
+
+
+def _write(document: HeldDocument, file: Path) -> None:
+    text = json.dumps(document, indent=1) + "\n"
+    if str(file) == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"--json {file} cannot be written ({error}); give another file"
+        ) from error
 
 
 def _watch(recorder: Recorder, pid: int, seconds: float) -> None:

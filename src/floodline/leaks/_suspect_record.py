@@ -1,4 +1,4 @@
-"""The JSON record of a suspect, for readers of answers that do not need the engine."""
+"""The JSON records of suspects and holders, for readers that do not need the engine."""
 
 from __future__ import annotations
 
@@ -24,3 +24,30 @@ class SuspectRecord(TypedDict):
     line: int | None
     line_source: LineSource | None
     echoes: list[str]
+
+
+class HoldingRecord(TypedDict):
+    """A place that holds memory now; `bytes` is estimated and includes what is below it.
+
+    `own` is without that, `share` is of resident memory, `within` a listed place that includes it.
+    """
+
+    owner: str
+    path: str
+    type: str
+    items: int
+    own: int
+    bytes: int
+    share: float
+    within: str | None
+
+
+class SplitRecord(TypedDict):
+    """Resident memory, split by who manages it; 0 where an allocator does not report."""
+
+    resident: int
+    python: int
+    malloc: int
+    malloc_free: int
+    mapped: int
+    unexplained: int

@@ -28,7 +28,7 @@ try:
     import _floodline_arm
 finally:
     sys.path.remove({site!r})
-_floodline_arm.wake({where!r}, {seconds!r})
+_floodline_arm.wake({where!r}, {seconds!r}, {now!r})
 """
 
 LONGEST_ANSWER = 4096
@@ -42,6 +42,7 @@ def wake(
     where: str,
     seconds: float | None,
     *,
+    now: bool = False,
     folder: Path | None = None,
     remote_exec: RemoteExec | None = REMOTE_EXEC,
 ) -> None:
@@ -50,14 +51,14 @@ def wake(
         raise ConfigError(f"there is no process {pid}; give the PID of a running Python program")
     for candidate in [folder] if folder else _folders(pid):
         file = socket_of(pid, candidate)
-        if file.exists() and _ask(pid, file, {"where": where, "seconds": seconds}):
+        if file.exists() and _ask(pid, file, {"where": where, "seconds": seconds, "now": now}):
             return
     if ":" in (environment_of(pid) or {}).get(VARIABLE, ""):
         raise ConfigError(f"process {pid} is already watched by floodline run; see floodline top")
     if remote_exec is None:
         raise ConfigError(_refusal(pid))
-    site = SITE
-    _inject(pid, SCRIPT.format(site=site, where=where, seconds=seconds), remote_exec)
+    script = SCRIPT.format(site=SITE, where=where, seconds=seconds, now=now)
+    _inject(pid, script, remote_exec)
 
 
 def _refusal(pid: int) -> str:

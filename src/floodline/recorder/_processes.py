@@ -16,11 +16,13 @@ from floodline.recorder._snapshot import (
     ContainerState,
     EventKind,
     Exit,
+    HoldingState,
     ProcessState,
     ProcessStatus,
     SessionsState,
 )
 
+MOST_HOLDERS = 30
 MOST_ENDED = 50
 GOING_DOWN = 10.0  # seconds that a program and its workers take to end
 TOTAL = 0  # the series of all processes together
@@ -103,6 +105,7 @@ class Watched:
             "cost_seconds": sample["cost"] if sample else 0.0,
             "blind_spots": [*blind, *(own["blind_spots"] if own else ())],
             "recycled": self.recycled,
+            "split": own["split"] if own else None,
         }
 
 
@@ -301,3 +304,12 @@ class Fleet:
     def containers(self) -> list[ContainerState]:
         """Return the containers of all running processes, else of the last."""
         return [{**one, "pid": pid} for pid, told in self._told() for one in told["containers"]]
+
+    def holders(self) -> list[HoldingState]:
+        """Return what holds memory in all running processes, else in the last; largest first."""
+        found: list[HoldingState] = [
+            {**one, "pid": pid}
+            for pid, told in self._told()
+            for one in (told["answer"] or {"holders": []})["holders"]
+        ]
+        return sorted(found, key=lambda one: -one["bytes"])[:MOST_HOLDERS]

@@ -358,6 +358,7 @@ class Recorder:
             "processes": [one.as_record() for one in watched],
             "sessions": fleet.sessions(),
             "containers": fleet.containers(),
+            "holders": fleet.holders(),
             "events": self._journal.records(),
             "exit": self._exit,
             "not_covered": list(fleet.not_covered),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NotRequired, TypedDict
 
-from floodline.leaks._suspect_record import SuspectRecord
+from floodline.leaks._suspect_record import HoldingRecord, SplitRecord, SuspectRecord
 from floodline.leaks._vocabulary import Outcome, Where
 from floodline.recorder._probe.messages import ContainerRecord, Needed, SessionsRecord
 
@@ -84,6 +84,12 @@ class ContainerState(ContainerRecord):
     pid: int
 
 
+class HoldingState(HoldingRecord):
+    """A place that holds memory in a process."""
+
+    pid: int
+
+
 class MemoryState(TypedDict):
     """Resident memory of all processes together."""
 
@@ -119,6 +125,7 @@ class ProcessFacts(TypedDict):
     cost_seconds: float
     blind_spots: list[str]
     recycled: int
+    split: SplitRecord | None
 
 
 class ProcessState(ProcessFacts):
@@ -175,6 +182,7 @@ class Snapshot(TypedDict):
     processes: list[ProcessState]
     sessions: list[SessionsState]
     containers: list[ContainerState]
+    holders: list[HoldingState]
     events: list[EventState]
     exit: Exit | None
     not_covered: list[str]

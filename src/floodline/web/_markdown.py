@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from floodline._pages.answer_words import growth, pace, place
-from floodline._units import format_duration
+from floodline._units import format_duration, format_size
+from floodline.recorder._held_text import held_words, split_words
 from floodline.recorder._snapshot import (
     ContainerState,
     EventKind,
     EventState,
+    HoldingState,
     ProcessState,
     SessionsState,
     Snapshot,
@@ -22,6 +24,7 @@ from floodline.web._memory_curve import in_words
 from floodline.web._source_notes import ExplainedSuspect
 
 USUAL = (EventKind.PROCESS_STARTED, EventKind.PROCESS_ENDED)
+HOLDERS = 12
 MOST_EVENTS = 30  # the last ones; the page has all
 
 Item = TypeVar("Item")
@@ -47,6 +50,7 @@ def markdown(state: Snapshot, suspects: list[ExplainedSuspect]) -> str:
         plain(in_words(state)),
         "",
         *_part("What grew", [line for each in suspects for line in _suspect(each)]),
+        *_part("In memory at the end", _held(state)),
         *_part("Sessions", _table(_SESSIONS, state["sessions"])),
         *_part("What to do next", _steps(state)),
         *_part("Bounded containers", _table(_CONTAINERS, state["containers"])),
@@ -58,6 +62,13 @@ def markdown(state: Snapshot, suspects: list[ExplainedSuspect]) -> str:
     return "\n".join(lines) + "\n"
 
 
+_HOLDERS: Columns[HoldingState] = {
+    "place": lambda h: code(h["owner"]),
+    "bytes, estimated": lambda h: format_size(h["bytes"]),
+    "of resident": lambda h: f"{h['share']:.0%}",
+    "what": lambda h: plain(held_words(h)),
+    "pid": lambda h: str(h["pid"]),
+}
 _SESSIONS: Columns[SessionsState] = {
     "name": lambda s: code(s["name"]),
     "live": lambda s: words.count(s["live"]),
@@ -101,6 +112,16 @@ def _suspect(suspect: ExplainedSuspect) -> list[str]:
         where = code(f"{found['path']}:{found['line']}")
         lines.append(f"  - scan says {found['rule']} at {where}: {plain(found['message'])}")
     return lines
+
+
+def _held(state: Snapshot) -> list[str]:
+    splits = [
+        f"- process {one['pid']}: {plain(split_words(one['split']))}"
+        for one in state["processes"]
+        if one["split"]
+    ]
+    table = _table(_HOLDERS, state["holders"][:HOLDERS])
+    return [*table, *([""] if table and splits else []), *splits]
 
 
 def _steps(state: Snapshot) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from floodline._pages import answer_page
 from floodline._pages.document import document, figure, header, nothing, section, steps
 from floodline._pages.markup import Markup, join, tag
-from floodline._units import format_duration
+from floodline._units import format_duration, format_size
+from floodline.recorder._held_text import held_words, split_words
 from floodline.recorder._snapshot import (
     ContainerState,
     EventState,
@@ -18,6 +19,7 @@ from floodline.web._advice import advice
 from floodline.web._memory_curve import curve, in_words
 from floodline.web._source_notes import ExplainedSuspect, FindingNote
 
+HOLDERS = 12
 Row = list[tuple[str, object]]
 
 
@@ -28,6 +30,7 @@ def page(state: Snapshot, suspects: list[ExplainedSuspect]) -> str:
         _verdict(state),
         section("Memory", figure(curve(state), in_words(state))),
         section("What grew", answer_page.suspects([_suspect(each) for each in suspects])),
+        section("In memory at the end", _held(state)),
         section("Sessions", _sessions(state["sessions"])),
         section("The end", tag("p", words.ending(state))),
         section("What to do next", steps(advice(state))),
@@ -77,6 +80,28 @@ def _finding(finding: FindingNote) -> Markup:
         f"{finding['rule']} ({finding['confidence']}) at ", tag("code", where), ": ",
         finding["message"], " ", tag("code", f"floodline explain {finding['rule']}"),
     )  # fmt: skip
+
+
+def _held(state: Snapshot) -> Markup:
+    table = _table(
+        [
+            [
+                ("Place", tag("span", each["owner"], class_="owner")),
+                ("Bytes, estimated", format_size(each["bytes"])),
+                ("Of resident", f"{each['share']:.0%}"),
+                ("What", held_words(each)),
+                ("Process", each["pid"]),
+            ]
+            for each in state["holders"][:HOLDERS]
+        ],
+        "No process has said what it holds: that takes a whole walk of its objects.",
+    )
+    splits = [
+        tag("li", f"Process {one['pid']}: {split_words(one['split'])}")
+        for one in state["processes"]
+        if one["split"]
+    ]
+    return join(table, tag("ul", splits, class_="blind") if splits else None)
 
 
 def _sessions(sessions: list[SessionsState]) -> Markup:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from floodline._pages.answer_words import growth, pace, place
 from floodline._units import format_duration, format_size
+from floodline.recorder._held_text import held_words, split_words
 from floodline.recorder._snapshot import Snapshot
 from floodline.web import _phrases as words
 
@@ -40,14 +41,19 @@ def _lines(state: Snapshot) -> Iterator[str]:
         rate = f"{pace(suspect['per_round'])}  {growth(suspect['bytes_per_round'])}"
         what = f"{suspect['owner']}  {suspect['verdict']}  {suspect['len']:,} items"
         yield f"suspect   {what}  {rate}  {place(suspect)}"
+    for one in state["holders"]:
+        what = f"{format_size(one['bytes'])}  {one['share']:.0%}  {held_words(one)}"
+        yield f"holds     {one['owner']}  {what}"
     for each in state["sessions"]:
         figures = "  ".join(f"{name} {words.count(each[name])}" for name in SESSION_FIGURES)
         yield f"sessions  {each['name']}  {figures}  left: {words.left(each)}"
-    for one in state["containers"]:
-        full = f"{words.fullness(one):.0%}"
-        yield f"container {one['name']}  {full}  {words.amount(one)}  left: {words.left(one)}"
+    for box in state["containers"]:
+        full = f"{words.fullness(box):.0%}"
+        yield f"container {box['name']}  {full}  {words.amount(box)}  left: {words.left(box)}"
     for process in state["processes"]:
         what = f"{process['pid']}  {process['state']}  {words.held(process)}  {process['verdict']}"
         yield f"process   {what}  {process['command']}"
+        if split := process["split"]:
+            yield f"memory of {process['pid']}: {split_words(split)}"
     for text in state["not_covered"]:
         yield f"not covered: {text}"

@@ -10,6 +10,7 @@ from floodline.recorder._snapshot import (
     ContainerState,
     EventState,
     Exit,
+    HoldingState,
     MemoryState,
     ProcessFacts,
     SessionsState,
@@ -64,6 +65,7 @@ class ReportDocument(TypedDict):
     window: Window
     sessions: list[SessionsState]
     containers: list[ContainerState]
+    holders: list[HoldingState]
 
 
 NOT_SEEN: ReportedExit = {"status": None, "signal": None, "oom": None, "cause": "not seen"}
@@ -96,6 +98,7 @@ def report_document(state: Snapshot) -> ReportDocument:
         },
         "sessions": state["sessions"],
         "containers": state["containers"],
+        "holders": state["holders"],
     }
 
 

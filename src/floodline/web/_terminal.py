@@ -13,9 +13,11 @@ from rich.text import Text
 from floodline._pages.answer_words import growth, pace, place
 from floodline._units import format_duration, format_size
 from floodline.leaks._vocabulary import Outcome
+from floodline.recorder._held_text import held_words
 from floodline.recorder._snapshot import (
     ContainerState,
     EventState,
+    HoldingState,
     Points,
     ProcessState,
     ProcessStatus,
@@ -42,10 +44,12 @@ HELP = (
     ("bounded", "Python objects and process memory are both flat"),
     ("undecided", "not enough was seen yet; the sentence beside it says what is missing"),
     ("rate, memory", "how fast a container gains items and bytes"),
+    ("about, share", "estimated bytes of a place and what is below it, and of resident memory"),
     ("fed at", "the line that makes it longer"),
     ("stuck, retained", "sessions held too long, or still referenced after they left"),
 )
 EVENTS = 5
+HOLDERS = 6
 
 
 def screen(state: Snapshot, *, status: str = "live", width: int = 80) -> RenderableType:
@@ -55,6 +59,7 @@ def screen(state: Snapshot, *, status: str = "live", width: int = 80) -> Rendera
         _head(state, status),
         _memory(state, min(width - 4, WIDEST)),
         _suspects(words.shown(state)[:8], narrow),
+        _holders(state["holders"][:HOLDERS], narrow),
         _sessions(state["sessions"][:8], narrow),
         _containers(state["containers"][:8], narrow),
         _processes(state["processes"][:8], narrow),
@@ -121,6 +126,20 @@ def _suspects(suspects: list[SuspectState], narrow: bool) -> RenderableType | No
     )
     columns = ("what grows", "=verdict", ">items", "~>rate", ">memory", "~fed at")
     return _table(columns, rows, narrow) if suspects else None
+
+
+def _holders(holders: list[HoldingState], narrow: bool) -> RenderableType | None:
+    rows = (
+        (
+            _text(each["owner"], "bold"),
+            format_size(each["bytes"]),
+            f"{each['share']:.0%}",
+            held_words(each),
+        )
+        for each in holders
+    )
+    columns = ("in memory now", ">about", ">share", "~what")
+    return _table(columns, rows, narrow) if holders else None
 
 
 def _named(suspect: SuspectState, narrow: bool) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -10,12 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from floodline.cli import _attach, _run, main
+from floodline.errors import ConfigError
 from floodline.recorder import Recorder, read_recording
 from floodline.recorder import _attach as attaching
 from floodline.recorder._announcement import announced
@@ -365,6 +368,12 @@ input()
 
 @pytest.fixture
 def sleeping():
+    with sleeping_process() as process:
+        yield process
+
+
+@contextmanager
+def sleeping_process():
     """A process that lets us in; its runtime folder is one with a short name."""
     with tempfile.TemporaryDirectory(prefix="fl-") as folder:
         plain = {name: text for name, text in os.environ.items() if name != "FLOODLINE_PROBE"}
@@ -404,6 +413,58 @@ def test_attach_watches_for_a_while_and_gives_the_answer_of_soak(
     assert (process["pid"], process["state"]) == (sleeping.pid, "running")
     assert process["objects"] is not None
     assert sleeping.poll() is None
+
+
+HOLDING = """
+import floodline
+class Service:
+    def __init__(self):
+        self.chats = {f"user {n}": texts(n) for n in range(20_000)}
+def texts(n):
+    return [f"{n} {k} " + "x" * 1000 for k in range(6)]
+service = Service()
+floodline.watch()
+print("ready", flush=True)
+input()
+"""
+
+
+def test_attach_now_says_within_seconds_what_is_in_memory(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "SLEEPING", HOLDING)
+    monkeypatch.setattr(_attach, "NOW", 200.0)  # a safety net
+    document = tmp_path / "held.json"
+    with sleeping_process() as process:
+        assert main(["attach", str(process.pid), "--now", f"--json={document}"]) == 0
+        out, errors = capsys.readouterr()
+        assert main(["attach", str(process.pid), "--now", "--json=-"]) == 0
+        again = json.loads(capsys.readouterr().out)
+        assert process.poll() is None
+    assert "until it is known what it holds" in errors
+    told = json.loads(document.read_text())
+    first = told["holders"][0]
+    assert (first["owner"], first["type"], first["items"]) == (
+        "__main__.Service.chats",
+        "dict",
+        20_000,
+    )
+    assert 100 << 20 < first["bytes"] < 200 << 20
+    assert 0.5 < first["share"] <= 1.0
+    memory = told["memory"]
+    parts = sum(size for name, size in memory.items() if name != "resident")
+    assert 0.9 * memory["resident"] < parts < 1.2 * memory["resident"]
+    assert "__main__.Service.chats  (dict, 20,000 items)" in out
+    assert "who manages it: Python objects" in out
+    assert again["pid"] == told["pid"] == process.pid
+
+
+def test_attach_now_says_if_the_process_did_not_answer(sleeping, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(_attach, "_watch", lambda *_: None)
+    assert main(["attach", str(sleeping.pid), "--now"]) == 2
+    assert "did not say what it holds within 25 s" in capsys.readouterr().err
+    assert main(["attach", str(sleeping.pid), "--json", "x"]) == 2
+    assert "--json needs --now" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="cannot be written"):
+        _attach._write({}, tmp_path / "no" / "x.json")
 
 
 def test_attach_says_that_the_process_has_ended(sleeping, capsys, monkeypatch):

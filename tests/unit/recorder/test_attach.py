@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,24 @@ def test_a_sleeping_probe_is_woken_with_address_and_time(sleeper, folder):
     wake(os.getpid(), WHERE, 5.0, folder=folder)
     assert sleeper.woken.wait(PATIENCE)
     assert (sleeper.made[0].where, sleeper.made[0].seconds) == (WHERE, 5.0)
+
+
+def test_it_is_told_if_only_what_is_in_memory_now_is_wanted(folder):
+    asked, woken = [], threading.Event()
+
+    def make(where, seconds, **more):
+        asked.append((where, seconds, more))
+        woken.set()
+        return Probe(where, seconds)
+
+    arm = Arm(lambda: Dormant(folder, make), delay=0.0, eager=True)
+    arm.begin()
+    while not list(folder.glob("probe-*.sock")):
+        time.sleep(0.01)
+    wake(os.getpid(), WHERE, 5.0, now=True, folder=folder)
+    assert woken.wait(PATIENCE)
+    arm.last_words()
+    assert asked == [(WHERE, 5.0, {"now": True})]
 
 
 def test_it_can_be_woken_again_after_its_time(sleeper, folder):
@@ -258,7 +277,7 @@ def test_a_later_python_needs_no_preparation(folder, tmp_path):
     run = subprocess.run(
         [sys.executable, "-c", check], capture_output=True, text=True, check=True, cwd=tmp_path
     )
-    assert run.stdout == f"{WHERE} 5.0\n"
+    assert run.stdout == f"{WHERE} 5.0 False\n"
 
 
 def test_a_later_python_that_refuses_is_told(folder):

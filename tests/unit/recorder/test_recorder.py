@@ -63,7 +63,7 @@ def test_the_snapshot_has_the_keys_that_others_build_on(recorder):
     assert list(state) == [
         "schema", "tool", "python", "errors", "command", "started", "now", "closed", "line",
         "verdict", "where", "needed", "unit", "suspects", "memory", "processes", "sessions",
-        "containers", "events", "exit", "not_covered", "recorder",
+        "containers", "holders", "events", "exit", "not_covered", "recorder",
     ]  # fmt: skip
     assert state["verdict"] == "undecided"
     assert state["unit"] == "second"
@@ -74,7 +74,8 @@ def test_what_a_probe_sends_is_in_the_next_snapshot(recorder):
     recorder.program(os.getpid())
     link = link_to(recorder)
     holders = {"sessions": [{"name": "chats", "live": 3}], "containers": [{"name": "cache"}]}
-    grown = answer("growing", suspects=[suspect()])
+    held = [{"owner": "app.A", "bytes": 1}, {"owner": "app.B", "bytes": 2, "path": "app.B"}]
+    grown = answer("growing", suspects=[suspect()], holders=held)
     assert link.send(sample(answer=grown, **holders))
     state = until(recorder, lambda state: state["suspects"])
     assert state["verdict"] == "growing"
@@ -82,6 +83,10 @@ def test_what_a_probe_sends_is_in_the_next_snapshot(recorder):
     (chats,), (cache,) = state["sessions"], state["containers"]
     assert (chats["name"], chats["live"], chats["pid"]) == ("chats", 3, os.getpid())
     assert (cache["name"], cache["pid"]) == ("cache", os.getpid())
+    assert [(one["owner"], one["path"], one["pid"]) for one in state["holders"]] == [
+        ("app.B", "app.B", os.getpid()),
+        ("app.A", "", os.getpid()),
+    ]
     assert (chats["parked"], cache["left"]) == (None, {})  # what an older probe does not tell
     assert state["memory"]["now"] > MIB
     link.close()

@@ -72,6 +72,8 @@ def test_all_parts_are_named_and_fit_on_a_phone_in_both_themes(browser):
         browser.size(360, 740)
         assert browser.run(WIDTH) <= 360
         assert "Bound chat.service.PlanService._sessions: it holds" in browser.text()
+        assert "part of chat.service.PlanService._sessions" in browser.text()
+        assert "malloc free but held 9 MiB" in browser.text()
         assert browser.complaints() == []
     finally:
         serving.close()

@@ -10,7 +10,7 @@ import pytest
 
 from floodline._pages.markup import Markup, tag
 from floodline.errors import ConfigError
-from floodline.web import FORMATS, render_report, report_document, write_report
+from floodline.web import FORMATS, render_report, report_document, snapshot_text, write_report
 from floodline.web._markdown import code, plain
 from floodline.web._memory_curve import curve, in_words
 from floodline.web._phrases import moment
@@ -149,12 +149,25 @@ def test_the_json_document_has_these_names_and_no_others():
     document = json.loads(render_report(killed(), "json"))
     assert list(document) == [
         "schema", "tool", "python", "errors", "verdict", "where", "suspects", "exit", "processes",
-        "window", "sessions", "containers",
+        "window", "sessions", "containers", "holders",
     ]  # fmt: skip
     assert set(SUSPECT) == set(document["suspects"][0])
     assert document["exit"] == {k: v for k, v in killed()["exit"].items() if k != "kind"}
     assert set(document["processes"][0]["exit"]) == set(document["exit"])
     assert document["window"]["seconds"] == 480
+
+
+def test_what_was_in_memory_is_in_every_form():
+    for form in ("html", "markdown"):
+        written = render_report(leaking(), form).replace("\\", "")
+        for part in ("In memory at the end", "MemoryService.turns", "66%", "malloc free but held"):
+            assert part in written
+        state = {**leaking(), "holders": []}
+        state["processes"] = [{**one, "split": None} for one in state["processes"]]
+        assert "malloc free" not in render_report(state, form)
+    said = snapshot_text(leaking())
+    assert "holds     chat.service.PlanService._sessions  180 MiB  66%  dict, 5,230 items" in said
+    assert "memory of 4101: Python objects 200 MiB" in said
 
 
 def test_the_json_document_has_an_exit_also_when_nobody_saw_it():

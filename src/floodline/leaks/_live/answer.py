@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from floodline.leaks._figures.suspect import Suspect
+from floodline.leaks._suspect_record import HoldingRecord, SplitRecord
 from floodline.leaks._vocabulary import Outcome, Where
 
 
@@ -23,6 +24,8 @@ class LiveAnswer:
     expected_seconds: float = 0.0
     cost_seconds: float = 0.0
     blind_spots: tuple[str, ...] = ()
+    holders: tuple[HoldingRecord, ...] = ()
+    split: SplitRecord | None = None
 
     def as_record(self) -> dict[str, Any]:
         """Return the JSON record."""
@@ -38,4 +41,6 @@ class LiveAnswer:
             "expected_seconds": round(self.expected_seconds, 1),
             "cost_seconds": round(self.cost_seconds, 6),
             "blind_spots": list(self.blind_spots),
+            "holders": [dict(one) for one in self.holders],
+            "split": dict(self.split) if self.split else None,
         }

@@ -28,6 +28,7 @@ class BlindSpot(StrEnum):
     )
     NO_CENSUS = "no census: the heap is too large to list at once"
     SHORT = "paused: less than a tenth of the memory limit is left"
+    PARTIAL = "there was no time to inspect all objects: what holders hold is at least this much"
     FULL = "more than {most:,} named places: new ones are counted with their holders"
     SAMPLED = "{path} has {size:,} items: only some of them are inspected"
     MORE_SAMPLED = "{count} more large containers are inspected only in part"
@@ -35,11 +36,18 @@ class BlindSpot(StrEnum):
 
 
 def blind_spots(
-    slots: Slots, walk: SlicedWalk | None, *, short: bool, inherited: bool, census: bool
+    slots: Slots,
+    walk: SlicedWalk | None,
+    *,
+    short: bool,
+    inherited: bool,
+    census: bool,
+    partial: bool = False,
 ) -> tuple[str, ...]:
     """Return what the answer does not cover; `walk` is the last that finished.
 
-    `inherited` is True if something is left out because it is shared with the parent of a fork.
+    `inherited` is True if something is left out because it is shared with the parent of a fork,
+    `partial` if the holders were weighed before a walk had finished.
     """
     found = [BlindSpot.HELD_BY_C, BlindSpot.CHAINS]
     if not READS_RUNNING:
@@ -50,6 +58,8 @@ def blind_spots(
         found.append(BlindSpot.NO_CENSUS)
     if short:
         found.append(BlindSpot.SHORT)
+    if partial:
+        found.append(BlindSpot.PARTIAL)
     texts = [one.value for one in found]
     if len(slots) >= MAX_SLOTS:
         texts.append(BlindSpot.FULL.format(most=MAX_SLOTS))

@@ -44,6 +44,7 @@ class OutlineWalk(Walk):
         super().__init__(slots)
         self.seen = Seen()
         self.sampled: dict[int, int] = {}
+        self.unseen: dict[int, int] = {}  # items that were left out, by slot
         self._outlines, self._anchors = outlines, anchors
 
     def _edge(self, slot: int, size: int) -> int:
@@ -52,6 +53,7 @@ class OutlineWalk(Walk):
         if size <= most:
             return 0
         self._note(slot, size)
+        self.unseen[slot] = self.unseen.get(slot, 0) + size - 2 * edge
         return edge
 
     def _note(self, slot: int, size: int) -> None:

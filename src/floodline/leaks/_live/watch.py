@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from floodline.errors import ConfigError
@@ -13,6 +14,7 @@ from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live.answer import LiveAnswer
 from floodline.leaks._live.blind_spots import blind_spots
+from floodline.leaks._live.holdings import Holdings
 from floodline.leaks._live.inherited_pages import Inherited
 from floodline.leaks._live.judge import LEAST_SURE, Judge
 from floodline.leaks._live.outline_walk import Anchors
@@ -22,6 +24,7 @@ from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._live.tracks import Tracks
 from floodline.leaks._live.watched_slots import Ticks
 from floodline.leaks._objects.outline import Outlines
+from floodline.memory import rss
 
 SLICE = 0.001  # seconds of CPU time per step
 TICK = 1.0  # seconds, at least, between two readings of the watched slots
@@ -31,6 +34,7 @@ LATE = 0.006  # seconds in which the interpreter switches threads
 LIMIT_EVERY = 1.0
 MARGIN = 0.1  # of the memory limit, left untouched by the watch
 SHORTEST, LONGEST = 0.01, 1.0  # seconds until the next step; other threads run in between
+HOLDINGS_EVERY = 30.0
 SETTLING = 2  # walks
 PRICE = 4e-6  # seconds to walk one object, until it is known
 LEAST_MET = 5_000
@@ -77,6 +81,8 @@ class Live:
         self._ticks = Ticks(self._tracks, self._places, self._outlines)
         self._sampler = Sampler(census=fresh)
         self._judge = Judge(self._tracks, self._walked, self._places, self._sampler.process)
+        self._holdings = Holdings(self._slots, self._places, self._outlines, rss)
+        self._next_holdings = 0.0
         self._walk: SlicedWalk | None = None
         self._roots: Iterator[Begin] = iter(())
         self._before: SlicedWalk | None = None
@@ -101,13 +107,15 @@ class Live:
         late = max(0.0, since - self._wanted - LATE)
         end = self._clock()
         held = min(end - since + late, STARVED * spent)
-        wait = max(idle, SHORTEST, max(spent, held) / self._budget - spent)
+        wait = max(
+            idle, min(SHORTEST, SLICE / self._budget), max(spent, held) / self._budget - spent
+        )
         self._wanted = end + wait
         return wait
 
     def answer(self) -> LiveAnswer:
         """Return what is known now, assembled from finished parts."""
-        return self._judge.answer(
+        answer = self._judge.answer(
             watched=self._now(),
             objects=self._met,
             walks=self._walks,
@@ -116,8 +124,20 @@ class Live:
             blind=blind_spots(
                 self._slots, self._before, short=self._short,
                 inherited=self._shared is not None, census=self._sampler.counting,
+                partial=self._holdings.partial,
             ),
         )  # fmt: skip
+        return replace(answer, holders=self._holdings.found, split=self._holdings.split)
+
+    @property
+    def weighed(self) -> bool:
+        """True once `answer` says what is in memory now."""
+        return self._holdings.ready
+
+    def hurry(self) -> None:
+        """Say what is in memory from what the walk has met so far."""
+        if self._walk is not None and not (self._holdings.due or self._holdings.ready):
+            self._holdings.walked(self._walk, partial=True)
 
     def _now(self) -> float:
         return self._clock() - self._began
@@ -138,6 +158,8 @@ class Live:
             self._tick(due, now)
         elif self._judge.due(now):
             self._judge.work(now)
+        elif self._holdings.due:
+            self._holdings.work(due)
         elif self._walk is not None or now >= self._next_walk:
             self._advance(due, now)
         else:
@@ -214,6 +236,9 @@ class Live:
             self._judge.settled(now)
         self._judge.walked(walk)
         walk.forget()
+        if now >= self._next_holdings:
+            self._next_holdings = now + HOLDINGS_EVERY
+            self._holdings.walked(walk)
         self._before, self._walk = walk, None
         self._next_walk = now + max(REST, self._walk_seconds / 4)
 

@@ -14,7 +14,7 @@ import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from floodline.recorder._probe.site import _floodline_arm as arming
 from floodline.recorder._runtime_folder import runtime_folder
@@ -56,18 +56,22 @@ def _answers(file: Path) -> bool:
     return True
 
 
-def make_probe(where: str, seconds: float | None) -> Any:
+def make_probe(where: str, seconds: float | None, *, now: bool = False) -> Any:
     """Import the engine, now that it is needed."""
     from floodline.recorder._probe.probe import Probe
 
-    return Probe(where, seconds=seconds)
+    return Probe(where, seconds=seconds, now=now)
 
 
 class Request(TypedDict):
-    """What `floodline attach` asks for: where to report, `HOST:PORT:TOKEN`, and for how long."""
+    """What `floodline attach` asks for: where to report, `HOST:PORT:TOKEN`, and for how long.
+
+    With `now`, only until it is known what is in memory.
+    """
 
     where: str
     seconds: float | None
+    now: NotRequired[bool]
 
 
 class Dormant:
@@ -76,7 +80,7 @@ class Dormant:
     def __init__(
         self,
         folder: Path | None = None,
-        make: Callable[[str, float | None], Any] = make_probe,
+        make: Callable[..., Any] = make_probe,
     ) -> None:
         self._make, self._probe = make, None
         folder = folder or runtime_folder()
@@ -113,7 +117,8 @@ class Dormant:
             return
         request = self._request(caller)
         if request is not None:
-            self._probe = self._make(request["where"], request["seconds"])
+            only = {"now": True} if request.get("now") else {}
+            self._probe = self._make(request["where"], request["seconds"], **only)
 
     def _request(self, caller: socket.socket) -> Request | None:
         with caller:
@@ -130,7 +135,7 @@ class Dormant:
                 caller.sendall(json.dumps({"python": sys.version.split()[0]}).encode() + b"\n")
             except (OSError, ValueError, KeyError, TypeError, AttributeError):
                 return None
-        return {"where": where, "seconds": seconds}
+        return {"where": where, "seconds": seconds, "now": bool(request.get("now"))}
 
     def interrupt(self) -> None:
         """Make `run` return soon."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any, Literal, NotRequired, TypedDict
 
-from floodline.leaks._suspect_record import SuspectRecord
+from floodline.leaks._suspect_record import HoldingRecord, SplitRecord, SuspectRecord
 from floodline.leaks._vocabulary import Outcome, Where
 
 _floodline_engine = True  # the walk leaves this module out
@@ -34,6 +34,8 @@ class LiveRecord(TypedDict):
     watched_seconds: float | None
     objects: int | None
     blind_spots: list[str]
+    holders: list[HoldingRecord]
+    split: SplitRecord | None
 
 
 class HolderRecord(TypedDict):
@@ -144,6 +146,12 @@ SESSIONS: dict[str, Any] = {
     "retained": 0,
 }
 CONTAINER: dict[str, Any] = {**HOLDER, "evicted": {}}
+HOLDING: dict[str, Any] = {
+    **dict.fromkeys(("owner", "path", "type"), ""),
+    **dict.fromkeys(("items", "own", "bytes"), 0),
+    "share": 0.0,
+    "within": None,
+}
 
 Message = Hello | Sample | Goodbye
 
@@ -215,6 +223,8 @@ def _answer(raw: Mapping[str, Any] | None) -> LiveRecord | None:
         "watched_seconds": raw.get("watched_seconds"),
         "objects": raw.get("objects"),
         "blind_spots": raw.get("blind_spots") or [],
+        "holders": [with_defaults(one, HOLDING) for one in raw.get("holders") or ()],
+        "split": raw.get("split"),
     }
 
 

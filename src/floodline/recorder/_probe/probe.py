@@ -6,6 +6,7 @@ the watching, never the program.
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import sys
@@ -25,6 +26,8 @@ TICK = 1.0
 FIRST_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5)  # faster at first, so that something shows at once
 LONGEST_NAP = 0.5
 FAILED_NAP = 5.0
+BUDGET, IN_A_HURRY = 0.01, 0.3  # of one CPU; the second while somebody waits for the answer
+ENOUGH = 0.7  # of the seconds that there are for it
 MOST_MISSED = 3  # ticks that a temporary recorder may miss before it counts as gone
 
 Nap = Callable[[float], bool]
@@ -41,13 +44,27 @@ class Engine(Protocol):
         """Return what is known so far."""
         ...
 
+    @property
+    def weighed(self) -> bool:
+        """True once the answer says what is in memory now."""
+        ...
 
-def make_engine() -> Engine:
+    def hurry(self) -> None:
+        """Say it soon, from what is known."""
+        ...
+
+
+def make_engine(budget: float = BUDGET) -> Engine:
     """Import the live engine, by far the largest import of the probe."""
     from floodline import leaks
 
-    engine: Engine = leaks.Live(limit=limit_of)
+    engine: Engine = leaks.Live(limit=limit_of, budget=budget)
     return engine
+
+
+def make_weigher() -> Engine:
+    """Return an engine for somebody who waits for what is in memory now."""
+    return make_engine(IN_A_HURRY)
 
 
 class Probe:
@@ -55,7 +72,7 @@ class Probe:
 
     `run(nap)` works until `nap(seconds)` says that the thread must end; calling it again continues.
     After `seconds`, if given, it ends for good, or earlier if the recorder goes away, so that
-    another one can connect.
+    another one can connect. With `now` it ends as soon as it has said what is in memory.
     """
 
     def __init__(
@@ -63,13 +80,17 @@ class Probe:
         where: str,
         *,
         seconds: float | None = None,
-        engine: Callable[[], Engine] = make_engine,
+        now: bool = False,
+        engine: Callable[[], Engine] | None = None,
         link: Any = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         host, port, token = where.split(":", 2)
         self._clock = clock
         self._until = None if seconds is None else clock() + seconds
+        # with `now`, what was met by then must do
+        self._hurry = clock() + ENOUGH * (seconds or math.inf) if now else math.inf
+        self._weighing = now
         self._link = link or Link(host, int(port), lambda: self._hello(token))
         self._readings, self._holders, self._events = Readings(), Holders(), Events()
         self._relief = Relief()
@@ -77,7 +98,7 @@ class Probe:
         self._said: LiveRecord | None = None
         self._engine: Engine | None = None
         try:
-            self._engine = engine()
+            self._engine = (engine or (make_weigher if now else make_engine))()
         except Exception as error:
             self._fail(error)
         self._ticks = self._missed = 0
@@ -102,12 +123,16 @@ class Probe:
     def _wanted(self) -> bool:
         if self._until is None:
             return True
+        if self._weighing and self._engine is not None and self._engine.weighed:
+            return False
         return self._clock() < self._until and self._missed < MOST_MISSED
 
     def _step(self) -> float:
         if self._engine is None:
             return FAILED_NAP
         try:
+            if self._clock() >= self._hurry:
+                self._engine.hurry()
             return self._engine.step()
         except Exception as error:
             self._fail(error)

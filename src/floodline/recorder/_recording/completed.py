@@ -30,6 +30,7 @@ SNAPSHOT: dict[str, Any] = {
     "processes": [],
     "sessions": [],
     "containers": [],
+    "holders": [],
     "events": [],
     "exit": None,
     "not_covered": [],
@@ -63,6 +64,7 @@ PROCESS: dict[str, Any] = {
     "cost_seconds": 0.0,
     "blind_spots": [],
     "recycled": 0,
+    "split": None,
 }
 SUSPECT: dict[str, Any] = {
     "defined_in": "",

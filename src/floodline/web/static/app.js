@@ -132,6 +132,28 @@ const showSuspects = table(find("suspects"), (s) => `${s.command} ${s.owner} ${s
   }),
 ]);
 
+const showHolders = table(find("holders"), (h) => `${h.pid} ${h.path}`, [
+  words("Place", (h) => h.owner, {
+    first: true, className: "owner",
+    small: (h) => [h.type, h.within && `part of ${h.within}`].filter(Boolean).join(", "),
+  }),
+  words("About", (h) => size(h.bytes), { number: true, small: (h) => `${size(h.own)} of its own` }),
+  words("Of resident", (h) => `${Math.round(h.share * 100)} %`, { number: true }),
+  words("Items", (h) => (h.items ? count(h.items) : "–"), { number: true }),
+  words("Reached by", (h) => h.path, { className: "mono", small: (h) => `process ${h.pid}` }),
+]);
+
+const PARTS = {
+  python: "Python objects", malloc: "malloc in use", malloc_free: "malloc free but held",
+  mapped: "mapped by malloc", unexplained: "unexplained (code, stacks, other mappings)",
+};
+
+const showSplits = keyed(find("splits"), ([pid]) => String(pid), () => make("li"),
+  (element, [pid, split]) => {
+    const parts = Object.entries(PARTS).filter(([name]) => split[name]);
+    say(element, `Process ${pid}: ${parts.map(([name, text]) => `${text} ${size(split[name])}`).join(", ")}`);
+  });
+
 const departed = {
   label: "Left, by reason",
   fill(cell, item) {
@@ -273,12 +295,13 @@ function draw(state) {
   showVerdict(state);
   showFigures(figures(state));
   showMemory(state);
-  for (const [name, update] of [["suspects", showSuspects], ["sessions", showSessions],
+  for (const [name, update] of [["suspects", showSuspects], ["holders", showHolders], ["sessions", showSessions],
     ["containers", showContainers], ["processes", showProcesses]]) {
-    const items = name === "suspects" ? state.suspects.filter((s) => s.verdict !== "bounded") : state[name];
+    const items = name === "suspects" ? state.suspects.filter((s) => s.verdict !== "bounded") : state[name] || [];
     update(items);
     show(find(`${name}-none`), items.length === 0);
   }
+  showSplits(state.processes.filter((p) => p.split && p.state === "running").map((p) => [p.pid, p.split]));
   showNext(state.next || []);
   show(find("next-part"), Boolean(state.next && state.next.length));
   const events = state.events.slice(-200).reverse();

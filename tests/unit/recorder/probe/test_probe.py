@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 
 from floodline import BoundedMap, MemoryBudget, Sessions, telemetry
+from floodline.recorder._probe import probe as probe_module
 from floodline.recorder._probe import readings
 from floodline.recorder._probe import relief as relief_module
 from floodline.recorder._probe.probe import (
@@ -28,7 +29,11 @@ class Engine:
 
     def __init__(self):
         self.steps = 0
-        self.breaks = self.mute = False
+        self.breaks = self.mute = self.weighed = False
+        self.hurried = 0
+
+    def hurry(self):
+        self.hurried += 1
 
     def step(self):
         self.steps += 1
@@ -126,6 +131,30 @@ def test_a_tick_tells_the_figures_of_this_process(probe, line):
     assert told["tasks"] is not None or sys.version_info >= (3, 14)
     assert told["answer"]["verdict"] == "bounded"
     assert told["cost"] >= 0
+
+
+def test_one_that_is_asked_what_is_in_memory_now_ends_when_it_has_said_so(clock, engine, line):
+    probe = Probe(
+        "127.0.0.1:1:t", seconds=20.0, now=True, engine=lambda: engine, link=line, clock=clock
+    )
+    probe.run(Nap(clock, 20))  # a quarter of a second each
+    assert (engine.hurried, line.closed) == (0, 0)
+    probe.run(Nap(clock, 40))
+    assert engine.hurried > 0
+    engine.weighed = True
+    probe.run(Nap(clock, 40))
+    assert line.closed == 1
+    assert [message["kind"] for message in line.sent][-2:] == ["tick", "bye"]
+
+
+def test_its_engine_may_use_more_of_the_processor(monkeypatch, line, clock):
+    asked = []
+    monkeypatch.setattr(
+        probe_module, "make_engine", lambda *budget: asked.append(budget) or Engine()
+    )
+    for now in (False, True):
+        Probe("127.0.0.1:1:t", now=now, link=line, clock=clock)._unsubscribe()
+    assert asked == [(), (probe_module.IN_A_HURRY,)]
 
 
 def test_it_can_be_ended_and_goes_on_where_it_was(probe, clock, engine):

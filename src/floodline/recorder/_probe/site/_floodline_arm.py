@@ -228,13 +228,15 @@ def sleep() -> None:
     watch()
 
 
-def wake(where: str, seconds: float | None) -> None:
-    """Watch this process from now on; `floodline attach` has Python 3.14 run this."""
+def wake(where: str, seconds: float | None, now: bool = False) -> None:
+    """Watch this process from now on; `floodline attach` has it run this."""
 
     def make() -> Any:
         take_package()
         from floodline.recorder._probe.probe import Probe
 
+        if now:  # which an older floodline of the program itself does not know
+            return Probe(where, seconds=seconds, now=True)
         return Probe(where, seconds=seconds)
 
     enlist(Arm(make, delay=0.0, failed=lambda error: tell_failure(where, error)))

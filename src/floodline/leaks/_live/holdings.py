@@ -1,0 +1,190 @@
+"""What is in memory now: the places that hold the most, estimated from the figures of a walk.
+
+A walk counts each object once, in the first place that leads to it, and looks at some of the items
+of a large container. So what is below a place is added up and scaled: an estimate, which says so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from heapq import nlargest
+from itertools import islice
+from typing import Any
+
+from floodline.leaks._figures.rss_split import split_record
+from floodline.leaks._heap.owner_names import owner_of
+from floodline.leaks._heap.slot_lookup import Places
+from floodline.leaks._heap.slots import NOWHERE, Slots, is_name, shorten
+from floodline.leaks._heap.walk import Held
+from floodline.leaks._live.outline_walk import OutlineWalk
+from floodline.leaks._live.slot_totals import SlotTotals
+from floodline.leaks._objects.anatomy import size_of
+from floodline.leaks._objects.items import some
+from floodline.leaks._objects.outline import Outlines
+from floodline.leaks._suspect_record import HoldingRecord, SplitRecord
+
+MOST_SHOWN = 12
+MOST_TRIED = 60  # places that are looked up before there are so many
+DEAR = 3000  # times what it takes to split resident memory, until it is split again
+WEIGHED = 64  # items whose numbers and keys are weighed
+LEAST = 0.001  # of resident memory: what is smaller is not listed
+_NUMBERS = (int, float, complex)
+_HOLDS = ("container", "text", "cache")
+
+
+class Holdings:
+    """Estimates the largest holders after each walk, a slice at a time."""
+
+    def __init__(
+        self, slots: Slots, places: Places, outlines: Outlines, resident: Callable[[], int]
+    ) -> None:
+        self._slots, self._places, self._outlines = slots, places, outlines
+        self._resident = resident
+        self._job: Iterator[None] | None = None
+        self._split_again = 0.0
+        self.found: tuple[HoldingRecord, ...] = ()
+        self.split: SplitRecord | None = None
+        self.partial = False
+        self.ready = False  # True once they were estimated
+
+    def walked(self, walk: OutlineWalk, *, partial: bool = False) -> None:
+        """Estimate soon, from the figures of a walk; the previous estimate stands until then.
+
+        With `partial`, the walk has not finished, and the sizes are lower bounds.
+        """
+        self._job, self.partial = self._estimate(walk), partial
+
+    @property
+    def due(self) -> bool:
+        """True if an estimate is under way."""
+        return self._job is not None
+
+    def work(self, due: Callable[[], bool]) -> None:
+        """Continue until `due` returns True."""
+        while self._job is not None and not due():
+            if next(self._job, self) is self:
+                self._job = None
+
+    def _estimate(self, walk: OutlineWalk) -> Iterator[None]:
+        totals = SlotTotals(self._slots, walk)
+        yield from totals.run()
+        resident = self._resident()
+        kept: list[tuple[int, HoldingRecord]] = []
+        for index in self._largest(walk, totals, resident * LEAST):
+            yield
+            record = self._record(walk, index, totals, resident)
+            if record is not None:
+                kept.append((index, {**record, "within": self._within(index, kept)}))
+                if len(kept) >= MOST_SHOWN:
+                    break
+        yield
+        self._measure_split()
+        records = sorted((one for _, one in kept), key=lambda one: -one["bytes"])
+        self.found, self.ready = tuple(records), True
+
+    def _measure_split(self) -> None:
+        """Ask the allocators, which takes milliseconds in a large heap: then seldom."""
+        began = time.perf_counter()
+        if began >= self._split_again:
+            self.split = split_record()
+            took = time.perf_counter() - began
+            self._split_again = began + DEAR * took
+
+    def _largest(self, walk: OutlineWalk, totals: SlotTotals, least: float) -> list[int]:
+        labels, parents, total = self._slots.labels, self._slots.parents, totals.total
+        named = (
+            index
+            for index in range(len(total))
+            if total[index] > least
+            and parents[index] != NOWHERE
+            and is_name(labels[index])
+            and (walk.length[index] or walk.text[index])
+        )
+        return nlargest(MOST_TRIED, named, key=lambda index: total[index])
+
+    def _record(
+        self, walk: OutlineWalk, index: int, totals: SlotTotals, resident: int
+    ) -> HoldingRecord | None:
+        slot = self._slots[index]
+        try:
+            held = self._places.held(slot)
+        except RuntimeError:  # a dict that another thread or a finalizer changed meanwhile
+            held = []
+        plans = [self._outlines.of(type(one.value)) for one in held]
+        if not any(plan.kind in _HOLDS or plan.extra is not None for plan in plans):
+            return None  # an object or a module: what its attributes hold is listed
+        items = round(walk.length[index] * totals.scale[index])
+        since = 1.0
+        if not slot.starred and items:  # it may have become much longer since it was met
+            since = self._length(held) / items
+            items = round(items * since)
+        total = totals.total[index] * since
+        total += items * self._unmet(held, sampled=index in walk.unseen)
+        kinds = Counter(plan.label for plan in plans)
+        owner, _ = owner_of(slot, held)
+        size = min(total, resident)
+        return {
+            "owner": owner,
+            "path": shorten(slot.path),
+            "type": kinds.most_common(1)[0][0],
+            "items": items,
+            "own": round(min(totals.own_bytes(index), size)),
+            "bytes": round(size),
+            "share": round(size / resident, 4) if resident else 0.0,
+            "within": None,
+        }
+
+    def _length(self, held: list[Held]) -> int:
+        """Return how many items are in the containers of a slot now."""
+        found = [(one.value, self._outlines.of(type(one.value))) for one in held]
+        return sum(plan.length(value) for value, plan in found if plan.length is not None)
+
+    def _unmet(self, held: list[Held], *, sampled: bool) -> float:
+        """Return the bytes per item that a walk leaves out: numbers, and keys if it samples."""
+        weighed = looked = 0
+        for one in held[:WEIGHED]:
+            plan = self._outlines.of(type(one.value))
+            if plan.kind != "container" or plan.length is None:
+                continue
+            size = plan.length(one.value)
+            values = some(one.value, plan.base, size, WEIGHED)
+            looked += len(values)
+            weighed += _numbers(values)
+            if plan.base is dict:
+                keys = list(islice(_keys(one.value), WEIGHED))
+                weighed += _numbers(keys) + (_sizes(keys) if sampled else 0)
+        return weighed / looked if looked else 0.0
+
+    def _within(self, index: int, kept: list[tuple[int, HoldingRecord]]) -> str | None:
+        """Return the nearest place above that is listed too: its bytes include these."""
+        listed = {one: record["owner"] for one, record in kept}
+        at = self._slots.parents[index]
+        while at != NOWHERE:
+            if at in listed:
+                return listed[at]
+            at = self._slots.parents[at]
+        return None
+
+
+def _keys(obj: Any) -> list[Any]:
+    try:
+        return list(islice(dict.keys(obj), WEIGHED))
+    except RuntimeError:  # another thread changed it meanwhile
+        return []
+
+
+def _numbers(values: list[Any]) -> int:
+    """Return the bytes of the numbers among some values; small ones are shared by all."""
+    found = {
+        id(value): value.__sizeof__()
+        for value in values
+        if type(value) in _NUMBERS and not (type(value) is int and -6 < value < 257)
+    }
+    return sum(found.values())
+
+
+def _sizes(keys: list[Any]) -> int:
+    """Return the bytes of texts that are keys."""
+    return sum(size_of(key, type(key)) for key in keys if type(key) in (str, bytes))
