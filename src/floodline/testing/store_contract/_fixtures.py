@@ -10,6 +10,30 @@ from typing import Any
 
 import pytest
 
+from floodline.stores import Grant
+
+
+def take(store: Any, id: str = "a", owner: str = "me", **options: Any) -> Grant:
+    """Take a lease that must be free."""
+    grant = store.acquire("chat", id, owner, **{"lease": 15.0, **options})
+    assert isinstance(grant, Grant)
+    return grant
+
+
+def put(store: Any, content: bytes, id: str = "a", write_id: str | None = None) -> int:
+    """Write a record under a lease of its own."""
+    grant = take(store, id)
+    terms = {"version": grant.version, "write_id": write_id or f"w{grant.fence}"}
+    version: int = store.save("chat", id, content, fence=grant.fence, release=True, **terms)
+    return version
+
+
+def write(store: Any, content: bytes, grant: Grant, **options: Any) -> int:
+    """Write a record under a grant."""
+    terms = {"version": grant.version, "write_id": f"w{grant.fence}", "release": False, **options}
+    version: int = store.save("chat", "a", content, fence=grant.fence, **terms)
+    return version
+
 
 class Clock:
     """Seconds that pass only when a test says so: the clock of the leases."""
@@ -71,6 +95,11 @@ class StoreFixtures:
     def made(self, clock: Clock, wall: Wall) -> Iterator[Any]:
         """A new, empty store on these clocks; override this."""
         raise NotImplementedError(f"override the fixture `made` in {type(self).__name__}")
+
+    @pytest.fixture
+    def another(self, made: Any) -> Any:
+        """A second connection to the same store; override this where there can be one."""
+        pytest.skip(f"{type(made).__name__} has one connection")
 
     @pytest.fixture(params=["blocking", "awaited"])
     def store(self, request: pytest.FixtureRequest, made: Any) -> Iterator[Any]:

@@ -47,8 +47,8 @@ def save_rows(store: Any, grant: Grant, rows: list[Append], **options: Any) -> i
     return version
 
 
-class RowLogContract(StoreFixtures):
-    """What a store with row logs must do, on top of `StoreContract`."""
+class RowContract(StoreFixtures):
+    """Rows: appending, paging, caps, deleting, and the save of a session."""
 
     # -- appending without a save
 
@@ -352,27 +352,7 @@ class RowLogContract(StoreFixtures):
         assert keys_of(store) == ["a"]
         assert store.delete_rows(NAME, ID, LOG, fence=new.fence) == 1
 
-    # -- living and dying with the session
-
-    def test_rows_are_deleted_with_their_session(self, store: Any) -> None:
-        save_rows(store, lease_of(store), rows_of("a", "b"))
-        store.append_rows(NAME, "other", rows_of("x"))
-        store.delete(NAME, ID, fence=lease_of(store).fence)
-        assert store.count_rows(NAME, ID) == 0
-        assert store.stats().log_rows == 1
-        store.append_rows(NAME, ID, rows_of("c"))
-        assert keys_of(store) == ["c"]
-        assert keys_of(store, id="other") == ["x"]
-
-    def test_a_session_with_many_rows_is_deleted_whole(self, store: Any) -> None:
-        many = [f"k{n:04}" for n in range(1500)]
-        store.append_rows(NAME, ID, rows_of(*many))
-        assert store.count_rows(NAME, ID, LOG) == 1500
-        store.delete(NAME, ID, fence=lease_of(store).fence)
-        stats = store.stats()
-        assert (stats.log_rows, stats.log_bytes) == (0, 0)
-        store.append_rows(NAME, ID, rows_of(*many[:3]))
-        assert keys_of(store) == many[:3]
+    # -- figures
 
     def test_stats_count_the_rows_and_bytes_of_all_logs(self, store: Any) -> None:
         store.append_rows(NAME, ID, [*rows_of("a", "b"), *rows_of("cc", log="other")])
