@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from _thread import get_ident
-from asyncio import _get_running_loop
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from floodline import telemetry
 from floodline._clock import renewer, sweeper
 from floodline._units import Duration, parse_duration
-from floodline.errors import WouldBlockLoop
 from floodline.sessions._drivers.hold import IN_OWN_HANDS, UseBase, checkpoint
 from floodline.sessions._drivers.sessions_base import S, SessionsBase, checked_id
+from floodline.sessions._drivers.thread_waits import arm, refuse_loop
 from floodline.sessions._flows.guarded_table import who
 from floodline.sessions._flows.leases import renew
 from floodline.sessions._flows.leaving import exit_hold, see_out
@@ -344,24 +343,17 @@ class Sessions(SessionsBase[S]):
             case Await(hold, deadline):
                 return self._wait(hold, deadline)
             case Pause(seconds):
-                self._refuse_loop(f"another owner holds the session; waiting {seconds:.3g} s")
+                refuse_loop(f"another owner holds the session; waiting {seconds:.3g} s")
                 time.sleep(seconds)
         return None
 
     def _wait(self, hold: Any, deadline: float) -> bool:
         core = self._core
-        if not core.locked(_arm, hold):
+        if not core.locked(arm, hold):
             return True
-        self._refuse_loop(f"session {hold.id!r} is busy, or there is no room for it; waiting")
+        refuse_loop(f"session {hold.id!r} is busy, or there is no room for it; waiting")
         patience = min(deadline - core.clock(), threading.TIMEOUT_MAX)
         return bool(hold._parker.acquire(timeout=max(0.0, patience)))
-
-    def _refuse_loop(self, what: str) -> None:
-        if _get_running_loop() is not None:
-            raise WouldBlockLoop(
-                f"{what} would block the event loop that runs on this thread; "
-                "use AsyncSessions there, or a thread"
-            )
 
     # ---- ticking
 
@@ -402,12 +394,3 @@ class Sessions(SessionsBase[S]):
             return None
         self._renewing = True
         return self._core.policy.lease / 3
-
-
-def _arm(hold: Any) -> bool:
-    """Prepare to sleep, unless the hold has already been served."""
-    if hold.outcome != WAIT or hold.error is not None:
-        return False
-    hold._parker = threading.Lock()
-    hold._parker.acquire()
-    return True
