@@ -7,12 +7,13 @@ import json
 import os
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from floodline.leaks._heap import roots
-from floodline.soak import _run
+from floodline.soak import _run, _sampler
 
 MANY = """
 import collections, contextvars, functools, threading, weakref
@@ -330,5 +331,6 @@ def narrow(monkeypatch: Any, *modules: Any) -> None:
     monkeypatch.setattr(roots, "_modules", push)
     monkeypatch.setattr(roots, "_orphans", lambda walk: None)
     monkeypatch.setattr(roots, "_frames", lambda walk: None)
-    quick = SimpleNamespace(collect=lambda: 0, get_objects=list)
-    monkeypatch.setattr(_run, "gc", quick)
+    monkeypatch.setattr(_run, "gc", SimpleNamespace(collect=lambda: 0))
+    numbers = count()  # no two alike: each sample has its walk
+    monkeypatch.setattr(_sampler, "take_census", lambda: (0, next(numbers)))

@@ -144,6 +144,8 @@ def test_growth_fails_with_the_answer_unless_its_owner_is_allowed(tmp_path):
     assert re.search(r"fed at +\S+test_it.py:17  test_block", printed)
     assert printed.count("Captured soak call") == 4
     assert printed.count("reached by") == 4  # once a section
+    assert "Answer(" not in printed  # the answer is told as text
+    assert "During handling" not in printed
 
 
 def test_what_pytest_and_mocks_write_down_is_no_growth(tmp_path):

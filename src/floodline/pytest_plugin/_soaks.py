@@ -114,15 +114,21 @@ class Soaks:
         __tracebackhide__ = True
         body = _Body(_Pause, Records(self._item))
         run = self._soak(lambda _: _Pause(), body, rounds, warmup).arun()
+        answer: Answer | None = None
         try:
             for number in count():
-                run.send(None)
+                try:
+                    run.send(None)
+                except StopIteration as done:
+                    answer = done.value
+                    break
                 yield number
                 body.records.put_back()
-        except StopIteration as done:
-            self._judge(done.value, body, allow)
         finally:
             run.close()
+        # not while the other exception is handled: pytest would show it, with the whole record
+        if answer is not None:
+            self._judge(answer, body, allow)
 
     def _soak(
         self, calls: Callable[[int], Any], body: _Body, rounds: int, warmup: int | None

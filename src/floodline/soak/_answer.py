@@ -66,11 +66,12 @@ class ChildRecord(TypedDict):
     exit: int
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
+@dataclass(slots=True, frozen=True, kw_only=True, repr=False)
 class Answer:
     """The verdict of a run; `errors` are those of the scenario, and mean that it failed.
 
-    `series` has what was measured at each sample, and the length of each suspect.
+    `series` has what was measured at each sample, and the length of each suspect. As a string it
+    is its text, and its representation is the first line of that.
     """
 
     verdict: Outcome
@@ -112,6 +113,12 @@ class Answer:
             "needed": {"rounds": self.needed_rounds, "why": self.why},
             "errors": list(self.errors),
         }
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<Answer: {self.text().splitlines()[0]}>"
 
     def text(self) -> str:
         """Return the answer in words, what matters first."""

@@ -18,16 +18,16 @@ from floodline.leaks._figures import (
     Series,
     decide,
     find_candidates,
-    read_split,
     typical_slope,
 )
-from floodline.leaks._heap import Slots, survey
+from floodline.leaks._heap import Slots
 from floodline.leaks._vocabulary import Outcome, Where
 from floodline.soak._answer import Answer
+from floodline.soak._sampler import Sampler
 from floodline.soak._scenario import Scenario
 from floodline.soak._schedule import default_warmup, positions, traced_rounds
 
-BUDGET = 6.0  # seconds for all samples of a run
+BUDGET = 3.0  # seconds for all samples of a run
 WATCHED = 8
 
 Phase = Literal["warm-up", "measuring", "tracing", "finishing"]
@@ -53,8 +53,9 @@ class Soak:
             raise ConfigError(f"warmup={warmup} must be at least 0 and below rounds={rounds}")
         self._scenario, self._budget, self._progress = scenario, budget, progress
         self._slots = Slots()
-        self._series = Series(self._slots)
-        self._own = (*own, self, self._series)
+        self._sampler = Sampler(self._slots)
+        self._series = self._sampler.series
+        self._own = (*own, self, self._sampler)
         self._done = 0
         self._wanted: set[int] = set()
 
@@ -84,7 +85,7 @@ class Soak:
         began = time.process_time()
         await self._sample()
         cost = time.process_time() - began
-        self._series.restart()
+        self._sampler.restart()
         self._wanted = set(positions(max(1, self._done), last, cost, self._budget))
         if self._done in self._wanted:
             await self._sample()
@@ -134,20 +135,20 @@ class Soak:
             await result
 
     async def _drain(self) -> None:
-        """Let due callbacks run, then collect twice: a finalizer may create new garbage."""
+        """Let due callbacks run, then collect, again if a finalizer may have created garbage."""
         if self._scenario.asynchronous:
             for _ in range(20):
                 await asyncio.sleep(0)
                 if not getattr(asyncio.get_running_loop(), "_ready", ()):
                     break
-        gc.collect()
-        gc.collect()
+        if gc.collect():
+            gc.collect()
 
     async def _sample(self) -> None:
         await self._drain()
-        split = read_split()
-        walk = survey(self._slots, own=self._own)
-        self._series.add(self._done, walk, len(gc.get_objects()), split)
+        self._sampler.sample(
+            self._done, self._own, decides=self._done == max(self._wanted, default=0)
+        )
 
     def _answer(self, suspects: list[Suspect], lengths: list[list[int]]) -> Answer:
         series = self._series

@@ -24,6 +24,8 @@ def test_the_words_of_an_answer_say_what_to_do(suspect):
     assert "(static)" in text
     calm = Answer(verdict="bounded", where=None, rounds=9, warmup=1, rss_per_round=-5.0)
     assert calm.text() == "BOUNDED  -5 B/round resident over 8 rounds"
+    assert str(answer) == answer.text()
+    assert repr(calm) == "<Answer: BOUNDED  -5 B/round resident over 8 rounds>"
     leak = Answer(
         verdict="growing", where="native", rounds=9, warmup=1, memory={"malloc_used_per_round": 99}
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from itertools import zip_longest
 
 from floodline.leaks._figures.rss_split import Split
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._heap.walk import Walk
 from floodline.leaks._vocabulary import Step
 
+NOTHING = (0, 0, 0, 0)
 COLUMNS = ("count", "length", "text", "bytes")
 PROCESS = (
     *("round", "objects", "bytes"),
@@ -50,11 +52,7 @@ class Series:
     def add(self, at: int, walk: Walk, objects: int, split: Split) -> None:
         """Record the figures of one walk at the end of round `at`."""
         sample = len(self)
-        self._process["round"].append(at)
-        self._process["objects"].append(objects)
-        self._process["bytes"].append(sum(walk.bytes))
-        for name in PROCESS[3:]:
-            self._process[name].append(getattr(split, name))
+        self._add_process(at, objects, sum(walk.bytes), split)
         known = len(self._last)
         rows = zip(walk.count, walk.length, walk.text, walk.bytes, strict=True)
         if not sample:
@@ -62,12 +60,29 @@ class Series:
             return
         for index, row in enumerate(rows):
             if index >= known:
-                self._last.append((0, 0, 0, 0))
+                self._last.append(NOTHING)
             if self._last[index] != row:
                 self._note(index, sample, row)
         for index in range(len(walk.count), known):
             if any(self._last[index]):
-                self._note(index, sample, (0, 0, 0, 0))
+                self._note(index, sample, NOTHING)
+
+    def repeat(self, at: int, split: Split) -> None:
+        """Record a sample at which each slot was as at the last one."""
+        process = self._process
+        self._add_process(at, process["objects"][-1], process["bytes"][-1], split)
+
+    def _add_process(self, at: int, objects: int, size: int, split: Split) -> None:
+        for name, value in (("round", at), ("objects", objects), ("bytes", size)):
+            self._process[name].append(value)
+        for name in PROCESS[3:]:
+            self._process[name].append(getattr(split, name))
+
+    def is_like(self, walk: Walk) -> bool:
+        """Return True if a walk found in each slot what the last recorded one found."""
+        rows = zip(walk.count, walk.length, walk.text, walk.bytes, strict=True)
+        pairs = zip_longest(rows, self._last, fillvalue=NOTHING)
+        return all(row == known for row, known in pairs)
 
     def _note(self, index: int, sample: int, row: tuple[int, ...]) -> None:
         changes = self._changes.get(index)

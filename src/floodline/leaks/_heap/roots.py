@@ -41,7 +41,7 @@ def survey(
     gc.disable()  # the walk creates many objects and no garbage
     try:
         walk.seen.update(map(id, (slots, slots.__dict__, *slots.__dict__.values())))
-        for obj in (walk, *own):
+        for obj in (walk, walk.queue, *own):
             _leave_out(obj, walk)
         loop = _running_loop()
         walk.seen.add(id(loop))  # all tasks lead to what the loop holds: it belongs to none

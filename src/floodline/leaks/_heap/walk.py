@@ -55,7 +55,7 @@ class Walk:
         self._capture = capture
         self._plans: dict[int, Anatomy] = {}
         self._kinds: list[type] = []  # keeps the ids in _plans valid
-        self._queue: deque[tuple[Any, int]] = deque()
+        self.queue: deque[tuple[Any, int]] = deque()
         self._variables: dict[int, int] = {}
         self._holder: Any = None
         self._expand = {
@@ -96,7 +96,7 @@ class Walk:
             self._later(obj, slot)
 
     def _later(self, obj: Any, slot: int) -> None:
-        self._queue.append((obj, slot))
+        self.queue.append((obj, slot))
 
     def lengthen(self, slot: int, length: int) -> None:
         """Add to the length of a slot what no object accounts for."""
@@ -116,7 +116,7 @@ class Walk:
 
     def run(self) -> None:
         """Inspect everything that was pushed, nearest first."""
-        queue, plans, expand = self._queue, self._plans, self._expand
+        queue, plans, expand = self.queue, self._plans, self._expand
         while queue:
             obj, slot = queue.popleft()
             plan = plans[id(type(obj))]
