@@ -136,7 +136,7 @@ class Postgres:
         with psycopg.connect(self.url, autocommit=True) as connection:
             ask = connection.execute
             if ask("SELECT to_regclass('floodline.meta')").fetchone() != (None,):
-                tables = "sessions, leases, totals, kept, dropped"
+                tables = "sessions, leases, totals, kept, dropped, logs, log_rows"
                 listed = ", ".join(f"floodline.{one}" for one in tables.split(", "))
                 ask(f"TRUNCATE {listed} RESTART IDENTITY")
                 ask("UPDATE floodline.meta SET base = 0, noted = NULL")

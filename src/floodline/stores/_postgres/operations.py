@@ -5,20 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from floodline.errors import ConfigError, SessionConflict
+from floodline.errors import SessionConflict
 from floodline.stores._calls import Kept
 from floodline.stores._owner import owner_is_dead
+from floodline.stores._postgres.row_operations import (
+    APPENDS,
+    LOST,
+    ROW_STATEMENTS,
+    ROWS_WHY,
+    RowOperations,
+    columns,
+    refused_rows,
+)
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
 from floodline.stores._refusals import conflict_message, why_refused
 from floodline.stores._retention_clock import Noted
-from floodline.stores._row_log import Append
+from floodline.stores._row_log import Append, pack_rows
 from floodline.stores._server.link import Operation
 from floodline.stores._server.times import Times
 from floodline.stores._writer import Call
-
-LOST = why_refused(False, 0, 0)
 
 _STATEMENTS = {
     "acquire": """SELECT a.* FROM "{s}".acquire(%b::float8, %b::bytea, %b::bytea, %b::bytea,
@@ -27,8 +34,13 @@ _STATEMENTS = {
         %b::bytea[], %b::bigint[]) AS a""",
     "release": """SELECT a.* FROM "{s}".release(%b::float8, %b::float8, %b::bytea, %b::bytea,
         %b::bigint) AS a""",
-    "save": """SELECT * FROM "{s}".save(%b::float8, %b::float8, %b::float8, %b::bytea, %b::bytea,
-        %b::bytea, %b::bigint, %b::bigint, %b::bytea, %b::boolean, %b::bytea, %b::bytea)""",
+    "save": """SELECT o_version, o_ours, o_stored FROM "{s}".save(%b::float8, %b::float8,
+        %b::float8, %b::bytea, %b::bytea, %b::bytea, %b::bigint, %b::bigint, %b::bytea,
+        %b::boolean, %b::bytea, %b::bytea, NULL, NULL, NULL)""",
+    "save_rows": f"""SELECT o_version, o_ours, o_stored, (o_refused).why, (o_refused).log,
+        (o_refused).key, (o_refused).rows, (o_refused).bytes FROM "{{s}}".save(%b::float8,
+        %b::float8, %b::float8, %b::bytea, %b::bytea, %b::bytea, %b::bigint, %b::bigint, %b::bytea,
+        %b::boolean, %b::bytea, %b::bytea, %b::bytea, %b::bytea, {APPENDS})""",
     "written": """SELECT version FROM "{s}".sessions
         WHERE name = %b::bytea AND id = %b::bytea AND write_id = %b::bytea""",
     "load": """SELECT version, envelope FROM "{s}".sessions
@@ -50,7 +62,9 @@ _STATEMENTS = {
         (SELECT count(*) FROM "{s}".kept WHERE kind = 'quarantine'),
         (SELECT coalesce(sum(count), 0)::bigint FROM "{s}".dropped WHERE kind = 'conflicts'),
         (SELECT coalesce(sum(count), 0)::bigint FROM "{s}".dropped WHERE kind = 'quarantine'),
-        pg_total_relation_size('"{s}".sessions')""",
+        (SELECT coalesce(sum(log_rows), 0)::bigint FROM "{s}".totals),
+        (SELECT coalesce(sum(log_bytes), 0)::bigint FROM "{s}".totals),
+        pg_total_relation_size('"{s}".sessions') + pg_total_relation_size('"{s}".log_rows')""",
     "kept": """SELECT name, id, at, why, envelope FROM "{s}".kept
         WHERE kind = %b::text AND (%b::bytea IS NULL OR name = %b::bytea)
         ORDER BY n DESC LIMIT %b::bigint""",
@@ -59,25 +73,13 @@ _OF_LEASES = ("acquire", "renew", "release")
 _RELAX = ", set_config('synchronous_commit', 'off', true)"
 
 
-class Request(NamedTuple):
-    """One statement; a batch is sorted by `key`.
-
-    `relaxed` does the same without waiting for the disk: what only leases do survives a killed
-    client, and a server that crashed has to be asked for new leases anyway.
-    """
-
-    key: tuple[bytes, bytes]
-    sql: str
-    params: tuple[Any, ...]
-    relaxed: str | None = None
-
-
-class Operations:
+class Operations(RowOperations):
     """Shared by the connections of a store."""
 
     def __init__(self, schema: str, times: Times) -> None:
         self._times = times
-        self._sql = {what: text.format(s=schema) for what, text in _STATEMENTS.items()}
+        statements = {**_STATEMENTS, **ROW_STATEMENTS}
+        self._sql = {what: text.format(s=schema) for what, text in statements.items()}
         self._relaxed = {what: self._sql[what] + _RELAX for what in _OF_LEASES}
 
     def operate(self, call: Call) -> Operation:
@@ -123,14 +125,16 @@ class Operations:
         release: bool,
         rows: Sequence[Append],
     ) -> Operation:
-        if rows:
-            raise ConfigError("this store has no row logs yet")
         key, moment = (name.encode(), id.encode()), self._times.read()
         stale = why_refused(True, version, 0).removesuffix("none")
         terms = (fence, version, write_id.encode(), release, LOST.encode(), stale.encode())
-        ((new, ours, stored),) = yield self._request(
-            "save", *moment, *key, bytes(envelope), *terms, key=key
-        )
+        written: tuple[Any, ...] = (*moment, *key, bytes(envelope), *terms)
+        if rows:
+            written = (*written, ROWS_WHY, pack_rows(rows), *columns(rows))
+        what = "save_rows" if rows else "save"
+        ((new, ours, stored, *refused),) = yield self._request(what, *written, key=key)
+        if refused and refused[0]:
+            raise refused_rows(name, id, *refused)
         if new is None:
             raise SessionConflict(conflict_message(name, id, why_refused(ours, version, stored)))
         return new
@@ -179,7 +183,7 @@ class Operations:
 
     def stats(self) -> Operation:
         (figures,) = yield self._request("stats")
-        rows, row_bytes, leases, conflicts, quarantined, lost_conflicts, lost_unread, size = figures
+        rows, row_bytes, leases, conflicts, quarantined, lost_conflicts, lost_unread = figures[:7]
         return StoreStats(
             kind="postgres",
             rows=rows,
@@ -189,7 +193,9 @@ class Operations:
             quarantined=quarantined,
             conflicts_dropped=lost_conflicts,
             quarantine_dropped=lost_unread,
-            file_bytes=size,
+            file_bytes=figures[9],
+            log_rows=figures[7],
+            log_bytes=figures[8],
         )
 
     def conflicts(self, name: str | None, limit: int) -> Operation:
@@ -205,6 +211,3 @@ class Operations:
             Kept(of.decode(), one.decode(), at, why.decode(), envelope)
             for of, one, at, why, envelope in rows
         ]
-
-    def _request(self, what: str, *params: Any, key: tuple[bytes, bytes] = (b"", b"")) -> Request:
-        return Request(key, self._sql[what], params, self._relaxed.get(what))

@@ -15,6 +15,7 @@ another time: what was lost may have had any of the next numbers.
 
 from __future__ import annotations
 
+from floodline.stores._postgres.row_schema import LOGS
 from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS
 
 SCHEMA = 1
@@ -38,7 +39,8 @@ CREATE TABLE "{s}".leases (
 ) WITH (fillfactor = 80);
 CREATE TABLE "{s}".totals (
     name bytea NOT NULL, slot integer NOT NULL, count bigint NOT NULL, bytes bigint NOT NULL,
-    floor bigint NOT NULL, PRIMARY KEY (name, slot)
+    floor bigint NOT NULL, log_rows bigint NOT NULL, log_bytes bigint NOT NULL,
+    PRIMARY KEY (name, slot)
 ) WITH (fillfactor = 50);
 CREATE TABLE "{s}".kept (
     n bigserial, kind text NOT NULL, name bytea NOT NULL, id bytea NOT NULL, at float8 NOT NULL,
@@ -73,12 +75,15 @@ BEGIN
     SELECT base INTO micros FROM "{s}".meta;
     RETURN micros;
 END $$;
-CREATE FUNCTION "{s}".add(p_name bytea, p_count bigint, p_bytes bigint, p_floor bigint)
-RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION "{s}".add(
+    p_name bytea, p_count bigint, p_bytes bigint, p_floor bigint, p_log_rows bigint DEFAULT 0,
+    p_log_bytes bigint DEFAULT 0
+) RETURNS void LANGUAGE sql AS $$
     INSERT INTO "{s}".totals AS t
-    VALUES (p_name, pg_backend_pid() % 1024, p_count, p_bytes, p_floor)
+    VALUES (p_name, pg_backend_pid() % 1024, p_count, p_bytes, p_floor, p_log_rows, p_log_bytes)
     ON CONFLICT (name, slot) DO UPDATE SET count = t.count + excluded.count,
-        bytes = t.bytes + excluded.bytes, floor = greatest(t.floor, excluded.floor)
+        bytes = t.bytes + excluded.bytes, floor = greatest(t.floor, excluded.floor),
+        log_rows = t.log_rows + excluded.log_rows, log_bytes = t.log_bytes + excluded.log_bytes
 $$;
 """
 
@@ -173,7 +178,8 @@ END $$;
 CREATE FUNCTION "{s}".save(
     p_now float8, p_stamp float8, p_date float8, p_name bytea, p_id bytea, p_envelope bytea,
     p_fence bigint, p_version bigint, p_write bytea, p_release boolean, p_lost bytea,
-    p_stale bytea, OUT o_version bigint, OUT o_ours boolean, OUT o_stored bigint
+    p_stale bytea, p_rows_why bytea, p_packed bytea, p_appends "{s}".appends,
+    OUT o_version bigint, OUT o_ours boolean, OUT o_stored bigint, OUT o_refused "{s}".refusal
 ) LANGUAGE plpgsql AS $$
 DECLARE
     base bigint := "{s}".look();
@@ -181,8 +187,9 @@ DECLARE
     size bigint := octet_length(p_envelope);
     old record;
     place integer;
+    good boolean;
 BEGIN
-    IF p_release THEN
+    IF p_release AND p_packed IS NULL THEN
         DELETE FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence;
     ELSE
         PERFORM 1 FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence
@@ -192,16 +199,27 @@ BEGIN
     SELECT s.version, s.write_id, s.earlier_ids, s.earlier, s.used_at, s.size INTO old
     FROM "{s}".sessions AS s WHERE s.name = p_name AND s.id = p_id FOR NO KEY UPDATE;
     o_stored := coalesce(old.version, 0);
-    IF old.write_id = p_write THEN
-        o_version := old.version;
-        RETURN;
-    END IF;
     place := array_position(old.earlier_ids, p_write);
-    IF place IS NOT NULL THEN
-        o_version := old.earlier[place];
+    o_version := CASE WHEN old.write_id = p_write THEN old.version ELSE old.earlier[place] END;
+    good := o_ours AND o_version IS NULL AND o_stored = p_version;
+    IF good AND p_packed IS NOT NULL THEN
+        o_refused := "{s}".append(p_name, p_id, coalesce(p_date, "{s}".now_s()), p_appends);
+        IF (o_refused).why <> '' THEN
+            RETURN;
+        END IF;
+    END IF;
+    IF p_release AND p_packed IS NOT NULL THEN
+        DELETE FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence;
+    END IF;
+    IF o_version IS NOT NULL THEN
         RETURN;
     END IF;
-    IF NOT o_ours OR o_stored <> p_version THEN
+    IF NOT good THEN
+        IF p_packed IS NOT NULL THEN
+            PERFORM "{s}".keep('conflicts', p_name, p_id, p_date, p_rows_why || CASE WHEN o_ours
+                THEN p_stale || convert_to(coalesce(old.version::text, 'none'), 'UTF8')
+                ELSE p_lost END, NULL, p_packed);
+        END IF;
         PERFORM "{s}".keep('conflicts', p_name, p_id, p_date, CASE WHEN o_ours
             THEN p_stale || convert_to(coalesce(old.version::text, 'none'), 'UTF8') ELSE p_lost END,
             NULL, p_envelope);
@@ -237,6 +255,8 @@ BEGIN
         RETURN false;
     END IF;
     PERFORM "{s}".add(p_name, -1, -old.size, old.version);
+    PERFORM "{s}".empty(p_name, p_id, NULL);
+    DELETE FROM "{s}".logs WHERE name = p_name AND id = p_id;
     RETURN true;
 END $$;
 CREATE FUNCTION "{s}".delete(p_name bytea, p_id bytea, p_fence bigint)
@@ -288,5 +308,5 @@ INSERT INTO "{s}".meta (version, started, base) VALUES ({version}, pg_postmaster
 
 def ddl(schema: str) -> str:
     """Return everything that makes a store in an empty schema."""
-    text = _TABLES + _TIMES + _ACQUIRE + _SAVE + _DELETE
+    text = _TABLES + _TIMES + _ACQUIRE + LOGS + _SAVE + _DELETE
     return text.format(s=schema, rows=KEPT_ROWS, bytes=KEPT_BYTES, version=SCHEMA)

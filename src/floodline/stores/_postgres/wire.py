@@ -13,7 +13,7 @@ from typing import Any
 from floodline import telemetry
 from floodline.errors import FloodlineError, StoreTooNew, StoreUnavailable
 from floodline.stores._postgres.faults import needs_another_server, translate
-from floodline.stores._postgres.operations import Request
+from floodline.stores._postgres.row_operations import Request
 from floodline.stores._postgres.schema import SCHEMA, ddl
 from floodline.stores._server.addresses import mask, need
 from floodline.stores._server.link import Unanswered

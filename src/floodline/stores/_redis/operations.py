@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
 
-from floodline.errors import ConfigError, SessionConflict
+from floodline.errors import SessionConflict
 from floodline.stores._calls import Kept
 from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
+from floodline.stores._redis.requests import LOST, MICROS, ROWS_WHY, flat, micros, request
+from floodline.stores._redis.row_operations import RowOperations, refused_rows
 from floodline.stores._refusals import conflict_message, why_refused
 from floodline.stores._retention_clock import Noted
 from floodline.stores._row_log import Append
@@ -17,19 +18,10 @@ from floodline.stores._server.link import Operation
 from floodline.stores._server.times import Moment, Times
 from floodline.stores._writer import Call
 
-_MICROS = 1_000_000
 _RENEWED = 500  # leases that one script extends, so that it does not hold up the server
-LOST = why_refused(False, 0, 0)
 
 
-class Request(NamedTuple):
-    """One run of a script: its name and arguments, the times first."""
-
-    what: str
-    args: tuple[Any, ...]
-
-
-class Operations:
+class Operations(RowOperations):
     """Shared by the connections of a store."""
 
     def __init__(self, times: Times, *, confirmed: bool, kind: str = "redis") -> None:
@@ -55,14 +47,14 @@ class Operations:
     def acquire(self, name: str, id: str, owner: str, lease: float, known: int | None) -> Operation:
         dead, trusted = "", "" if known is None or self._forgotten else known
         while True:
-            terms = (name, id, owner, round(lease * _MICROS), trusted, dead)
-            reply = yield _request("acquire", self._times.read(), *terms)
+            terms = (name, id, owner, round(lease * MICROS), trusted, dead)
+            reply = yield request("acquire", self._times.read(), *terms)
             if reply[0]:
                 envelope = reply[3] if len(reply) > 3 else None
                 return Grant(int(reply[1]), int(reply[2]), envelope)
             holder = reply[1].decode()
             if holder == dead or not owner_is_dead(holder):
-                return Held(holder, int(reply[2]) / _MICROS)
+                return Held(holder, int(reply[2]) / MICROS)
             dead = holder
 
     def renew(self, name: str, owner: str, fences: Mapping[str, int], lease: float) -> Operation:
@@ -70,14 +62,14 @@ class Operations:
         pairs = list(fences.items())
         for first in range(0, len(pairs), _RENEWED):
             some = [term for pair in pairs[first : first + _RENEWED] for term in pair]
-            terms = (name, owner, round(lease * _MICROS), *some)
+            terms = (name, owner, round(lease * MICROS), *some)
             lost.update(
-                one.decode() for one in (yield _request("renew", self._times.read(), *terms))
+                one.decode() for one in (yield request("renew", self._times.read(), *terms))
             )
         return lost
 
     def release(self, name: str, id: str, fence: int) -> Operation:
-        yield _request("release", self._times.read(), name, id, fence)
+        yield request("release", self._times.read(), name, id, fence)
 
     def save(
         self,
@@ -90,57 +82,58 @@ class Operations:
         release: bool,
         rows: Sequence[Append],
     ) -> Operation:
-        if rows:
-            raise ConfigError("this store has no row logs yet")
         moment = self._times.read()
         stale = why_refused(True, version, 0).removesuffix("none")
-        terms = (name, id, fence, version, write_id, int(release), LOST, stale)
-        reply = yield _request("save", moment, *terms, _micros(moment.date), envelope)
-        if reply[0]:
+        terms = (name, id, fence, version, write_id, int(release), LOST, stale, ROWS_WHY)
+        with_rows = (micros(moment.date), envelope, *flat(rows))
+        reply = yield request("save", moment, *terms, *with_rows)
+        if reply[0] == 1:
             return int(reply[1])
+        if reply[0] == 2:
+            raise refused_rows(name, id, reply)
         why = why_refused(bool(reply[1]), version, int(reply[2]))
         raise SessionConflict(conflict_message(name, id, why))
 
     def written(self, name: str, id: str, write_id: str) -> Operation:
-        version = yield _request(self._written, Moment(), name, id, write_id)
+        version = yield request(self._written, Moment(), name, id, write_id)
         return None if version is None else int(version)
 
     def load(self, name: str, id: str) -> Operation:
-        version, envelope = yield _request("load", Moment(), name, id)
+        version, envelope = yield request("load", Moment(), name, id)
         return None if version is None else Record(int(version), envelope)
 
     def delete(self, name: str, id: str, fence: int) -> Operation:
-        found = yield _request("delete", self._times.read(), name, id, fence)
+        found = yield request("delete", self._times.read(), name, id, fence)
         if found < 0:
             raise SessionConflict(conflict_message(name, id, LOST))
         return bool(found)
 
     def quarantine(self, name: str, id: str, envelope: bytes, why: str) -> Operation:
         moment = self._times.read()
-        yield _request("quarantine", moment, name, id, _micros(moment.date), why, envelope)
+        yield request("quarantine", moment, name, id, micros(moment.date), why, envelope)
 
     def purge(self, name: str, unused: float, limit: int) -> Operation:
         date: float | None = None
         noted: Noted | None = None
         if self._times.are_the_servers:
-            micros, text = yield _request("date", Moment())
-            date, noted = int(micros) / _MICROS, _noted(text)
+            said, text = yield request("date", Moment())
+            date, noted = int(said) / MICROS, _noted(text)
         now, stamp, judged = self._times.judge(date, noted)
-        terms = (name, round(unused * _MICROS), limit, _micros(judged), _note(self._times.note()))
-        gone = yield _request("purge", Moment(now, stamp), *terms)
+        terms = (name, round(unused * MICROS), limit, micros(judged), _note(self._times.note()))
+        gone = yield request("purge", Moment(now, stamp), *terms)
         return [one.decode() for one in gone]
 
     def ids(self, name: str, after: str, limit: int) -> Operation:
-        found = yield _request("ids", Moment(), name, after, limit)
+        found = yield request("ids", Moment(), name, after, limit)
         return [one.decode() for one in found]
 
     def count(self, name: str) -> Operation:
-        rows = yield _request("count", Moment(), name)
+        rows = yield request("count", Moment(), name)
         return int(rows)
 
     def stats(self) -> Operation:
-        figures = [int(figure) for figure in (yield _request("stats", Moment()))]
-        rows, row_bytes, leases, conflicts, quarantined, lost_conflicts, lost_unread = figures
+        figures = [int(figure) for figure in (yield request("stats", Moment()))]
+        rows, row_bytes, leases, conflicts, quarantined, lost_conflicts, lost_unread = figures[:7]
         return StoreStats(
             kind=self._kind,
             rows=rows,
@@ -151,6 +144,8 @@ class Operations:
             conflicts_dropped=lost_conflicts,
             quarantine_dropped=lost_unread,
             file_bytes=None,
+            log_rows=figures[7],
+            log_bytes=figures[8],
         )
 
     def conflicts(self, name: str | None, limit: int) -> Operation:
@@ -161,19 +156,11 @@ class Operations:
 
     def _kept(self, kind: str, name: str | None, limit: int) -> Operation:
         wanted = "*" if name is None else f"={name}"
-        found = yield _request("kept", Moment(), kind, wanted, limit)
+        found = yield request("kept", Moment(), kind, wanted, limit)
         return [
-            Kept(of.decode(), one.decode(), int(at) / _MICROS, why.decode(), envelope)
+            Kept(of.decode(), one.decode(), int(at) / MICROS, why.decode(), envelope)
             for of, one, at, why, envelope in found
         ]
-
-
-def _request(what: str, moment: Moment, *args: Any) -> Request:
-    return Request(what, (_micros(moment.now), _micros(moment.stamp), *args))
-
-
-def _micros(seconds: float | None) -> int | str:
-    return "" if seconds is None else round(seconds * _MICROS)
 
 
 def _note(noted: Noted | None) -> str:

@@ -15,11 +15,22 @@ from __future__ import annotations
 from hashlib import sha1
 from typing import NamedTuple
 
+from floodline.stores._redis.row_scripts import (
+    APPEND,
+    APPEND_ROWS,
+    COUNT_ROWS,
+    DELETE_ROWS,
+    GET_ROWS,
+    LIST_LOGS,
+    LOGS,
+    ROWS,
+)
 from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS
 
 SCHEMA = 1
 
-_HEAD = """
+_HEAD = (
+    """
 local P, meta = KEYS[1], KEYS[1] .. 'meta'
 local SLACK = 60000000
 local function text(number) return string.format('%.0f', number) end
@@ -42,22 +53,27 @@ local function used(name, id)
   local before = tonumber(redis.call('ZSCORE', P .. 'used:' .. name, id)) or 0
   redis.call('ZADD', P .. 'used:' .. name, text(math.max(before, stamp)), id)
 end
-local function count(name, rows, bytes)
+local function count(rows, bytes)
   if rows ~= 0 then redis.call('HINCRBY', meta, 'rows', rows) end
   if bytes ~= 0 then redis.call('HINCRBY', meta, 'bytes', bytes) end
 end
+"""
+    + LOGS
+    + """
 local function forget(name, id)
+  forget_logs(key(name, id))
   local r = P .. 'r' .. key(name, id)
   local version = redis.call('HGET', r, 'v')
   if not version then return 0 end
   if tonumber(version) > figure('floor') then redis.call('HSET', meta, 'floor', version) end
-  count(name, -1, -redis.call('HSTRLEN', r, 'e'))
+  count(-1, -redis.call('HSTRLEN', r, 'e'))
   redis.call('DEL', r)
   redis.call('ZREM', P .. 'ids:' .. name, id)
   redis.call('ZREM', P .. 'used:' .. name, id)
   return 1
 end
 """
+)
 
 _KEEP = f"""
 local function keep(kind, name, id, at, why, envelope, digest)
@@ -142,20 +158,27 @@ return 1
 """
 
 _SAVE = """
-local name, id, fence, version, write, release, lost, stale, at, envelope = unpack(ARGV, 3)
+local name, id, fence, version, write, release, lost, stale, rows_why, at, envelope =
+  unpack(ARGV, 3, 13)
+local appends = read_appends(14)
 local k = key(name, id)
 local r = P .. 'r' .. k
 redis.call('HINCRBY', meta, 'writes', 1)
+if at == '' then at = text(now) end
 local ours = redis.call('HGET', P .. 'l' .. k, 'f') == fence
-if ours and release == '1' then unlease(k) end
 local row = redis.call('HMGET', r, 'v', 'w', 'p')
-if row[1] and row[2] == write then return {1, row[1]} end
+local stored, done = row[1] or '0', row[2] == write and row[1]
 for before, number in string.gmatch(row[3] or '', '(%S+) (%d+)') do
-  if before == write then return {1, number} end
+  if before == write then done = done or number end
 end
-local stored = row[1] or '0'
-if not ours or stored ~= version then
+local good = ours and not done and stored == version
+local refused = good and refused_rows(k, appends)
+if refused then return refused end
+if ours and release == '1' then unlease(k) end
+if done then return {1, done} end
+if not good then
   local why = ours and stale .. (row[1] or 'none') or lost
+  keep_rows(name, id, at, rows_why .. why, appends)
   keep('conflicts', name, id, at, why, envelope, '')
   return {0, ours and 1 or 0, stored}
 end
@@ -170,7 +193,8 @@ local old = row[1] and redis.call('HSTRLEN', r, 'e') or 0
 redis.call('HSET', r, 'v', new, 'w', write, 'p', recent, 'e', envelope)
 if not row[1] then redis.call('ZADD', P .. 'ids:' .. name, 0, id) end
 used(name, id)
-count(name, row[1] and 0 or 1, #envelope - old)
+write_rows(k, appends, at)
+count(row[1] and 0 or 1, #envelope - old)
 return {1, new}
 """
 
@@ -193,7 +217,7 @@ return forget(name, id)
 """
 
 _QUARANTINE = """
-local name, id, at, why, envelope = unpack(ARGV, 3)
+local name, id, at, why, envelope = unpack(ARGV, 3, 7)
 local digest = redis.sha1hex(#name .. ':' .. name .. #id .. ':' .. id .. envelope)
 if redis.call('SADD', P .. 'quarantine:seen', digest) == 1 then
   keep('quarantine', name, id, at, why, envelope, digest)
@@ -244,7 +268,8 @@ return redis.call('ZCARD', P .. 'ids:' .. ARGV[3])
 _STATS = """
 return {text(figure('rows')), text(figure('bytes')), redis.call('ZCARD', P .. 'leases'),
   redis.call('LLEN', P .. 'conflicts'), redis.call('LLEN', P .. 'quarantine'),
-  text(figure('conflicts_dropped')), text(figure('quarantine_dropped'))}
+  text(figure('conflicts_dropped')), text(figure('quarantine_dropped')),
+  text(figure('log_rows')), text(figure('log_bytes'))}
 """
 
 _KEPT = """
@@ -269,9 +294,10 @@ class Script(NamedTuple):
 
 
 def _made(body: str, flags: str | None) -> Script:
-    keep = _KEEP if "keep(" in body else ""
+    keep = _KEEP if "keep" in body else ""
+    append = APPEND if "read_appends" in body else ""
     line = "" if flags is None else f"#!lua {flags}".rstrip() + "\n"
-    text = f"{line}{_HEAD}{keep}{body}".encode()
+    text = f"{line}{_HEAD}{keep}{append}{body}".encode()
     return Script(text, sha1(text, usedforsecurity=False).hexdigest())
 
 
@@ -294,6 +320,12 @@ _BODIES = {
     "count": (_COUNT, _READ),
     "stats": (_STATS, _READ),
     "kept": (_KEPT, _READ),
+    "append_rows": (APPEND_ROWS, _GROWS),
+    "get_rows": (GET_ROWS, _READ),
+    "rows": (ROWS, _READ),
+    "logs": (LIST_LOGS, _READ),
+    "count_rows": (COUNT_ROWS, _READ),
+    "delete_rows": (DELETE_ROWS, _FREES),
 }
 
 

@@ -14,13 +14,14 @@ from typing import Any
 
 from floodline.errors import ConfigError, FloodlineError, StoreTooNew, StoreUnavailable
 from floodline.stores._redis.faults import code_of, needs_another_server, translate
-from floodline.stores._redis.operations import Operations, Request
+from floodline.stores._redis.operations import Operations
+from floodline.stores._redis.requests import Request
 from floodline.stores._redis.risks import check_risks
 from floodline.stores._redis.scripts import SCHEMA, Script, scripts_for
 from floodline.stores._server.addresses import conceal, mask, need
 from floodline.stores._server.link import Unanswered
 
-_KEEPS = frozenset({"save", "delete", "quarantine", "confirm"})
+_KEEPS = frozenset({"save", "delete", "quarantine", "confirm", "append_rows", "delete_rows"})
 
 
 @dataclass(slots=True, frozen=True)

@@ -20,7 +20,7 @@ from floodline.stores._writer import Call
 
 Operation = Generator[Any, Any, Any]
 # not `delete`, which would find its lease gone, nor `purge`, whose ids would be lost
-_REPEATABLE = READS | {"acquire", "renew", "release", "save", "quarantine"}
+_REPEATABLE = READS | {"acquire", "renew", "release", "save", "quarantine", "append_rows"}
 
 
 class Unanswered(Exception):

@@ -14,7 +14,10 @@ from floodline.stores._forks import writers
 from floodline.stores._server.link import Link
 from floodline.stores._writer import Writer
 
-_OF_ONE_ID = frozenset({"acquire", "release", "save", "written", "load", "delete", "quarantine"})
+_OF_ONE_ID = {
+    *("acquire", "release", "save", "written", "load", "delete", "quarantine"),
+    *("append_rows", "get_rows", "rows", "logs", "count_rows", "delete_rows"),
+}
 
 
 class ServerStore(BlockingCalls):

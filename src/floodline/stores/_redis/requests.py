@@ -1,0 +1,46 @@
+"""Requests to the scripts: a name and flat arguments, the times first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from floodline.stores._refusals import why_refused
+from floodline.stores._row_log import Append, why_rows_refused
+from floodline.stores._server.times import Moment
+
+MICROS = 1_000_000
+LOST = why_refused(False, 0, 0)
+ROWS_WHY = why_rows_refused("")
+
+
+class Request(NamedTuple):
+    """One run of a script."""
+
+    what: str
+    args: tuple[Any, ...]
+
+
+def request(what: str, moment: Moment, *args: Any) -> Request:
+    """Return the request for a script at a moment."""
+    return Request(what, (micros(moment.now), micros(moment.stamp), *args))
+
+
+def micros(seconds: float | None) -> int | str:
+    """Return a time as the scripts take it; an empty one is the server's."""
+    return "" if seconds is None else round(seconds * MICROS)
+
+
+def flat(appends: Sequence[Append]) -> list[Any]:
+    """Return appends as the arguments that `read_appends` reads."""
+    terms: list[Any] = [len(appends)]
+    for one in appends:
+        terms += (one.log, _cap(one.max_rows), _cap(one.max_bytes), one.when_full, one.when_taken)
+        terms.append(len(one.rows))
+        for row in one.rows:
+            terms += (row.key, _cap(row.number), row.data)
+    return terms
+
+
+def _cap(number: int | None) -> int | str:
+    return "" if number is None else number
