@@ -51,10 +51,11 @@ class PostgresStore(ServerStore):
             raise ConfigError(
                 f"{mask(url)!r} cannot be used: {conceal(str(error), url)}"
             ) from None  # the original may show a password
-        operations = Operations(schema, Times(clock, wall))
+        times = Times(clock, wall)
+        operations = Operations(schema, times)
         target = Target(url=url, schema=schema, timeout=parse_duration(timeout, "timeout"))
         links = [
-            Link(lambda: PostgresWire(target), operations.operate)
+            Link(lambda: PostgresWire(target, times), operations.operate)
             for _ in range(parse_count(connections, "connections"))
         ]
         super().__init__(mask(url), links)

@@ -17,6 +17,7 @@ from floodline.stores._postgres.row_operations import Request
 from floodline.stores._postgres.schema import SCHEMA, ddl
 from floodline.stores._server.addresses import mask, need
 from floodline.stores._server.link import Unanswered
+from floodline.stores._server.times import Times
 
 _WAKE = 0.2  # seconds between looks at the clock while the server is silent
 _LOCK = 0x666C6F6F  # of whoever creates the tables
@@ -39,8 +40,8 @@ class Target:
 class PostgresWire:
     """Runs statements; each connection commits by itself."""
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, target: Target, times: Times) -> None:
+        self._target, self._times = target, times
         self._psycopg: Any = need("psycopg", "postgres", mask(target.url))
         self._usable = True
         self._connection: Any = None
@@ -150,8 +151,9 @@ class PostgresWire:
         self._warn({"fsync": fsync, "full_page_writes": pages, "synchronous_commit": commit})
         ask(
             f'DELETE FROM "{schema}".leases WHERE (name, id) IN (SELECT name, id FROM '
-            f'"{schema}".leases WHERE until < "{schema}".now_s() - %s FOR UPDATE SKIP LOCKED)',
-            (_STALE_LEASE,),
+            f'"{schema}".leases WHERE until < coalesce(%s, "{schema}".now_s()) - %s '
+            "FOR UPDATE SKIP LOCKED)",
+            (self._times.read().now, _STALE_LEASE),
         )
 
     def _create(self, schema: str) -> None:

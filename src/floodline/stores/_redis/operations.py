@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 
 from floodline.errors import SessionConflict
 from floodline.stores._calls import Kept
 from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
-from floodline.stores._redis.requests import LOST, MICROS, ROWS_WHY, flat, micros, request
+from floodline.stores._redis.requests import LOST, MICROS, ROWS_WHY, Request, flat, micros, request
 from floodline.stores._redis.row_operations import RowOperations, refused_rows
 from floodline.stores._refusals import conflict_message, why_refused
 from floodline.stores._retention_clock import Noted
@@ -29,6 +30,10 @@ class Operations(RowOperations):
         self._written = "confirm" if confirmed else "written"
         self._born: bytes | None = None
         self._forgotten = False
+
+    def greeting(self, run_id: str) -> Request:
+        """Return the first request of a connection, to a server that was started as `run_id`."""
+        return request("open", self._times.read(), run_id, secrets.token_hex(8))
 
     def meet(self, born: bytes) -> None:
         """Learn whether a server still has what it had when we last met.

@@ -6,7 +6,6 @@ send a batch again by itself; here every request has its own reply, or is known 
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -157,7 +156,7 @@ class RedisWire:
         major = int(facts.get("redis_version", "7").split(".")[0])
         self._scripts = scripts_for(major)
         check_risks(facts, self._asked, self._target.url, self._target.accept_eviction)
-        mine = Request("open", ("", "", facts.get("run_id", ""), secrets.token_hex(8)))
+        mine = operations.greeting(facts.get("run_id", ""))
         schema, born = self._asked(self._command(mine, whole=True))[0]
         if int(schema) > SCHEMA:
             raise StoreTooNew(
