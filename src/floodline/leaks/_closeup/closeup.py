@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 from weakref import ref
 
+from floodline.leaks._closeup.decorated import decorated_function
 from floodline.leaks._closeup.feeding_line import Watch
 from floodline.leaks._figures.candidates import Candidate
 from floodline.leaks._figures.suspect import Suspect, outcome_of
@@ -109,7 +110,13 @@ class Close:
 
     def _path(self) -> str:
         slot = self.one.slot
-        return self._above.path + slot.label if self._above else slot.path
+        path = self._above.path + slot.label if self._above else slot.path
+        start = self.head.path
+        if self.head.label[:1] == "{" and path.startswith(start):
+            decorated = decorated_function(self.heads)
+            if decorated is not None:
+                return f"{decorated}{self.head.label}{path[len(start) :]}"
+        return path
 
     def holds(self) -> str:
         """Return what the containers hold, most frequent first: `MemoryService ×271`."""

@@ -7,7 +7,14 @@ import linecache
 import re
 from collections.abc import Iterator
 
-from floodline._python.comparisons import FULL, is_threshold, size_comparisons
+from floodline._python.comparisons import (
+    FULL,
+    ROOM,
+    Relation,
+    SizeComparison,
+    is_threshold,
+    size_comparisons,
+)
 from floodline._python.mutations import GROWS_ANYTHING
 from floodline._python.names import Function, functions, is_named, last_name, mentions
 from floodline._python.removals import evicts, holds, removes, removes_each
@@ -83,23 +90,54 @@ def _in_branches(tree: ast.AST, name: str) -> list[ast.expr]:
     for node in ast.walk(tree):
         if not isinstance(node, (ast.If, ast.While)):
             continue
-        limits = _compared(node.test, name)
+        limits = _compared(node.test, name, FULL)
         if limits and holds(node.body, removes, name, removers):
             found += limits
-        elif not limits and is_threshold(node.test):
+        elif not _sizes(node.test, name) and is_threshold(node.test):
             found += [node.test] if holds(node.body, evicts, name, evicters) else []
+    return found or _in_guards(tree, name)
+
+
+def _in_guards(tree: ast.AST, name: str) -> list[ast.expr]:
+    """Find `if len(x) < limit: x[key] = value`, if everything that adds is guarded like this."""
+    found: list[ast.expr] = []
+    for function in functions(tree):
+        fed = {line for strength, line in feeding_lines(function, name) if not strength}
+        if not fed or function.name == "__init__":
+            continue
+        guards = [
+            (guard.limit, range(start, end + 1))
+            for node in ast.walk(function)
+            if isinstance(node, ast.If)
+            for guard, start, end in _guarded(node, function, name)
+        ]
+        if any(not any(line in lines for _, lines in guards) for line in fed):
+            return []
+        found += [limit for limit, lines in guards if any(line in lines for line in fed)]
     return found
 
 
-def _compared(test: ast.expr, name: str) -> list[ast.expr]:
-    """Return what the size of `name` has reached if a test is true."""
-    return [
-        compared.limit
-        for compared in size_comparisons(test)
-        if compared.relation in FULL
-        and not compared.is_range
-        and is_named(compared.container, name)
-    ]
+def _guarded(
+    node: ast.If, function: Function, name: str
+) -> Iterator[tuple[SizeComparison, int, int]]:
+    """Yield the lines that are only reached while there is room: a branch, or what follows."""
+    for compared in _sizes(node.test, name):
+        if compared.is_range:
+            continue
+        if compared.relation in ROOM:
+            yield compared, node.body[0].lineno, node.body[-1].end_lineno or 0
+        elif isinstance(node.body[-1], (ast.Return, ast.Raise)) and not compared.depends:
+            yield compared, (node.end_lineno or 0) + 1, function.end_lineno or 0
+
+
+def _compared(test: ast.expr, name: str, relations: frozenset[Relation]) -> list[ast.expr]:
+    """Return what the size of `name` is compared with by these relations."""
+    found = _sizes(test, name)
+    return [c.limit for c in found if c.relation in relations and not c.is_range]
+
+
+def _sizes(test: ast.expr, name: str) -> list[SizeComparison]:
+    return [c for c in size_comparisons(test) if is_named(c.container, name)]
 
 
 def _in_sweeps(tree: ast.AST, name: str, text: str) -> Iterator[ast.expr]:

@@ -113,6 +113,37 @@ class Sweeper:
                 self.cache.pop(key)
     on_change = invalidate
 
+class Guarded:
+    def __init__(self):
+        self.guarded[0] = 1
+
+    def put(self, key, value):
+        if len(self.guarded) < LIMIT:
+            self.guarded[key] = value
+        if LIMIT > len(self.also) and key:
+            self.also.append(value)
+        if len(self.half) < 4:
+            self.half.add(key)
+        if 2 < len(self.ranged) < 4:
+            self.ranged.add(key)
+        if len(self.emptied) < 4:
+            self.emptied.clear()
+        self.emptied.append(key)
+
+    def put_more(self, key):
+        self.half.add(key)
+        self.ranged.add(key)
+
+    def refuse(self, key):
+        if len(self.refused) >= self.most:
+            raise KeyError(key)
+        self.refused[key] = 1
+
+    def perhaps(self, key):
+        if len(self.perhaps_full) >= 3 and key:
+            return
+        self.perhaps_full[key] = 1
+
 def feed(key, value):
     rows = TABLE.setdefault(key, [])
     rows.append(value)
@@ -152,6 +183,22 @@ def made(tmp_path, monkeypatch):
     ],
 )
 def test_a_cap_is_a_comparison_whose_branch_removes(name, limits):
+    assert [ast.unparse(limit) for limit in caps("capped", name)] == limits
+
+
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [
+        ("guarded", ["LIMIT"]),
+        ("also", ["LIMIT"]),
+        ("refused", ["self.most"]),
+        ("half", []),
+        ("ranged", []),
+        ("emptied", []),
+        ("perhaps_full", []),
+    ],
+)
+def test_a_cap_is_a_guard_before_everything_that_adds(name, limits):
     assert [ast.unparse(limit) for limit in caps("capped", name)] == limits
 
 
