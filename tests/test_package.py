@@ -38,6 +38,7 @@ PUBLIC = {
         "watch",
         "why_alive",
     ],
+    "floodline.adapters": [],
     "floodline.bounded": [
         "Batch",
         "BoundedLog",
@@ -192,9 +193,14 @@ def modules_after(statement: str) -> set[str]:
 
 
 def imported_by(path: Path) -> set[str]:
+    """Return what a module imports, except for type checkers."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    checkers = [node for node in tree.body if ast.unparse(node).startswith("if TYPE_CHECKING")]
+    unseen = {part for node in checkers for part in ast.walk(node)}
     roots = set()
     for node in ast.walk(tree):
+        if node in unseen:
+            continue
         if isinstance(node, ast.Import):
             roots |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
