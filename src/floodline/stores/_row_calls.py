@@ -10,7 +10,7 @@ from floodline._units import parse_count
 from floodline.errors import ConfigError
 from floodline.stores._row_log import Append, LogStats, Row, check_text
 
-ROW_READS = frozenset({"get_rows", "rows", "logs", "count_rows"})
+ROW_READS = frozenset({"get_rows", "rows", "logs", "names", "count_rows"})
 
 
 class BlockingRowCalls(ABC):
@@ -61,6 +61,11 @@ class BlockingRowCalls(ABC):
     def logs(self, name: str, id: str, *, after: str = "", limit: int = 1000) -> list[LogStats]:
         """See `RowStore.logs`."""
         found: list[LogStats] = self._ask("logs", name, id, after, parse_count(limit, "limit"))
+        return found
+
+    def names(self, *, after: str = "", limit: int = 1000) -> list[str]:
+        """See `RowStore.names`."""
+        found: list[str] = self._ask("names", after, parse_count(limit, "limit"))
         return found
 
     def count_rows(self, name: str, id: str, log: str | None = None) -> int:
@@ -134,6 +139,11 @@ class AwaitedRowCalls:
         found: list[LogStats] = await self._ask(
             "logs", name, id, after, parse_count(limit, "limit")
         )
+        return found
+
+    async def names(self, *, after: str = "", limit: int = 1000) -> list[str]:
+        """See `RowStore.names`."""
+        found: list[str] = await self._ask("names", after, parse_count(limit, "limit"))
         return found
 
     async def count_rows(self, name: str, id: str, log: str | None = None) -> int:

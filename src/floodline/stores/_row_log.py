@@ -179,6 +179,10 @@ class RowStore(Store, Protocol):
         """Return the logs of a session that have rows, ordered by name, beginning after `after`."""
         ...
 
+    def names(self, *, after: str = "", limit: int = 1000) -> list[str]:
+        """Return the names that have sessions, in order, beginning after `after`."""
+        ...
+
     def count_rows(self, name: str, id: str, log: str | None = None) -> int:
         """Return how many rows a log has, or all logs of the session."""
         ...
@@ -255,6 +259,10 @@ class AsyncRowStore(AsyncStore, Protocol):
         """See `RowStore.logs`."""
         ...
 
+    async def names(self, *, after: str = "", limit: int = 1000) -> list[str]:
+        """See `RowStore.names`."""
+        ...
+
     async def count_rows(self, name: str, id: str, log: str | None = None) -> int:
         """See `RowStore.count_rows`."""
         ...
@@ -319,6 +327,14 @@ def unpack_rows(packed: bytes) -> list[tuple[str, str, bytes]]:
     return msgspec.msgpack.decode(packed, type=list[tuple[str, str, bytes]])
 
 
+_REFUSED_ROWS = "rows of a refused write: "
+
+
 def why_rows_refused(why: str) -> str:
     """Return the reason under which `conflicts` keeps the rows of a refused write."""
-    return f"rows of a refused write: {why}"
+    return f"{_REFUSED_ROWS}{why}"
+
+
+def is_refused_rows(why: str) -> bool:
+    """Return True if a kept record holds rows, and no envelope."""
+    return why.startswith(_REFUSED_ROWS)

@@ -235,6 +235,9 @@ class _Table:
         first = bisect.bisect_right(found, after)
         return found[first : first + limit]
 
+    def names(self, after: str, limit: int) -> list[str]:
+        return sorted(name for name, rows in self._counts.items() if rows and name > after)[:limit]
+
     def count(self, name: str) -> int:
         return self._counts[name]
 

@@ -53,6 +53,8 @@ _STATEMENTS = {
         %b::float8, %b::bigint, %b::text)""",
     "ids": """SELECT id FROM "{s}".sessions WHERE name = %b::bytea AND id > %b::bytea
         ORDER BY id LIMIT %b::bigint""",
+    "names": """SELECT name FROM "{s}".totals WHERE name > %b::bytea
+        GROUP BY name HAVING sum(count) > 0 ORDER BY name LIMIT %b::bigint""",
     "count": """SELECT coalesce(sum(count), 0)::bigint FROM "{s}".totals WHERE name = %b::bytea""",
     "stats": """SELECT
         (SELECT coalesce(sum(count), 0)::bigint FROM "{s}".totals),
@@ -175,6 +177,10 @@ class Operations(RowOperations):
 
     def ids(self, name: str, after: str, limit: int) -> Operation:
         rows = yield self._request("ids", name.encode(), after.encode(), limit)
+        return [one.decode() for (one,) in rows]
+
+    def names(self, after: str, limit: int) -> Operation:
+        rows = yield self._request("names", after.encode(), limit)
         return [one.decode() for (one,) in rows]
 
     def count(self, name: str) -> Operation:

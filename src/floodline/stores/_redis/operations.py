@@ -132,6 +132,10 @@ class Operations(RowOperations):
         found = yield request("ids", Moment(), name, after, limit)
         return [one.decode() for one in found]
 
+    def names(self, after: str, limit: int) -> Operation:
+        found = yield request("names", Moment(), after, limit)
+        return [one.decode() for one in found]
+
     def count(self, name: str) -> Operation:
         rows = yield request("count", Moment(), name)
         return int(rows)

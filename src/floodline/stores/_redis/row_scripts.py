@@ -158,7 +158,7 @@ if refused then return refused end
 if not there then
   local new = text(math.max(figure('base'), figure('floor')) + 1)
   redis.call('HSET', r, 'v', new, 'w', '', 'p', '', 'e', '')
-  redis.call('ZADD', P .. 'ids:' .. name, 0, id)
+  note_id(name, id)
   count(1, 0)
 end
 used(name, id)

@@ -53,6 +53,10 @@ local function used(name, id)
   local before = tonumber(redis.call('ZSCORE', P .. 'used:' .. name, id)) or 0
   redis.call('ZADD', P .. 'used:' .. name, text(math.max(before, stamp)), id)
 end
+local function note_id(name, id)
+  redis.call('ZADD', P .. 'ids:' .. name, 0, id)
+  redis.call('ZADD', P .. 'names', 0, name)
+end
 local function count(rows, bytes)
   if rows ~= 0 then redis.call('HINCRBY', meta, 'rows', rows) end
   if bytes ~= 0 then redis.call('HINCRBY', meta, 'bytes', bytes) end
@@ -69,6 +73,7 @@ local function forget(name, id)
   count(-1, -redis.call('HSTRLEN', r, 'e'))
   redis.call('DEL', r)
   redis.call('ZREM', P .. 'ids:' .. name, id)
+  if redis.call('EXISTS', P .. 'ids:' .. name) == 0 then redis.call('ZREM', P .. 'names', name) end
   redis.call('ZREM', P .. 'used:' .. name, id)
   return 1
 end
@@ -191,7 +196,7 @@ for pair in string.gmatch((row[2] or '') .. ' ' .. stored .. ' ' .. (row[3] or '
 end
 local old = row[1] and redis.call('HSTRLEN', r, 'e') or 0
 redis.call('HSET', r, 'v', new, 'w', write, 'p', recent, 'e', envelope)
-if not row[1] then redis.call('ZADD', P .. 'ids:' .. name, 0, id) end
+if not row[1] then note_id(name, id) end
 used(name, id)
 write_rows(k, appends, at)
 count(row[1] and 0 or 1, #envelope - old)
@@ -261,6 +266,10 @@ _IDS = """
 return redis.call('ZRANGEBYLEX', P .. 'ids:' .. ARGV[3], '(' .. ARGV[4], '+', 'LIMIT', 0, ARGV[5])
 """
 
+_NAMES = """
+return redis.call('ZRANGEBYLEX', P .. 'names', '(' .. ARGV[3], '+', 'LIMIT', 0, ARGV[4])
+"""
+
 _COUNT = """
 return redis.call('ZCARD', P .. 'ids:' .. ARGV[3])
 """
@@ -317,6 +326,7 @@ _BODIES = {
     "date": (_DATE, _READ),
     "purge": (_PURGE, _FREES),
     "ids": (_IDS, _READ),
+    "names": (_NAMES, _READ),
     "count": (_COUNT, _READ),
     "stats": (_STATS, _READ),
     "kept": (_KEPT, _READ),

@@ -275,6 +275,11 @@ class Operations:
         sql = "SELECT id FROM sessions WHERE name = ? AND id > ? ORDER BY id LIMIT ?"
         return [row[0] for row in self.execute(sql, (name, after, limit)).fetchall()]
 
+    def names(self, after: str, limit: int) -> list[str]:
+        self.end()
+        sql = "SELECT name FROM totals WHERE name > ? AND count > 0 ORDER BY name LIMIT ?"
+        return [row[0] for row in self.execute(sql, (after, limit)).fetchall()]
+
     def count(self, name: str) -> int:
         self.end()
         row = self.execute("SELECT count FROM totals WHERE name = ?", (name,)).fetchone()

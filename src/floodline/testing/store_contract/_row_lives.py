@@ -69,6 +69,16 @@ class RowLifeContract(StoreFixtures):
         store.append_rows(NAME, ID, rows_of("b", "a"))
         assert [row.at for row in store.rows(NAME, ID, LOG)] == [wall.now - 5, wall.now]
 
+    def test_names_that_have_sessions_are_listed_in_order(self, store: Any) -> None:
+        assert store.names() == []
+        for name in ("c", "a", "b"):
+            store.append_rows(name, ID, rows_of("x"))
+        fence = store.acquire("b", ID, "me", lease=15.0).fence
+        store.delete("b", ID, fence=fence)
+        assert store.names() == ["a", "c"]
+        assert store.names(limit=1) == ["a"]
+        assert store.names(after="a") == ["c"]
+
     # -- many at once
 
     def test_threads_that_append_to_one_log_lose_and_double_nothing(self, made: Any) -> None:
