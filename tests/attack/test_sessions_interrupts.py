@@ -14,11 +14,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack
 from typing import Any
 
 import pytest
 
 from floodline import AsyncSessions, Sessions
+from floodline.errors import SessionBusy
+from floodline.sessions._drivers.async_sessions import AsyncUse
 from floodline.sessions._drivers.threads import Use
 from floodline.stores import MemoryStore
 from interrupts import Interrupt, Interrupter, in_methods
@@ -467,6 +470,94 @@ def test_s16_a_body_that_runs_is_never_taken() -> None:
     sessions.sweep()
     assert sessions._core.table.entries["a"].holder is by_hand
     by_hand.__exit__(None, None, None)
+    sessions.shutdown()
+
+
+def test_s16_a_use_that_an_exit_stack_has_dropped_is_free() -> None:
+    sessions: Sessions[Any] = Sessions(dict)
+    trace = Interrupter(IN_USE)
+
+    def work() -> None:
+        with ExitStack() as stack:
+            stack.enter_context(sessions.use("a"))["n"] = 1
+            trace.raise_at_exit()
+
+    with pytest.raises(Interrupt) as kept:
+        work()
+    trace.__exit__()
+    with sessions.use("a", wait=0) as state:
+        assert state == {"n": 1}
+    del kept
+    assert sessions.shutdown(grace=0) == 0
+
+
+def test_s16_a_use_that_an_exit_stack_still_has_is_never_taken() -> None:
+    sessions: Sessions[Any] = Sessions(dict)
+    entered, calling, go_on = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        with ExitStack() as stack:
+            held = stack.enter_context(sessions.use("a"))
+            kept = stack.pop_all()  # as a constructor that succeeds does
+        entered.set()
+        go_on.wait(100)
+        kept.callback(calling.set)
+        kept.close()
+        held["n"] = 1
+
+    worker = Worker(work)
+    assert entered.wait(100)
+    sessions.sweep()
+    with pytest.raises(SessionBusy), sessions.use("a", wait=0):
+        pass
+    go_on.set()
+    worker.result()
+    with sessions.use("a", wait=0):
+        pass
+    sessions.shutdown()
+
+
+def test_s16_the_same_of_an_async_exit_stack() -> None:
+    trace = Interrupter(in_methods(AsyncUse.__aexit__.__code__))
+
+    async def work(sessions: AsyncSessions[Any]) -> None:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(sessions.use("a"))
+            await sessions.sweep()
+            with pytest.raises(SessionBusy):  # never taken
+                await asyncio.create_task(enter_now(sessions, "a"))
+            trace.raise_at_exit()
+
+    async def main() -> None:
+        sessions: AsyncSessions[Any] = AsyncSessions(dict)
+        with pytest.raises(Interrupt) as kept:
+            await work(sessions)
+        trace.__exit__()
+        await sessions.sweep()
+        await enter_now(sessions, "a")
+        del kept
+        assert await sessions.shutdown(grace=0) == 0
+
+    asyncio.run(main())
+
+
+async def enter_now(sessions: AsyncSessions[Any], id: str) -> None:
+    async with sessions.use(id, wait=0):
+        pass
+
+
+def test_s16_a_use_left_by_hand_can_be_left_again() -> None:
+    sessions: Sessions[Any] = Sessions(dict)
+    use, trace = sessions.use("a"), Interrupter(IN_USE)
+    use.__enter__()
+    trace.raise_at_exit()
+    with pytest.raises(Interrupt) as kept:
+        use.__exit__(None, None, None)
+    trace.__exit__()
+    use.__exit__(None, None, None)  # until it returns
+    with sessions.use("a", wait=0):
+        pass
+    del kept
     sessions.shutdown()
 
 

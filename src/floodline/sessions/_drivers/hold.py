@@ -14,6 +14,7 @@ from floodline.errors import (
     SessionError,
 )
 from floodline.sessions._drivers.sessions_base import S, SessionsBase
+from floodline.sessions._flows.exit_stacks import queue_of
 from floodline.sessions._flows.guarded_table import Core, interrupted, who
 from floodline.sessions._flows.leaving import closed_elsewhere
 from floodline.sessions._flows.requests import Flow
@@ -72,6 +73,7 @@ class UseBase(Hold, Generic[S]):
         self.who = who()
         self.frame = frame = sys._getframe(2)
         self.site = frame.f_lasti
+        self.queue = queue_of(frame)
         try:
             with guard.lock:
                 if guard.busy:

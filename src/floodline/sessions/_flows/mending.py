@@ -2,14 +2,16 @@
 
 A call that works on a session leaves a `Work` with it, which ends with the call, however that ends.
 A hold or a leaving session whose work has ended while it is still in the table was abandoned; so
-was a hold whose `with` statement has been left (see `with_blocks`). The next caller that would have
-to wait for it, the sweeper, or a shutdown finishes what was not done.
+was a hold whose `with` statement has been left (see `with_blocks`) or whose `ExitStack` has dropped
+it (`exit_stacks`). The next caller that would have to wait for it, the sweeper, or a shutdown
+finishes what was not done.
 """
 
 from __future__ import annotations
 
 from asyncio import CancelledError
 
+from floodline.sessions._flows.exit_stacks import has_dropped
 from floodline.sessions._flows.guarded_table import Core
 from floodline.sessions._flows.leaving import exit_hold, leave
 from floodline.sessions._flows.opening import fail, let_go
@@ -130,6 +132,8 @@ def _body_is_over(hold: Hold, other: Hold | None) -> bool:
     frame = hold.frame
     if frame is None:
         return False
+    if hold.queue is not None:
+        return has_dropped(hold.queue, hold)
     if has_left(frame, hold.site):
         return True
     again = other is not None and other is not hold

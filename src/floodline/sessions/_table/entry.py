@@ -117,6 +117,7 @@ class Hold:
         "frame",
         "id",
         "outcome",
+        "queue",
         "reported",
         "shared",
         "since",
@@ -141,6 +142,7 @@ class Hold:
         self.reported = False
         self.frame: FrameType | None = None
         self.site = -1  # where `frame` entered the `with` statement
+        self.queue: deque[Any] | None = None  # of the ExitStack that entered it
         self.step = ENTERING
         self.work: Work | None = None  # what continues it, in addition to its caller
         self.since = 0.0
