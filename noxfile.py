@@ -135,6 +135,13 @@ def attack(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def enter(session: nox.Session) -> None:
+    """500 injections each into busy programs, with and without threads, on every Python found."""
+    command = (*PLAIN, "pytest", "-m", "long or not long", "--timeout=3600")
+    _pytest(session, *command, "tests/attack/test_entering.py")
+
+
+@nox.session(venv_backend="none")
 def watch(session: nox.Session) -> None:
     """Ten minutes under `floodline run` from a cold start: bounded sessions never grow."""
     session.run(*PLAIN[:1], "tests/acceptance/watch_bounded.py", *session.posargs, external=True)

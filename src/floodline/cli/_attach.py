@@ -41,10 +41,11 @@ LATE = 2.0  # seconds for the probe to say its last words
 def command(pid: int, span: str, now: bool, document: Path | None, record: Path | None) -> int:
     """Watch a running process for a while and say what grows in it.
 
-    The process must be prepared: started with FLOODLINE_PROBE=dormant, or by calling
-    floodline.watch(); on Python 3.14 or later neither is needed. It continues as before when the
-    time is up, or at Ctrl-C. Exit status: 0 bounded, 1 growing, 3 undecided, 2 it could not be
-    watched. With --now: which places hold how much, and 0.
+    A process that was started with FLOODLINE_PROBE=dormant, or has called floodline.watch(), lets
+    floodline in. Others are entered with the extra attach, at a moment when their main thread
+    waits for events, or refused with the reason; Python 3.14 or later needs neither. The process
+    continues as before when the time is up, or at Ctrl-C. Exit status: 0 bounded, 1 growing, 3
+    undecided, 2 it could not be watched. With --now: which places hold how much, and 0.
     """
     seconds = NOW if now else parse_duration(span, "--for")
     if document is not None and not now:

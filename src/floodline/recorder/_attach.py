@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from floodline.errors import ConfigError
+from floodline.recorder._entrance import LATEST, enter, python_of
 from floodline.recorder._probe.dormant import PATIENCE, Request, socket_of
 from floodline.recorder._probe_site import SITE, VARIABLE
 from floodline.recorder._proc import NoProbe, alive, environment_of, look, owner_of
@@ -45,6 +46,7 @@ def wake(
     now: bool = False,
     folder: Path | None = None,
     remote_exec: RemoteExec | None = REMOTE_EXEC,
+    enter: Callable[[int, str], object] = enter,
 ) -> None:
     """Have the process report to `where` for some seconds; `ConfigError` says why it cannot."""
     if not alive(pid):
@@ -55,13 +57,21 @@ def wake(
             return
     if ":" in (environment_of(pid) or {}).get(VARIABLE, ""):
         raise ConfigError(f"process {pid} is already watched by floodline run; see floodline top")
-    if remote_exec is None:
-        raise ConfigError(_refusal(pid))
+    if why := _refusal(pid):
+        raise ConfigError(why)
     script = SCRIPT.format(site=SITE, where=where, seconds=seconds, now=now)
-    _inject(pid, script, remote_exec)
+    if remote_exec is not None and (python_of(pid) or LATEST + 1) > LATEST:
+        _inject(pid, script, remote_exec)
+        return
+    try:
+        enter(pid, script)
+    except ConfigError as error:
+        lacks = f"process {pid} has no probe that sleeps{_lacking(pid)}"
+        raise ConfigError(f"{lacks}: {error}") from error
 
 
-def _refusal(pid: int) -> str:
+def _refusal(pid: int) -> str | None:
+    """Say why a process can never be watched from here, None if it may be."""
     owner, we = owner_of(pid), os.getuid()
     if owner not in (None, we):
         return (
@@ -71,13 +81,19 @@ def _refusal(pid: int) -> str:
     found = look(pid, 0, SITE)
     if found is not None and found.key == NoProbe.OTHER:
         return f"process {pid} ({found.command}) is not a Python program; give the PID of one"
-    if (environment_of(pid) or {}).get(VARIABLE) == "dormant":
-        return (
-            f"process {pid} was started with {VARIABLE}=dormant, but has no dormant probe: "
-            "install floodline there (an editable install is not enough), start it without "
-            "-I, -E and -S, or call floodline.watch() in it"
-        )
-    return f"process {pid} has no dormant probe that we may wake: {ADVICE}"
+    if found is not None and found.key == NoProbe.OLD:
+        return f"process {pid} ({found.command}) cannot be watched: {found.why}"
+    return None
+
+
+def _lacking(pid: int) -> str:
+    """Say what a process lacks that was meant to be prepared."""
+    if (environment_of(pid) or {}).get(VARIABLE) != "dormant":
+        return ""
+    return (
+        f", although it was started with {VARIABLE}=dormant (is floodline installed there? An "
+        "editable install is not enough, and -I, -E and -S keep it out)"
+    )
 
 
 def _folders(pid: int) -> list[Path]:

@@ -23,6 +23,7 @@ from floodline.recorder._probe import dormant as dormant_module
 from floodline.recorder._probe.dormant import Dormant, peer, socket_of
 from floodline.recorder._probe.site import _floodline_arm as arming
 from floodline.recorder._probe.site._floodline_arm import Arm
+from floodline.recorder._proc import NoProbe, Seen
 from floodline.recorder._runtime_folder import runtime_folder
 from recorder_fakes import known_thread, no_descriptors
 
@@ -173,8 +174,8 @@ def test_only_its_user_can_open_the_socket(sleeper, folder):
 @pytest.mark.skipif(not hasattr(socket, "SO_PEERCRED"), reason="the system does not tell")
 def test_another_user_is_refused_whatever_the_file_allows(sleeper, folder, monkeypatch):
     monkeypatch.setattr(dormant_module, "peer", lambda caller: os.getuid() + 12345)
-    with pytest.raises(ConfigError, match="FLOODLINE_PROBE=dormant"):
-        wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
+    with pytest.raises(ConfigError, match="no probe that sleeps: the door is shut"):
+        wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None, enter=shut)
     assert sleeper.made == []
 
 
@@ -218,9 +219,28 @@ def test_at_the_exit_the_socket_goes_and_the_probe_says_goodbye(folder):
     assert (sleeper.made[0].closed, sleeper.made[0].abandoned) == (1, 1)
 
 
-def test_without_a_probe_the_error_says_why_and_what_to_set(folder):
-    with pytest.raises(ConfigError, match=r"no dormant probe.*FLOODLINE_PROBE=dormant.*watch\(\)"):
-        wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
+def shut(pid, script):
+    raise ConfigError("the door is shut")
+
+
+def test_without_a_probe_the_process_is_entered_or_the_error_says_why_not(folder):
+    entered = []
+    wake(
+        os.getpid(), WHERE, 5.0, now=True, folder=folder, remote_exec=None,
+        enter=lambda *call: entered.append(call),
+    )  # fmt: skip
+    ((pid, script),) = entered
+    assert pid == os.getpid()
+    assert f"_floodline_arm.wake('{WHERE}', 5.0, True)" in script
+    with pytest.raises(ConfigError, match="has no probe that sleeps: the door is shut"):
+        wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None, enter=shut)
+
+
+def test_an_old_python_is_not_entered(folder, monkeypatch):
+    old = Seen(1, 0, "python3.9 app.py", NoProbe.OLD, "Python 3.9; the probe needs 3.11 or later")
+    monkeypatch.setattr(_attach, "look", lambda *_: old)
+    with pytest.raises(ConfigError, match=r"cannot be watched: Python 3\.9; the probe needs"):
+        wake(os.getpid(), WHERE, 5.0, folder=folder, enter=shut)
 
 
 def test_a_process_under_run_is_watched_already(folder, monkeypatch):
@@ -232,22 +252,22 @@ def test_a_process_under_run_is_watched_already(folder, monkeypatch):
 def test_a_socket_that_a_killed_process_left_is_no_probe(folder):
     with socket.socket(socket.AF_UNIX) as line:
         line.bind(str(socket_of(os.getpid(), folder)))
-    with pytest.raises(ConfigError, match="no dormant probe"):
-        wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
+    with pytest.raises(ConfigError, match="no probe that sleeps"):
+        wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None, enter=shut)
 
 
 def test_a_process_of_another_user_is_told_as_such(folder, monkeypatch):
     other = os.getuid() + 12345
     monkeypatch.setattr(_attach, "owner_of", lambda pid: other)
     with pytest.raises(ConfigError, match=rf"belongs to user {other}, not \d+"):
-        wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None)
+        wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None, enter=shut)
 
 
 def test_a_process_that_is_not_python_is_told(folder):
     sleeping = subprocess.Popen(["sleep", "600"])
     try:
         with pytest.raises(ConfigError, match=r"\(sleep 600\) is not a Python program"):
-            wake(sleeping.pid, WHERE, 1, folder=folder, remote_exec=None)
+            wake(sleeping.pid, WHERE, 1, folder=folder, remote_exec=None, enter=shut)
     finally:
         sleeping.kill()
         sleeping.wait()
@@ -256,8 +276,8 @@ def test_a_process_that_is_not_python_is_told(folder):
 def test_one_that_should_have_a_probe_and_has_none_is_told_what_is_missing(folder, monkeypatch):
     told = {"FLOODLINE_PROBE": "dormant"}
     monkeypatch.setattr(_attach, "environment_of", lambda pid: told)
-    with pytest.raises(ConfigError, match="has no dormant probe: install floodline there"):
-        wake(os.getpid(), WHERE, 1, folder=folder, remote_exec=None)
+    with pytest.raises(ConfigError, match=r"=dormant \(is floodline installed there\?.*is shut"):
+        wake(os.getpid(), WHERE, 1, folder=folder, remote_exec=None, enter=shut)
 
 
 def test_a_process_that_does_not_exist_is_told():
@@ -265,7 +285,12 @@ def test_a_process_that_does_not_exist_is_told():
         wake(2**22 + 7, WHERE, 5.0)
 
 
-def test_a_later_python_needs_no_preparation(folder, tmp_path):
+@pytest.fixture
+def later(monkeypatch):
+    monkeypatch.setattr(_attach, "python_of", lambda pid: 14)
+
+
+def test_a_later_python_needs_no_preparation(folder, tmp_path, later):
     """What would be run in the process is run here: it arms a probe of its own at once."""
     entered = []
     wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=lambda *call: entered.append(call))
@@ -280,7 +305,7 @@ def test_a_later_python_needs_no_preparation(folder, tmp_path):
     assert run.stdout == f"{WHERE} 5.0 False\n"
 
 
-def test_a_later_python_that_refuses_is_told(folder):
+def test_a_later_python_that_refuses_is_told(folder, later):
     def refused(pid, script):
         raise PermissionError("operation not permitted")
 

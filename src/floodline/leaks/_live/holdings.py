@@ -117,8 +117,8 @@ class Holdings:
             return None  # an object or a module: what its attributes hold is listed
         items = round(walk.length[index] * totals.scale[index])
         since = 1.0
-        if not slot.starred and items:  # it may have become much longer since it was met
-            since = self._length(held) / items
+        if not slot.starred and items and any(plan.length is not None for plan in plans):
+            since = self._length(held) / items  # it may be much longer than when it was met
             items = round(items * since)
         total = totals.total[index] * since
         total += items * self._unmet(held, sampled=index in walk.unseen)

@@ -335,6 +335,43 @@ def test_what_is_run_in_a_later_python_watches_at_once(monkeypatch):
     assert type(arms[0]._make()).__name__ == "Probe"
 
 
+def test_what_an_attach_has_started_is_gone_when_it_is_over(monkeypatch):
+    hooks, probes = [], []
+    monkeypatch.setattr(arming.atexit, "unregister", hooks.append)
+    monkeypatch.setattr(gc, "callbacks", [])
+
+    class Brief:
+        def __init__(self):
+            probes.append(self)
+
+        def run(self, nap):
+            pass
+
+        def abandon(self):
+            pass
+
+    arm = Arm(Brief, delay=0.0, eager=True, once=True)
+    assert run_here(arm, stopped=False)
+    assert (arm.running, arm.probe, hooks) == (False, None, [arm.last_words])
+    arm.before_fork()
+    arm.after_in_parent()
+    arm.after_in_child()
+    arm.begin()
+    assert not arm.running
+    assert (len(probes), gc.callbacks) == (1, [])
+
+
+def test_a_fork_while_attached_goes_on_in_the_parent_only(probe, monkeypatch):
+    monkeypatch.setattr(arming._thread, "start_new_thread", lambda *call: None)
+    arm = Arm(lambda: probe, delay=0.0, eager=True, once=True)
+    arm.begin()
+    arm.running = False  # as if its thread had ended before the fork
+    arm.after_in_parent()
+    assert arm.running
+    arm.after_in_child()
+    assert not arm.running
+
+
 def test_a_failure_is_told_to_the_recorder():
     recorder = Recorder("app.py")
     address = recorder.address

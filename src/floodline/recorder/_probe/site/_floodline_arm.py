@@ -40,6 +40,7 @@ class Arm:
     """The thread of the probe: started after a delay, ended before a fork, started again after it.
 
     With `eager` it starts again in the parent at once, for a probe that only waits for requests.
+    With `once`, forked children are left alone, and when the probe is over nothing stays.
     """
 
     def __init__(
@@ -48,9 +49,11 @@ class Arm:
         *,
         delay: float = DELAY,
         eager: bool = False,
+        once: bool = False,
         failed: Callable[[Exception], object] = bool,
     ) -> None:
         self._make, self._delay, self._eager, self._failed = make, delay, eager, failed
+        self._once, self._over = once, False
         self.probe: Any = None
         self._reset()
 
@@ -62,6 +65,8 @@ class Arm:
 
     def begin(self) -> None:
         """Start the thread, which sleeps first."""
+        if self._over:
+            return
         self._stop, self._done = _thread.allocate_lock(), _thread.allocate_lock()
         self._stop.acquire()
         self._done.acquire()
@@ -107,10 +112,18 @@ class Arm:
                     self.probe = self._make()
                     self._ask_multiprocessing()
                 self.probe.run(nap)
+                if self._once and not nap(0):
+                    self._retire()
         except Exception as error:  # the program continues without us
             self._failed(error)
         finally:
             done.release()
+
+    def _retire(self) -> None:
+        """Leave nothing behind but hooks at forks, which cannot be taken back and do nothing."""
+        self._over, self.running = True, False
+        self.probe = None
+        atexit.unregister(self.last_words)
 
     def _ask_multiprocessing(self) -> None:
         """Register with it: its forked children end by `os._exit` and run only its finalizers."""
@@ -126,7 +139,7 @@ class Arm:
 
     def after_in_parent(self) -> None:
         """Wait for work (see `on_collection`), or start again at once."""
-        if self._eager:
+        if self._eager or self._over:
             self.begin()
             return
         self._forked_at = time.monotonic()
@@ -135,6 +148,7 @@ class Arm:
 
     def after_in_child(self) -> None:
         """Start over: what was inherited belongs to the parent."""
+        self._over = self._over or self._once
         probe, self.probe = self.probe, None
         self._reset()
         if probe is not None:
@@ -239,4 +253,5 @@ def wake(where: str, seconds: float | None, now: bool = False) -> None:
             return Probe(where, seconds=seconds, now=True)
         return Probe(where, seconds=seconds)
 
-    enlist(Arm(make, delay=0.0, failed=lambda error: tell_failure(where, error)))
+    failed = lambda error: tell_failure(where, error)  # noqa: E731  # as above
+    enlist(Arm(make, delay=0.0, eager=True, once=True, failed=failed))
