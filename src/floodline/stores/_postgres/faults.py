@@ -61,12 +61,16 @@ def _translated(error: BaseException, url: str) -> FloodlineError:
 
 def _state_in(text: str) -> str:
     """Return the code of an error while connecting, for which libpq has words only."""
-    words: dict[str, str] = {
+    if 'database "' in text and "does not exist" in text:
+        return "3D000"
+    words = {
         "too many clients": "53300",
+        "too many connections": "53300",
         "remaining connection slots": "53300",
         "is starting up": "57P03",
         "is shutting down": "57P01",
         "password authentication failed": "28P01",
+        "does not exist": "28000",  # the role
         "session is read-only": "25006",
     }
     return next((state for said, state in words.items() if said in text), "")

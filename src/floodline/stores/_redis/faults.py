@@ -39,6 +39,8 @@ def _translated(error: BaseException, url: str) -> FloodlineError:
     where = repr(mask(url))
     if isinstance(error, errors.TimeoutError):
         return StoreUnavailable(f"{where} did not answer in time; look at its load{said}")
+    if "max number of clients" in text:
+        return StoreUnavailable(f"{where} has no connection left; raise its maxclients{said}")
     code = code_of(error)
     if code in _SAID:
         return StoreUnavailable(f"{where} {_SAID[code]}{said}")
@@ -46,6 +48,8 @@ def _translated(error: BaseException, url: str) -> FloodlineError:
         return StoreCorrupt(
             f"{where} has other data under floodline's keys; give another prefix={said}"
         )
+    if "Authentication required" in text:
+        return StoreUnavailable(f"{where} {_SAID['NOAUTH']}{said}")
     if isinstance(error, (errors.AuthenticationError, errors.AuthorizationError)):
         return StoreUnavailable(f"{where} does not accept the user or the password{said}")
     if isinstance(error, errors.ResponseError):

@@ -136,7 +136,7 @@ class RedisWire:
         ]
         if not kept:
             return
-        wanted, patience = self._target.wait_replicas, round(self._target.timeout * 800)
+        wanted, patience = self._target.wait_replicas, round(self._target.timeout * 500)
         (have,) = self._round([("WAIT", wanted, patience)])
         if isinstance(have, int) and have >= wanted:
             return

@@ -95,6 +95,7 @@ class Link:
     def _attempt(self, batch: Sequence[Call], *, repeat: bool) -> list[Call]:
         """Run calls to their ends; return those that are worth another connection."""
         pending: list[tuple[Call, Operation, Any]] = []
+        self.open()  # first: what an operation asks may depend on the server it meets
         for call in batch:
             call.result = call.error = None
             operation = self._operate(call)
