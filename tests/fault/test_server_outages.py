@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import threading
@@ -21,6 +22,8 @@ from floodline.errors import (
     StoreUnavailable,
 )
 from floodline.stores import Grant, PostgresStore, RedisStore, open_store
+from floodline.stores._server.link import Unanswered
+from floodline.stores._writer import Call
 from loopback_proxy import Proxy
 from servers import Postgres, Valkey, folder_of
 
@@ -103,6 +106,8 @@ def opened(server: Any) -> Iterator[Callable[..., Store]]:
 
 
 def test_a_store_goes_on_after_its_server_was_restarted(server: Any, opened: Any) -> None:
+    if server.kind == "redis":  # the second that it may lose otherwise would be ours
+        told(server, "CONFIG", "SET", "appendfsync", "always")
     store = opened()
     version = put(store, b"one")
     held = take(store, "held")
@@ -494,3 +499,83 @@ def test_sockets_in_the_file_system_work(pg: Postgres) -> None:
         with open_store(f"unix://{path}?db=1") as store:
             assert store.stats().kind == "redis"
         server.end()
+
+
+# -- what else can happen
+
+
+def test_a_lone_caller_who_is_interrupted_leaves_no_half_read_answer(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(connections=1)
+    put(store, b"one")
+    wire = store._writers[0]._runner._wire
+    monkeypatch.setattr(type(wire), "exchange", _interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.load("chat", "a")
+    monkeypatch.undo()
+    assert store.load("chat", "a").envelope == b"one"
+    assert store._writers[0]._runner._wire is not wire
+
+
+def _interrupted(*_: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_an_error_of_ours_reaches_the_caller_as_one_of_the_store(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(connections=1)
+    wire = store._writers[0]._runner._wire
+    monkeypatch.setattr(type(wire), "exchange", lambda *_: 1 / 0)
+    with pytest.raises(StoreUnavailable, match="ZeroDivisionError"):
+        store.count("chat")
+
+
+def test_a_store_that_nobody_closed_closes_its_connections(opened: Any, server: Any) -> None:
+    url = server.url
+    store = RedisStore(url) if server.kind == "redis" else PostgresStore(url)
+    wire = store._writers[0]._runner._wire
+    assert repr(store) == f"{type(store).__name__}({url!r})"
+    del store
+    gc.collect()
+    assert not wire.usable()
+
+
+def test_one_statement_that_fails_does_not_harm_its_batch(pg: Postgres, postgres: Any) -> None:
+    with postgres(connections=1) as store:
+        put(store, b"one")
+        requests = [
+            store._operations.operate(Call("load", ("chat", "a"))).send(None),
+            store._operations.operate(Call("count", ("chat",))).send(None),
+        ]
+        broken = requests[1]._replace(sql="SELECT 1 / 0 + count(*) FROM floodline.totals")
+        wire = store._writers[0]._runner._wire
+        good, bad = wire.exchange([requests[0], broken._replace(params=())])
+        assert good == [(1, b"one")]
+        assert isinstance(bad, StoreUnavailable)
+        terminated = requests[1]._replace(
+            sql="SELECT pg_terminate_backend(pg_backend_pid())", params=()
+        )
+        lost = wire.exchange([requests[0], terminated])
+        assert all(isinstance(reply, Unanswered) and reply.again for reply in lost)
+        assert not wire.usable()
+        assert store.count("chat") == 1
+
+
+def test_a_server_of_another_isolation_level_is_used_at_ours(pg: Postgres, postgres: Any) -> None:
+    url = f"{pg.url}?options=-cdefault_transaction_isolation%3Dserializable"
+    with PostgresStore(url, connections=1) as store:
+        put(store, b"one")
+        connection = store._writers[0]._runner._wire._connection
+        (level,) = connection.execute("SHOW transaction_isolation").fetchone()
+        assert level == "read committed"
+
+
+def test_the_servers_clock_judges_what_is_unused(opened: Any) -> None:
+    store = opened()
+    put(store, b"one")
+    assert store.purge("chat", unused=3600, limit=10) == []
+    assert store.purge("chat", unused=0, limit=10) == ["a"]
+    assert opened().purge("chat", unused=3600, limit=10) == []  # resumes what was noted
+    assert store.renew("chat", "me", {}, lease=15.0) == set()

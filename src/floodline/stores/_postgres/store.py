@@ -52,7 +52,7 @@ class PostgresStore(ServerStore):
                 f"{mask(url)!r} cannot be used: {conceal(str(error), url)}"
             ) from None  # the original may show a password
         times = Times(clock, wall)
-        operations = Operations(schema, times)
+        self._operations = operations = Operations(schema, times)
         target = Target(url=url, schema=schema, timeout=parse_duration(timeout, "timeout"))
         links = [
             Link(lambda: PostgresWire(target, times), operations.operate)
