@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal, Protocol
 
+from floodline.leaks._figures.own_holders import is_internal
 from floodline.leaks._figures.trend import FLAT, Trend, trend
 from floodline.leaks._heap.slots import NOWHERE, Slot, Slots, is_placeholder
 from floodline.leaks._vocabulary import Column
@@ -59,17 +60,19 @@ def find_candidates(series: Figures, *, tests: int | None = None) -> Candidates:
     `tests` is how many slots are judged together, if more than these.
     """
     changed = series.changed()
+    internal = {index for index in changed if is_internal(series.slots[index])}
     tests = max(1, tests or len(changed))
     below = _bytes_below(series, changed)
     counts = {index: _judge(series, index, "count", tests) for index in changed}
     found: list[Candidate] = []
     for index in changed:
-        for column in _JUDGED:
+        for column in () if index in internal else _JUDGED:
             figures = _judge(series, index, column, tests)
             if figures.kind != "flat" and not _explained(series, index, column, counts[index]):
                 found.append(_candidate(series, index, column, figures, below))
     if not any(one.trend.kind == "growing" and _is_named(one.slot) for one in found):
-        found += _chains(series, counts, below, {one.slot.index for one in found})
+        known = {one.slot.index for one in found} | internal
+        found += _chains(series, counts, below, known)
     return Candidates(
         _ranked(found, "growing"), [c for c in _ranked(found, "rising") if _weighs(c)]
     )
@@ -97,6 +100,8 @@ def _chains(
         parent = series.slots.parents[index]
         if count.kind == "flat" or index in known:
             continue
+        if parent != NOWHERE and is_internal(series.slots[parent]):
+            continue  # there are more of them because there are more of our entries
         if parent not in known and counts.get(parent, FLAT).kind == "flat":
             yield _candidate(series, index, "count", count, below)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from floodline._units import format_size
+from floodline.leaks._figures.own_holders import Filling
 from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._vocabulary import Cause, Step
 
@@ -57,6 +58,12 @@ def may_be_limited(one: Suspect) -> Reason:
 def filling(one: Suspect, cap: int, left: int, unit: Step) -> Reason:
     """Say when a container will be full."""
     text = f"{one.owner} is filling towards a cap: full at {cap} in about {left} {unit}s"
+    return Reason(Cause.FILLING, text)
+
+
+def holder_fills(one: Filling, unit: Step) -> Reason:
+    """Say when one of floodline's own containers or session tables will be full."""
+    text = f"{one.name} is filling: full at {one.limit:,} in about {one.left} {unit}s"
     return Reason(Cause.FILLING, text)
 
 

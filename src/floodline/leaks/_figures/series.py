@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from itertools import zip_longest
 
+from floodline.leaks._figures.own_holders import OwnHolders
 from floodline.leaks._figures.rss_split import Split
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._heap.walk import Walk
@@ -27,6 +28,7 @@ class Series:
 
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
+        self.holders = OwnHolders()
         self._process = {name: array("q") for name in PROCESS}
         self._last: list[tuple[int, ...]] = []
         self._changes: dict[int, array[int]] = {}
@@ -48,10 +50,12 @@ class Series:
         for values in self._process.values():
             del values[:]
         self._changes.clear()
+        self.holders.restart()
 
     def add(self, at: int, walk: Walk, objects: int, split: Split) -> None:
         """Record the figures of one walk at the end of round `at`."""
         sample = len(self)
+        self.holders.note(at)
         self._add_process(at, objects, sum(walk.bytes), split)
         known = len(self._last)
         rows = zip(walk.count, walk.length, walk.text, walk.bytes, strict=True)

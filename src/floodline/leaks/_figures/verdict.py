@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from floodline.leaks._figures import reasons
+from floodline.leaks._figures.own_holders import OwnHolders
 from floodline.leaks._figures.reasons import Reason
 from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._figures.trend import LEAST_SAMPLES, Trend, trend
@@ -27,6 +28,7 @@ class Figures(Protocol):
     unit: Step
     least_resident: int  # bytes; below this, pages and arenas cause steps
     least_native: int  # bytes that malloc must have gained by the end
+    holders: OwnHolders
 
     def __len__(self) -> int: ...
 
@@ -61,6 +63,10 @@ def decide(series: Figures, growing: list[Suspect], rising: list[Suspect]) -> Ve
     sure = [one for one in growing if not may_fill(one)]
     if sure:
         return Verdict(Outcome.GROWING, Where.PYTHON)
+    own = series.holders.filling()
+    if own:
+        reason = reasons.holder_fills(own[0], unit)
+        return _undecided(Where.PYTHON, total + 2 * own[0].left, reason)
     if growing:
         return _filling(growing[0], total, unit)
     return _unnamed(series) or _native(series, total) or _unsure(rising, total, unit)
