@@ -27,7 +27,8 @@ class Slots:
     collector.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_SLOTS) -> None:
+        self.most = most
         self.keys: list[str] = []
         self.anchors: list[str] = []
         self.labels: list[str] = []
@@ -67,7 +68,7 @@ class Slots:
         found = self.kids.get(parent << 32 | number) if number is not None else None
         if found is None:
             found = self._place(parent, anchor, label)
-            if len(self.keys) < MAX_SLOTS:
+            if len(self.keys) < self.most:
                 number = self.names.setdefault(name, len(self.names))
                 self.kids[parent << 32 | number] = found
         return found
@@ -98,7 +99,7 @@ class Slots:
 
     def _make(self, key: str, parent: int, anchor: str, label: str, *, starred: bool) -> int:
         index, above = len(self.keys), parent != NOWHERE
-        if index >= MAX_SLOTS:
+        if index >= self.most:
             return max(parent, 0)
         self.keys.append(key)
         self.anchors.append(anchor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from floodline.leaks._figures.own_holders import Filling
 from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._suspect_record import HoldingRecord, SplitRecord
 from floodline.leaks._vocabulary import Outcome, Where
@@ -26,6 +27,8 @@ class LiveAnswer:
     blind_spots: tuple[str, ...] = ()
     holders: tuple[HoldingRecord, ...] = ()
     split: SplitRecord | None = None
+    own_bytes: int = 0
+    filling: tuple[Filling, ...] = ()
 
     def as_record(self) -> dict[str, Any]:
         """Return the JSON record."""
@@ -43,4 +46,9 @@ class LiveAnswer:
             "blind_spots": list(self.blind_spots),
             "holders": [dict(one) for one in self.holders],
             "split": dict(self.split) if self.split else None,
+            "own_bytes": self.own_bytes,
+            "filling": [
+                {"kind": one.kind, "name": one.name, "limit": one.limit, "full_in": one.left}
+                for one in self.filling
+            ],
         }

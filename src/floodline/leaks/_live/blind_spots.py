@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 
-from floodline.leaks._heap.slots import MAX_SLOTS, Slots, shorten
+from floodline.leaks._heap.slots import Slots, shorten
 from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._objects.frames import READS_RUNNING
 
@@ -61,8 +61,8 @@ def blind_spots(
     if partial:
         found.append(BlindSpot.PARTIAL)
     texts = [one.value for one in found]
-    if len(slots) >= MAX_SLOTS:
-        texts.append(BlindSpot.FULL.format(most=MAX_SLOTS))
+    if len(slots) >= slots.most:
+        texts.append(BlindSpot.FULL.format(most=slots.most))
     return (*texts, *(_of_walk(slots, walk) if walk is not None else ()))
 
 

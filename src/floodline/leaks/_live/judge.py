@@ -11,15 +11,21 @@ from floodline.leaks._figures.series import COLUMNS
 from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._figures.verdict import Verdict, decide, may_fill
 from floodline.leaks._heap.slot_lookup import Places
+from floodline.leaks._heap.slots import NOWHERE
 from floodline.leaks._live.answer import LiveAnswer
 from floodline.leaks._live.named_suspects import Named, echoes_of, name, renewed
 from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._live.tracks import Process, Track, Tracks
-from floodline.leaks._vocabulary import Outcome, Where
+from floodline.leaks._vocabulary import Cause, Outcome, Where
 
 EVERY = 2.0
 LEAST_NAMED = 15.0  # seconds of growth before it is named
-LEAST_SURE = 60.0  # seconds for a verdict; what a server fills at start-up looks like growth
+LEAST_SURE = 60.0  # seconds after the first look before anything is called bounded
+LEAST_GROWN = 85.0  # seconds before it is called growing: what a server fills at start-up looks so
+LEAST_SPAN = 45.0  # seconds for which the growth of one of its suspects was seen
+AGAIN = 3  # judgements in a row that a new verdict takes
+STALLED = 45.0  # seconds without growth, after which what was called growing no longer is
+UNNAMED_AFTER = 150.0  # seconds before growth without a name is called growing
 STEADY = 0.75  # of the first half's pace: a leak keeps at least this much in the second half
 MAX_JUDGED = 32
 MAX_SUSPECTS = 12
@@ -42,12 +48,15 @@ class Judge:
         self._asked = False
         self._next = 0.0
         self._settled: float | None = None
+        self.first_look = 0.0  # seconds until everything has been walked once
         self._cut = 0
         self._pending: list[Candidate] = []
         self._growing: list[Candidate] = []
         self._rising: list[Candidate] = []
         self._names: dict[int, Named] = {}
         self._suspects: tuple[Suspect, ...] = ()
+        self._new: Outcome | None = None
+        self._times = 0
         self._verdict = Verdict(Outcome.UNDECIDED, Where.UNKNOWN, 40, reasons.too_few("second"))
 
     def ask(self, now: float) -> None:
@@ -69,7 +78,9 @@ class Judge:
 
     def seconds_left(self, now: float) -> float:
         """Return the seconds until enough has been seen for a verdict."""
-        return LEAST_SURE if self._settled is None else max(0.0, LEAST_SURE - now + self._settled)
+        if self._settled is None:
+            return self.first_look + LEAST_SURE
+        return max(0.0, LEAST_SURE - now + self._settled)
 
     @property
     def decided(self) -> bool:
@@ -95,12 +106,23 @@ class Judge:
         )
         # more objects below something say nothing new if their holder is known to grow
         slowly = [c for c in seldom.growing if c.column != "count" or not found.growing]
+        slowly = [c for c in slowly if c.column != "count" or not self._is_held(c)]
         rising = [c for c in found.growing + slowly if self._track(c).span >= LEAST_NAMED]
         self._growing = [c for c in rising if self._is_steady(c)]
         slowing = [c for c in rising if not self._is_steady(c)]
-        self._rising = slowing + found.rising + seldom.rising
+        self._rising = slowing + found.rising
+        self._rising += [c for c in seldom.rising if c.column != "count" or not self._is_held(c)]
         chosen = (self._growing or self._rising)[:MAX_SUSPECTS]
         self._pending = [c for c in chosen if c.slot.index not in self._names]
+
+    def _is_held(self, one: Candidate) -> bool:
+        """Return True if it is below a container that is read often, which tells more."""
+        parents, at = one.slot.slots.parents, one.slot.index
+        while (at := parents[at]) != NOWHERE:
+            track = self._ticks.by_index.get(at)
+            if track is not None and track.changes:
+                return True
+        return False
 
     def _track(self, one: Candidate) -> Track:
         index = one.slot.index
@@ -123,19 +145,56 @@ class Judge:
     def _decide(self, now: float) -> None:
         growing, rising = self._named(self._growing), self._named(self._rising)
         # named growth needs no figures of the process, which restart once the watch has settled
-        sure = any(not may_fill(one) for one in growing)
+        sure = [one for one in growing if not may_fill(one)]
         named = Verdict(Outcome.GROWING, Where.PYTHON) if sure else None
         verdict = named or decide(self._process, growing, rising)
         if verdict.verdict == Outcome.BOUNDED and self._cut:
             reason = reasons.too_deep(self._cut)
             verdict = Verdict(Outcome.UNDECIDED, Where.PYTHON, None, reason)
-        if verdict.verdict != Outcome.GROWING or verdict.where != Where.PYTHON:
-            settled = self._settled
-            if settled is None or now - settled < LEAST_SURE:
-                verdict = _too_early(now, settled, growing or rising, verdict)
-        elif now < LEAST_SURE:
-            verdict = _too_early(now, 0.0, growing, verdict)
-        self._suspects, self._verdict = _ranked(growing or rising, verdict), verdict
+        left = self._seconds_for(verdict, now)
+        if left > 0:
+            found = growing or rising
+            verdict = _too_early(now, self._settled is None and not sure, found, verdict, left)
+        if not self._holds(verdict, now):
+            self._verdict = verdict
+        elif self._verdict.verdict == Outcome.GROWING:
+            fresh = {one.owner: one for one in (*rising, *growing)}
+            self._suspects = tuple(_refreshed(one, fresh) for one in self._suspects)
+            return
+        self._suspects = _ranked(growing or rising, self._verdict)
+
+    def _seconds_for(self, verdict: Verdict, now: float) -> float:
+        """Return how many seconds are missing for such a verdict."""
+        if verdict.verdict == Outcome.GROWING and verdict.where == Where.PYTHON:
+            if verdict.reason is not None:  # objects without a name
+                return max(self.seconds_left(now), UNNAMED_AFTER - now)
+            spans = [self._track(one).span for one in self._growing]
+            return max(LEAST_GROWN - now, LEAST_SPAN - max(spans, default=LEAST_SPAN))
+        return self.seconds_left(now)
+
+    def _holds(self, verdict: Verdict, now: float) -> bool:
+        """Return True if the verdict so far stands: a new one must be reached several times.
+
+        What was called growing stays so while its suspects have not fallen and still grow.
+        """
+        before, new = self._verdict.verdict, verdict.verdict
+        if new == before:
+            self._new = None
+            return False
+        if before == Outcome.GROWING and any(self._still_grows(one, now) for one in self._suspects):
+            return True
+        self._times = self._times + 1 if new == self._new else 1
+        self._new = new
+        return new != Outcome.UNDECIDED and self._times < AGAIN
+
+    def _still_grows(self, one: Suspect, now: float) -> bool:
+        if one.verdict != Outcome.GROWING:
+            return False
+        index = next(
+            (i for i, named in self._names.items() if named.suspect.owner == one.owner), -1
+        )
+        track = self._ticks.by_index.get(index) or self._walks.by_index.get(index)
+        return track is not None and track.rises(now - STALLED)
 
     def _named(self, found: list[Candidate]) -> list[Suspect]:
         """Return the records of candidates; those that only echo another go below it."""
@@ -161,7 +220,7 @@ class Judge:
 
     def answer(
         self, *, watched: float, objects: int, walks: int, expected: float, cost: float,
-        blind: tuple[str, ...],
+        blind: tuple[str, ...], own: int = 0,
     ) -> LiveAnswer:  # fmt: skip
         """Build the current answer."""
         verdict = self._verdict
@@ -176,7 +235,14 @@ class Judge:
             expected_seconds=expected,
             cost_seconds=cost,
             blind_spots=blind,
+            own_bytes=own,
+            filling=tuple(self._process.holders.filling()),
         )
+
+
+def _refreshed(one: Suspect, fresh: dict[str, Suspect]) -> Suspect:
+    """Return a suspect with current figures and the verdict that stands."""
+    return fresh.get(one.owner, one).but(rank=one.rank, verdict=one.verdict, echoes=one.echoes)
 
 
 def _ranked(found: list[Suspect], verdict: Verdict) -> tuple[Suspect, ...]:
@@ -192,12 +258,15 @@ def _ranked(found: list[Suspect], verdict: Verdict) -> tuple[Suspect, ...]:
     )
 
 
-def _too_early(now: float, since: float | None, found: list[Suspect], verdict: Verdict) -> Verdict:
-    """Return undecided, with what is suspected so far."""
-    if found and verdict.verdict == Outcome.UNDECIDED and verdict.where == Where.PYTHON:
+def _too_early(
+    now: float, first: bool, found: list[Suspect], verdict: Verdict, seconds: float
+) -> Verdict:
+    """Return undecided, with what is suspected so far; `first` is True during the first walk."""
+    known = found or (verdict.reason is not None and verdict.reason.cause == Cause.FILLING)
+    if known and verdict.verdict == Outcome.UNDECIDED and verdict.where == Where.PYTHON:
         return verdict  # more informative: a cap that has not been reached yet
-    left = max(1, round(LEAST_SURE - (now - (now if since is None else since))))
-    reason = reasons.first_walk() if since is None else reasons.too_short(now)
+    left = max(1, round(seconds))
+    reason = reasons.first_walk() if first else reasons.too_short(now)
     if not found:
         return Verdict(Outcome.UNDECIDED, Where.UNKNOWN, left, reason)
     named = reasons.grows_so_far(found[0], reason)

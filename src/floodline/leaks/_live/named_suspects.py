@@ -11,7 +11,8 @@ from floodline.leaks._closeup.suspect_line import with_static_line
 from floodline.leaks._figures.candidates import Candidate
 from floodline.leaks._figures.suspect import Suspect, outcome_of
 from floodline.leaks._heap.slot_lookup import Places
-from floodline.leaks._objects.anatomy import INERT, SIZES, Anatomy, basic_size, is_standard
+from floodline.leaks._objects.anatomy import INERT, SIZES, Anatomy, basic_size, derives, is_standard
+from floodline.leaks._objects.items import part
 
 MOST_ITEMS = 256
 WEIGHED = 16
@@ -35,6 +36,8 @@ def name(one: Candidate, places: Places) -> Named:
     close = Close(one, places.held, most=MOST_ITEMS)
     items = [item for at in close.held[-WEIGHED:] for item in list(close.items_of(at.value))]
     weight = _mean_weight(items[-WEIGHED:]) if one.column != "text" else 0.0
+    if one.column == "length":
+        weight += _room(close)
     kinds = close.kinds()
     shares = tuple((kind, count / kinds.total()) for kind, count in kinds.most_common(2))
     found = with_static_line(close.suspect(1), close)
@@ -45,6 +48,19 @@ def name(one: Candidate, places: Places) -> Named:
 def _mean_weight(items: list[Any]) -> float:
     """Return the bytes of one item, including what it alone holds."""
     return sum(map(_weight, items)) / len(items) if items else 0.0
+
+
+def _room(close: Close) -> float:
+    """Return the bytes that a container takes for each of its items, including their keys."""
+    size = count = 0
+    for value in (one.value for one in close.held[-WEIGHED:]):
+        plan = Anatomy(type(value))
+        if plan.length is not None and plan.base is not None:
+            size += SIZES[plan.base](value)
+            count += plan.length(value)
+    tables = [one.value for one in close.held[:1] if derives(type(one.value), dict)]
+    keys = [key for table in tables for key in part(table, dict, 0, WEIGHED, keys=True)]
+    return (size / count if count else 0.0) + _mean_weight(keys)
 
 
 def _weight(item: Any) -> int:
@@ -65,7 +81,8 @@ def _weight(item: Any) -> int:
 
 def renewed(named: Named, one: Candidate, rank: int) -> Suspect:
     """Return a named suspect with current figures."""
-    weight = max(one.bytes_rate, 0.0) + one.trend.rate * named.weight
+    # what is below was weighed when it was named: the figures of its slots may have it too
+    weight = one.trend.rate * named.weight or max(one.bytes_rate, 0.0)
     return named.suspect.but(
         rank=rank,
         verdict=outcome_of(one.trend),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import types
 import weakref
+from abc import ABC
 from collections.abc import Callable
 from typing import Any
 
@@ -16,10 +18,20 @@ from floodline.leaks._heap.slot_lookup import (
     suspended_locals,
 )
 from floodline.leaks._heap.slots import NOWHERE, Slots
-from floodline.leaks._heap.walk import Walk
-from floodline.leaks._objects.anatomy import LruWrapper, label_of
+from floodline.leaks._heap.walk import PLAIN, Walk
+from floodline.leaks._objects.anatomy import (
+    INERT,
+    LruWrapper,
+    derives,
+    label_of,
+    module_of_type,
+    mro_of,
+    names_of_type,
+    unwrapped,
+)
 from floodline.leaks._objects.identity_set import Seen
 from floodline.leaks._objects.outline import Outline, Outlines
+from floodline.leaks._objects.territory import Territory
 
 # larger containers are sampled; the more a walk has met, the smaller the sample
 MAX_EXPANDED = ((150_000, 10_000, 500), (300_000, 2_000, 250), (sys.maxsize, 500, 100))
@@ -28,6 +40,11 @@ MAX_ROOTS = 20_000
 UNKNOWN = (1 << 32) - 1  # the number that stands for no name
 KNOWN = 16  # objects in a row without an unknown attribute, after which none is looked for
 MAX_SAMPLED = 100
+OTHERS = 0  # the slot of classes and functions of libraries
+SHORT = 256  # characters of a text that is not followed
+FEW = 8  # items of a library's container that is passed over
+_BUILTIN = frozenset(map(id, (dict, list, set, tuple, frozenset)))
+_ABSTRACT = type(vars(ABC)["_abc_impl"])  # what each abstract class keeps for `isinstance`
 Anchors = dict[str, list[Callable[[], Any]]]
 
 
@@ -40,8 +57,15 @@ class OutlineWalk(Walk):
 
     seen: Seen  # type: ignore[assignment]  # a set of identities, only smaller
 
-    def __init__(self, slots: Slots, outlines: Outlines, anchors: Anchors) -> None:
+    def __init__(
+        self,
+        slots: Slots,
+        outlines: Outlines,
+        anchors: Anchors,
+        territory: Territory | None = None,
+    ) -> None:
         super().__init__(slots)
+        self._territory = territory or Territory()
         self.seen = Seen()
         self.sampled: dict[int, int] = {}
         self.unseen: dict[int, int] = {}  # items that were left out, by slot
@@ -61,16 +85,10 @@ class OutlineWalk(Walk):
         if len(self.sampled) > MAX_SAMPLED:
             del self.sampled[min(self.sampled, key=self.sampled.__getitem__)]
 
-    def _keys(self, keys: list[Any], slot: int) -> None:
-        """Count keys without inspecting them: what a key holds does not grow."""
-        texts = [key for key in keys if type(key) is str or type(key) is bytes]
-        if texts:
-            self._texts(texts, self.slots.child(slot, "", "[keys]"))
-
     def _attributes(self, obj: Any, slot: int, plan: Any) -> None:
         named, names, kids = plan.attributes(obj), self.slots.names, self.slots.kids
         for key, value in named:
-            if type(value) is not types.FunctionType or not is_dull(value):
+            if not is_dull(value):
                 child = kids.get(slot << 32 | names.get(key, UNKNOWN))
                 if child is None:
                     child = self.slots.child(slot, plan.label, key.removeprefix(plan.label))
@@ -103,16 +121,50 @@ class OutlineWalk(Walk):
     def _named(
         self, value: Any, slot: int, anchor: str, label: str, *, entered: int = NOWHERE
     ) -> None:
-        if type(value) is not types.FunctionType or not is_dull(value):
+        """Follow a name, unless it has underscores at both ends.
+
+        Those describe classes and modules, and in a program with many models they lead to most of
+        all objects.
+        """
+        kind = type(value)
+        if self._skips(value, label):
+            return
+        if kind is types.FunctionType or derives(kind, type):
+            self.push(value, self._definition(value))  # named after itself, wherever it is met
+        else:
             super()._named(value, slot, anchor, label, entered=entered)
 
-    def _type(self, obj: Any, slot: int, plan: Any) -> None:
-        self._anchor(obj, label_of(obj))
-        super()._type(obj, slot, plan)
+    def _skips(self, value: Any, label: str) -> bool:
+        return (label[:3] == ".__" and label[-2:] == "__") or is_dull(value)
+
+    def _definition(self, value: Any) -> int:
+        """Return the slot of a class or function; a library's has none of its own.
+
+        There are many, and hardly any holds something that could grow.
+        """
+        if type(value) is types.FunctionType:
+            label, module = label_of_function(value), dict.get(value.__globals__, "__name__")
+        else:
+            label, module = label_of(value), module_of_type(value)
+        return OTHERS if self._territory.is_library(module) else self.slots.root(label)
+
+    def _type(self, obj: Any, slot: int, _: Any) -> None:
+        label, names = label_of(obj), names_of_type(obj)
+        self._anchor(obj, label)
+        if slot != OTHERS:
+            self._count_names(slot, len(names))
+        held = [(name, unwrapped(value)) for name, value in list(names.items())]
+        kept = [(n, v) for n, v in held if type(n) is str and not self._skips(v, "." + n)]
+        if kept:
+            root = self.slots.root(label)
+            for name, value in kept:
+                self._named(value, root, label, "." + name)
+        for base in mro_of(obj):
+            self.push(base, slot)
 
     def _function(self, obj: Any, slot: int, plan: Any) -> None:
         self._anchor(obj, label_of_function(obj))
-        super()._function(obj, slot, plan)
+        super()._function(obj, NOWHERE if slot == OTHERS else slot, plan)
 
     def _suspended(self, obj: Any, slot: int, plan: Any) -> None:
         label = suspended_label(obj)
@@ -141,8 +193,47 @@ class OutlineWalk(Walk):
             known.append(weakref.ref(obj))
 
 
-def is_dull(function: types.FunctionType) -> bool:
-    """Return True if a function holds nothing that can grow: no cell, default or attribute."""
-    if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
+def is_dull(value: Any) -> bool:
+    """Return True if something holds nothing that can grow, and is not worth a slot.
+
+    Such is a function without a cell, a default or an attribute, and a short text.
+    """
+    kind = type(value)
+    if kind is str or kind is bytes:
+        return len(value) < SHORT
+    if kind is property:
+        return is_dull(value.fget) and is_dull(value.fset) and is_dull(value.fdel)
+    if kind is not types.FunctionType:
+        return id(kind) in INERT or kind is _ABSTRACT
+    if value.__closure__:
         return False
-    return not own_dicts(function)
+    given = (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
+    return {id(type(one)) for one in given} <= PLAIN and not own_dicts(value)
+
+
+def definitions_in(value: Any, kind: str) -> list[Any] | None:
+    """Return the classes and functions that a class or function leads to, None if it has more."""
+    if kind == "type":
+        held = [unwrapped(one) for one in list(names_of_type(value).values())]
+        names = zip(names_of_type(value), held, strict=False)
+        held = [one for name, one in names if name[:2] != "__"] + list(mro_of(value)[1:])
+    else:
+        cells = [one for cell in value.__closure__ or () for one in gc.get_referents(cell)]
+        given = (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
+        held = [*cells, *given, *own_dicts(value)]
+    found = []
+    for one in held:
+        if type(one) is types.FunctionType or derives(type(one), type):
+            found.append(one)
+        elif not (is_dull(one) or is_small(one)):
+            return None
+    return found
+
+
+def is_small(value: Any) -> bool:
+    """Return True for a builtin container of a few plain values."""
+    kind = type(value)
+    if id(kind) not in _BUILTIN or len(value) > FEW:
+        return False
+    items = list(dict.values(value)) if kind is dict else list(value)
+    return {id(type(item)) for item in items} <= PLAIN

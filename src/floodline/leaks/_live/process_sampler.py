@@ -1,7 +1,7 @@
 """Samples the figures of the whole process, often if that is cheap and rarely if it is not.
 
 The census counts all objects that the collector tracks. It lists them in one go, which takes about
-a millisecond per 20,000, so it is rare, and skipped if the heap is large.
+a millisecond per 100,000, so it is rare, and skipped if the heap is very large.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
+from itertools import starmap
 
 from floodline.leaks._figures.rss_split import read_malloc
 from floodline.leaks._live.tracks import Process
@@ -17,16 +18,33 @@ from floodline.memory import rss
 EVERY = 1.0
 MALLOC_EVERY = 10.0
 CENSUS_EVERY = 15.0
-CENSUS_BLOCKS = 150_000  # blocks of Python's allocator; above this there is no census
+CENSUS_BLOCKS = 3_000_000  # blocks of Python's allocator; above this there is no census
 BLOCK = 96  # average bytes of a block of Python's allocator
 DEAR = 0.002  # seconds; if malloc takes longer to answer, it is asked less often
 
 
-class Sampler:
-    """Samples resident memory, Python's blocks and malloc's own figures."""
+class OwnMemory:
+    """What the watch itself takes: by how much resident memory changes during its steps."""
 
-    def __init__(self, *, census: bool = True) -> None:
+    def __init__(self) -> None:
+        self.bytes = self._before = 0
+
+    def begin(self) -> None:
+        """Note the figure at the start of a step."""
+        self._before = rss()
+
+    def end(self) -> None:
+        """Add what the step has gained or given back."""
+        self.bytes = max(0, self.bytes + rss() - self._before)
+
+
+class Sampler:
+    """Samples resident memory, Python's blocks and malloc's own figures, less what is `own`."""
+
+    def __init__(self, own: OwnMemory, *, census: bool = True) -> None:
         self.process = Process()
+        self.censuses = 0
+        self._own = own
         self.counting = census
         self._census = census
         self._next = self._next_malloc = self._next_census = 0.0
@@ -51,14 +69,16 @@ class Sampler:
         # Python's own allocator rarely gives memory back; only its debug output reports its
         # arenas, so they are estimated
         self._highest = max(self._highest, blocks)
-        beyond = rss() - BLOCK * self._highest
+        beyond = rss() - self._own.bytes - BLOCK * self._highest
         self.process.add(now, (round(now), self._objects, 0, beyond, blocks, *self._malloc, 0))
 
     def _count(self, now: float, blocks: int) -> None:
         self._next_census = now + CENSUS_EVERY
         self.counting = self._census and blocks <= CENSUS_BLOCKS
         if self.counting:
-            self._objects = len(gc.get_objects())
+            # a single call, so that no other thread leaves it to this one to drop what is listed
+            self._objects = sum(map(len, starmap(gc.get_objects, ((),))))
+            self.censuses += 1
 
     def _ask_malloc(self, now: float) -> None:
         began = time.perf_counter()

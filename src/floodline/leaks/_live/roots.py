@@ -10,25 +10,21 @@ from typing import Any
 from weakref import WeakSet
 
 from floodline.leaks._live.sliced_walk import SlicedWalk
-from floodline.leaks._objects.anatomy import derives, is_standard, names_of_module
+from floodline.leaks._objects.anatomy import derives, names_of_module
 from floodline.leaks._objects.frames import READS_RUNNING, own_module, running_frames
+from floodline.leaks._objects.territory import rank_of_module
 
 TASKS = "asyncio.<tasks>"
-_LIBRARY = ("site-packages", "dist-packages")
 _REGISTRIES = ("_all_tasks", "_scheduled_tasks", "_eager_tasks")
 Begin = Callable[[SlicedWalk], None]
 
 
 def roots(skipped: int = 0) -> Iterator[Begin]:
-    """Return the starting points of a walk in order, without the `skipped` oldest modules.
+    """Return where a walk of the program begins, without the `skipped` oldest modules.
 
-    The program's own modules come first, then those of libraries, then the standard library, so
-    that the program's names win.
+    Its own modules come first, so that their names win, then its tasks and running functions.
     """
-    # newest first: what a fork inherited is not even touched
-    newest = list(islice(reversed(sys.modules), max(0, len(sys.modules) - skipped)))
-    names = [name for name in reversed(newest) if type(name) is str and not own_module(name)]
-    for name in sorted(names, key=_rank):
+    for name in _names(skipped, (0,)):
         yield _module(name)
     for ref in _tasks():
         yield _task(ref)
@@ -36,14 +32,18 @@ def roots(skipped: int = 0) -> Iterator[Begin]:
         yield _running
 
 
-def _rank(name: str) -> int:
-    if is_standard(name):
-        return 2
-    module = dict.get(sys.modules, name)
-    if not derives(type(module), types.ModuleType):
-        return 1
-    file = dict.get(names_of_module(module), "__file__")  # type: ignore[arg-type]  # a module, asked without its code
-    return int(type(file) is not str or any(part in file for part in _LIBRARY))
+def library_roots(skipped: int = 0) -> Iterator[Begin]:
+    """Return where the rest of a walk begins: installed packages, then the standard library."""
+    for name in _names(skipped, (1, 2)):
+        yield _module(name)
+
+
+def _names(skipped: int, ranks: tuple[int, ...]) -> list[str]:
+    # newest first: what a fork inherited is not even touched
+    newest = list(islice(reversed(sys.modules), max(0, len(sys.modules) - skipped)))
+    names = [name for name in reversed(newest) if type(name) is str and not own_module(name)]
+    ranked = [(rank_of_module(name), name) for name in names]
+    return [name for wanted in ranks for rank, name in ranked if rank == wanted]
 
 
 def _module(name: str) -> Begin:

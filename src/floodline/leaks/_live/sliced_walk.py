@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Container
 from typing import Any
 
 from floodline.leaks._heap.slot_lookup import Places, label_of_function
-from floodline.leaks._heap.slots import ITEM, Slots
+from floodline.leaks._heap.slots import ITEM, NOWHERE, Slots
 from floodline.leaks._heap.walk import PLAIN
-from floodline.leaks._live.outline_walk import Anchors, OutlineWalk
+from floodline.leaks._live.outline_walk import (
+    OTHERS,
+    Anchors,
+    OutlineWalk,
+    definitions_in,
+    is_dull,
+    is_small,
+)
 from floodline.leaks._live.tracks import Row
 from floodline.leaks._live.walk_queue import GONE, NONE, Entries, Finder
-from floodline.leaks._objects.anatomy import INERT, LruWrapper, label_of
+from floodline.leaks._objects.anatomy import (
+    INERT,
+    LruWrapper,
+    label_of,
+    module_of_type,
+    names_of_module,
+)
 from floodline.leaks._objects.identity_set import Seen
 from floodline.leaks._objects.items import edges, part
 from floodline.leaks._objects.outline import Outline, Outlines
+from floodline.leaks._objects.territory import Territory
 
 CHUNK = 48
 SMALL = 32  # items of a container that is inspected at once
@@ -26,6 +41,7 @@ MAX_WAITING = 50_000
 REBASE = 64  # this many steps down, an object is found again by a weak reference
 _ANCHORED = frozenset(("type", "function", "suspended"))  # these allow weak references
 _ENTERED = frozenset(("container", "instance"))
+_SHORT_TEXTS = frozenset((id(str), id(bytes)))
 
 
 class SlicedWalk(OutlineWalk):
@@ -33,6 +49,7 @@ class SlicedWalk(OutlineWalk):
 
     Whatever has a path made only of names comes first, nearest first; then what containers hold,
     the program's own before the library's. Small things below an item are inspected at once.
+    Classes and functions of libraries that the program leads to are put aside until `last()`.
     """
 
     def __init__(
@@ -42,9 +59,11 @@ class SlicedWalk(OutlineWalk):
         anchors: Anchors,
         *,
         inherited: Container[int] | None = None,
+        territory: Territory | None = None,
     ) -> None:
-        super().__init__(slots, outlines, anchors)
+        super().__init__(slots, outlines, anchors, territory)
         self._inherited = inherited
+        self._aside: list[int] | None = []  # None once their turn has come
         self._starred, self._kids = slots.starred, slots.kids
         self.containers: list[int] = []
         self.cut = 0
@@ -55,13 +74,19 @@ class SlicedWalk(OutlineWalk):
         self._deep: list[int] = []
         self._path: list[int | tuple[Any, int, int]] = []  # entries, created when needed
         self._step = -1
-        self._allowed = 0
+        self._allowed = self._passing = 0
         self._diving: list[tuple[Any, int]] | None = None
 
     @property
     def done(self) -> bool:
         """True once nothing is waiting."""
         return not (self._names or self._stack or self._deep)
+
+    def last(self) -> bool:
+        """Take up what was put aside; return False if there is nothing."""
+        aside, self._aside = self._aside, None
+        self._names.extend(aside or ())
+        return bool(aside)
 
     def root(self, obj: Any, label: str) -> None:
         """Begin at an object with a name of its own, by which a module is found again."""
@@ -89,6 +114,8 @@ class SlicedWalk(OutlineWalk):
     def forget(self) -> None:
         """Keep only the figures."""
         self.seen = Seen()
+        self._entries = Entries()
+        self._finder.forget()
         self._variables.clear()
         self._expand.clear()  # its own bound methods: a cycle that only a collection would free
 
@@ -124,7 +151,9 @@ class SlicedWalk(OutlineWalk):
         """Count an object in a slot, once per walk, and inspect it now or later."""
         kind = type(obj)
         plan = self._outlines.by_id.get(id(kind)) or self._outlines.of(kind)
-        if plan.skipped or not self.seen.mark(id(obj)):
+        if plan.skipped or (plan.kind == "module" and self._is_root_itself(obj, slot)):
+            return
+        if not self.seen.mark(id(obj)):
             return
         if self._inherited is not None and id(obj) in self._inherited:
             return
@@ -142,6 +171,8 @@ class SlicedWalk(OutlineWalk):
             self.length[slot] += plan.length(obj)
         elif plan.grows:
             self._without_length(obj, slot, plan)
+        if slot == OTHERS and self._aside is None and self._is_passed(obj, plan.kind):
+            return
         starred = self._starred[slot]
         if starred and plan.kind in _ENTERED and 0 < len(self._path) < NESTED:
             self._at_once(obj, slot, plan)
@@ -149,6 +180,33 @@ class SlicedWalk(OutlineWalk):
             self._dive(obj, slot)
         else:
             self._later(obj, slot, plan)
+
+    def _skips(self, value: Any, label: str) -> bool:
+        if super()._skips(value, label) or value is sys.modules:
+            return True
+        # a library has thousands of them; one that grows is met by a later walk
+        return self._aside is None and is_small(value)
+
+    def _is_root_itself(self, module: Any, slot: int) -> bool:
+        """Return True if a module that something leads to is walked under its own name anyway."""
+        if self.slots.parents[slot] == NOWHERE:
+            return False
+        name = dict.get(names_of_module(module), "__name__")
+        return type(name) is str and dict.get(sys.modules, name) is module
+
+    def _is_passed(self, obj: Any, kind: str) -> bool:
+        """Pass through a class or function of a library that only leads to others; True if so."""
+        if kind not in ("type", "function") or self._passing >= NESTED:
+            return False
+        inner = definitions_in(obj, kind)
+        if inner is None:
+            return False
+        self._passing += 1
+        for one in inner:
+            if not is_dull(one):
+                self.push(one, self._definition(one))
+        self._passing -= 1
+        return True
 
     def _text(self, obj: Any, slot: int, plan: Outline) -> None:
         self.text[slot] += plan.length(obj)  # type: ignore[misc]  # every text has one
@@ -185,8 +243,6 @@ class SlicedWalk(OutlineWalk):
             if plan.dict_of or plan.slots:
                 self._attributes(obj, slot, plan)
             self._numbered(part(obj, plan.base, 0, SMALL), slot, 0)
-            if plan.base is dict:
-                self._keys(part(obj, dict, 0, SMALL, keys=True), slot)
         self._leave()
         self._step = step
 
@@ -202,7 +258,8 @@ class SlicedWalk(OutlineWalk):
             self._diving.append((obj, slot))
             return
         plan = plan or self._outlines.of(type(obj))
-        if len(self._stack) + len(self._names) + len(self._deep) >= MAX_WAITING:
+        waiting = len(self._stack) + len(self._names) + len(self._deep)
+        if waiting + len(self._aside or ()) >= MAX_WAITING:
             self.cut += 1
             return
         parent, entries = self._parent(), self._entries
@@ -215,12 +272,22 @@ class SlicedWalk(OutlineWalk):
             return
         self._finder.opened.append(entry)
         starred = self._starred[slot]
-        if starred and self._path and self._in_items():
+        if self._aside is not None and parent != NONE and self._is_foreign(obj, plan.kind):
+            self._aside.append(entry)
+        elif starred and self._path and self._in_items():
             self._stack.append(entry)
         elif starred or plan.kind in ("container", "cache"):
             self._deep.append(entry)
         else:
             self._names.append(entry)
+
+    def _is_foreign(self, obj: Any, kind: str) -> bool:
+        """Return True for a class, function or module of a library: it comes after the program."""
+        if kind == "type":
+            return self._territory.is_library(module_of_type(obj))
+        if kind == "function":
+            return self._territory.is_library(dict.get(obj.__globals__, "__name__"))
+        return kind == "module"
 
     def _dive(self, obj: Any, slot: int) -> None:
         """Follow at once, as far as time allows, what is too deep to be found again."""
@@ -263,8 +330,6 @@ class SlicedWalk(OutlineWalk):
             items, size = edges(obj, plan.base, edge)[begin : begin + CHUNK], 2 * edge
         else:
             items = part(obj, plan.base, begin, begin + CHUNK)
-            if plan.base is dict:
-                self._keys(part(obj, dict, begin, begin + CHUNK, keys=True), slot)
         entries.cursor[entry] = begin + CHUNK
         if begin + CHUNK < size:
             self._stack.append(entries.keep(entry))
@@ -276,6 +341,9 @@ class SlicedWalk(OutlineWalk):
             return
         child = self._kids.get(slot << 32)  # number 0 stands for an item
         if child is None:
+            if kinds <= _SHORT_TEXTS and all(map(is_dull, items)):
+                self.bytes[slot] += sum(map(sys.getsizeof, items))  # they need no slot of their own
+                return
             child = self.slots.child(slot, "", ITEM)
         if kinds <= PLAIN:
             self._texts(items, child)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any
 
+from floodline.leaks._figures.own_holders import OwnHolders
 from floodline.leaks._figures.series import COLUMNS, PROCESS
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._vocabulary import Step
@@ -79,6 +80,19 @@ class Track:
         """The seconds from the first point to the last."""
         return float(self._at(-1)[0] - self._at(0)[0]) if self._points else 0.0
 
+    def rises(self, since: float) -> bool:
+        """Return True if it has gained since then, and keeps more than half of its highest."""
+        points = list(self._record.iter_unpack(self._points))
+        if not points:
+            return False
+        before = [row for row in points if row[0] <= since] or points[:1]
+        most = [max(row[number] for row in points) for number in (2, 3)]
+        then = before[-1]
+        gained = any(new > old for old, new in zip(then[2:4], self.latest[1:3], strict=True))
+        return gained and all(
+            2 * new >= high for new, high in zip(self.latest[1:3], most, strict=True)
+        )
+
     @property
     def changes(self) -> bool:
         """True if the figures have ever changed."""
@@ -136,6 +150,7 @@ class Process:
 
     def __init__(self) -> None:
         self._track = Track(len(PROCESS))
+        self.holders = OwnHolders()
 
     def __len__(self) -> int:
         return len(self._track)
@@ -155,4 +170,5 @@ class Process:
 
     def add(self, at: float, row: tuple[int, ...]) -> None:
         """Record the figures, in the order of `PROCESS`."""
+        self.holders.note(at)
         self._track.add(at, row)

@@ -102,6 +102,10 @@ class Finder:
             self._entries.obj[entry] = None
         self.opened.clear()
 
+    def forget(self) -> None:
+        """Free the columns of the entries."""
+        self._entries = Entries()
+
     def open(self, entry: int) -> Any:
         """Return the object of an entry, `GONE` if it is no longer in its place."""
         entries, way, at = self._entries, [], entry

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from floodline.errors import ConfigError
 from floodline.leaks._forks import FORK
@@ -16,14 +15,16 @@ from floodline.leaks._live.answer import LiveAnswer
 from floodline.leaks._live.blind_spots import blind_spots
 from floodline.leaks._live.holdings import Holdings
 from floodline.leaks._live.inherited_pages import Inherited
-from floodline.leaks._live.judge import LEAST_SURE, Judge
+from floodline.leaks._live.judge import Judge
 from floodline.leaks._live.outline_walk import Anchors
-from floodline.leaks._live.process_sampler import Sampler
-from floodline.leaks._live.roots import Begin, roots
+from floodline.leaks._live.process_sampler import OwnMemory, Sampler
+from floodline.leaks._live.roots import Begin, library_roots, roots
 from floodline.leaks._live.sliced_walk import SlicedWalk
-from floodline.leaks._live.tracks import Tracks
+from floodline.leaks._live.stages import Progress, Rows, Stage
+from floodline.leaks._live.tracks import Row, Tracks
 from floodline.leaks._live.watched_slots import Ticks
 from floodline.leaks._objects.outline import Outlines
+from floodline.leaks._objects.territory import Territory
 from floodline.memory import rss
 
 SLICE = 0.001  # seconds of CPU time per step
@@ -35,19 +36,23 @@ LIMIT_EVERY = 1.0
 MARGIN = 0.1  # of the memory limit, left untouched by the watch
 SHORTEST, LONGEST = 0.01, 1.0  # seconds until the next step; other threads run in between
 HOLDINGS_EVERY = 30.0
-SETTLING = 2  # walks
-PRICE = 4e-6  # seconds to walk one object, until it is known
-LEAST_MET = 5_000
-MOST_MET = 400_000  # about as many objects as are visited in a large heap
+FIRST_TIMES = 6  # times the budget, until everything has been walked once
+FIRST_COST = 300  # budgets of a second: the CPU time that this may take in all
+LOADED = 2.0  # seconds without a new module, after which a program has been imported
+LONGEST_LOAD = 15.0
+WHOLE_EVERY = 4  # walks, of which the others do not enter libraries
+FIRST_GUESS = 20.0  # seconds until everything was walked once, until there is a better guess
+MAX_SLOTS = 16_000
 Limit = Callable[[], tuple[int, int | None]]
 
 
 class Live:
     """Finds what grows in this process; call `step()` when it asks for it, from one thread.
 
-    `budget` is the share of one CPU that it may use. `limit` returns the resident bytes and the
-    memory limit (None: there is none); above nine tenths of it the watch pauses until there is room
-    again. What a fork inherited is inspected only if `inherited` is true.
+    `budget` is the share of one CPU that it may use; until everything has been walked once it takes
+    up to six times as much, for at most 300 budgets of a second. `limit` returns the resident bytes
+    and the memory limit (None: there is none); above nine tenths of it the watch pauses until there
+    is room again. What a fork inherited is inspected only if `inherited` is true.
     """
 
     def __init__(
@@ -72,30 +77,36 @@ class Live:
         fresh = self._inherited or not FORK.generation
         self._shared = None if fresh else Inherited()
         self._began = self._clock()
-        self._slots = Slots()
-        self._outlines = Outlines()
+        self._slots = Slots(MAX_SLOTS)
+        self._outlines, self._territory = Outlines(), Territory()
         self._anchors: Anchors = {}
         self._places = Places(self._outlines, self._anchors)
         self._tracks = Tracks(self._slots)
         self._walked = Tracks(self._slots)
         self._ticks = Ticks(self._tracks, self._places, self._outlines)
-        self._sampler = Sampler(census=fresh)
+        self._own = OwnMemory()
+        self._sampler = Sampler(self._own, census=fresh)
         self._judge = Judge(self._tracks, self._walked, self._places, self._sampler.process)
         self._holdings = Holdings(self._slots, self._places, self._outlines, rss)
         self._next_holdings = 0.0
+        self._judge.first_look = FIRST_GUESS
         self._walk: SlicedWalk | None = None
         self._roots: Iterator[Begin] = iter(())
-        self._before: SlicedWalk | None = None
-        self._before_at = self._tick_cost = self._walk_seconds = 0.0
-        self._compared = self._walks = 0
+        self._whole: SlicedWalk | None = None  # the last walk that entered libraries too
+        self._stage, self._progress = Stage.PROGRAM, Progress(FIRST_GUESS)
+        self._rows = {Stage.PROGRAM: Rows(), Stage.LIBRARIES: Rows()}
+        self._tick_cost = self._walk_seconds = 0.0
+        self._compared = self._walks = self._partial = 0
         self._walk_began = self._next_walk = self._next_tick = self._next_limit = 0.0
         self._short = False
+        self._modules, self._modules_at = 0, 0.0
 
     def step(self) -> float:
         """Work for about a millisecond; return the seconds until the next call is due."""
         began, cpu, since = self._cpu(), self._cpu, self._clock()
         if self._generation != FORK.generation:
             self._reset()
+        self._own.begin()
         now = self._now()
         if self._memory_is_short(now):
             idle = LONGEST
@@ -107,9 +118,9 @@ class Live:
         late = max(0.0, since - self._wanted - LATE)
         end = self._clock()
         held = min(end - since + late, STARVED * spent)
-        wait = max(
-            idle, min(SHORTEST, SLICE / self._budget), max(spent, held) / self._budget - spent
-        )
+        self._own.end()
+        least = min(SHORTEST, SLICE / self._share)
+        wait = max(idle, least, max(spent, held) / self._share - spent)
         self._wanted = end + wait
         return wait
 
@@ -121,8 +132,9 @@ class Live:
             walks=self._walks,
             expected=self._expected(),
             cost=self._cost,
+            own=self._own.bytes,
             blind=blind_spots(
-                self._slots, self._before, short=self._short,
+                self._slots, self._whole, short=self._short,
                 inherited=self._shared is not None, census=self._sampler.counting,
                 partial=self._holdings.partial,
             ),
@@ -138,6 +150,12 @@ class Live:
         """Say what is in memory from what the walk has met so far."""
         if self._walk is not None and not (self._holdings.due or self._holdings.ready):
             self._holdings.walked(self._walk, partial=True)
+
+    @property
+    def _share(self) -> float:
+        """The share of a CPU that it may use now: more until everything has been walked once."""
+        first = not self._walks and self._cost < FIRST_COST * self._budget
+        return min(1.0, FIRST_TIMES * self._budget) if first else self._budget
 
     def _now(self) -> float:
         return self._clock() - self._began
@@ -157,6 +175,7 @@ class Live:
         if self._ticks.busy or now >= self._next_tick:
             self._tick(due, now)
         elif self._judge.due(now):
+            self._judge.first_look = 0.0 if self._walks else self._progress.left(now)
             self._judge.work(now)
         elif self._holdings.due:
             self._holdings.work(due)
@@ -174,7 +193,7 @@ class Live:
         self._ticks.advance(due, self._now)
         self._tick_cost += self._cpu() - began
         # ticks may take a third of the budget, the rest is for the walk
-        self._next_tick = now + max(TICK, 3 * self._tick_cost / self._budget)
+        self._next_tick = now + max(TICK, 3 * self._tick_cost / self._share)
         if not self._ticks.busy:
             self._judge.ask(now)
 
@@ -183,7 +202,7 @@ class Live:
         if walk is None:
             self._outlines.refresh()
             walk = self._walk = self._begin()
-            self._walk_began, self._compared = now, 0
+            self._walk_began = now
         while not due():
             if not walk.done:
                 walk.advance(due)
@@ -192,71 +211,106 @@ class Live:
                 break
         walk.let_go()  # what has just been started from a root
         while walk.containers:
-            self._ticks.watch(walk.containers.pop())
+            self._watch(walk.containers.pop())
+
+    def _watch(self, index: int) -> None:
+        self._ticks.watch(index, foreign=self._stage == Stage.LIBRARIES)
 
     def _begin(self) -> SlicedWalk:
         if self._shared is not None and (self._shared.alone or Inherited().alone):
             self._shared = None
             self._sampler.allow_census()
-        self._roots = roots(0 if self._shared is None else FORK.modules)
-        return SlicedWalk(self._slots, self._outlines, self._anchors, inherited=self._shared)
+        self._stage, self._compared = Stage.PROGRAM, 0
+        self._roots = roots(self._skipped)
+        return SlicedWalk(
+            self._slots, self._outlines, self._anchors,
+            inherited=self._shared, territory=self._territory,
+        )  # fmt: skip
+
+    @property
+    def _skipped(self) -> int:
+        """The modules that a fork inherited, which are left out."""
+        return 0 if self._shared is None else FORK.modules
 
     def _begin_next(self, walk: SlicedWalk) -> bool:
         begin = next(self._roots, None)
-        if begin is not None:
-            begin(walk)
-        return begin is not None
+        if begin is None:
+            return self._stage == Stage.LIBRARIES and walk.last()
+        begin(walk)
+        if self._stage == Stage.LIBRARIES:
+            self._progress.step()
+        return True
 
     def _compare(self, walk: SlicedWalk, due: Callable[[], bool], now: float) -> None:
-        """Track the slots that changed since the previous walk; this takes several steps too."""
-        before, size = self._before, len(walk.count)
+        """Track the slots that changed since the last such stage; this takes several steps too."""
+        before, size = self._rows[self._stage], len(walk.count)
+        program = self._rows[Stage.PROGRAM] if self._stage == Stage.LIBRARIES else None
         while self._compared < size and not due():
             for index in range(self._compared, min(size, self._compared + 500)):
-                row = walk.row(index)
-                old = before.row(index) if before else row
-                if row != old or index in self._walked.by_index:
-                    self._changed(index, now, row, old)
+                if program is None or not program.row(index)[0]:
+                    row = walk.row(index)
+                    old = before.row(index) if before.at is not None else row
+                    if row != old or index in self._walked.by_index:
+                        self._changed(index, now, row, old, before.at or now)
             self._compared += 500
         if self._compared >= size:
-            self._end(walk, now)
+            self._end_stage(walk, now)
 
-    def _changed(self, index: int, now: float, row: Any, old: Any) -> None:
+    def _changed(self, index: int, now: float, row: Row, old: Row, then: float) -> None:
         if index not in self._walked.by_index:
-            self._walked.add(index, self._before_at, old)
+            self._walked.add(index, then, old)
         self._walked.add(index, now, row)
         if row[1] > old[1] or row[2] > old[2]:
-            self._ticks.watch(index)
+            self._watch(index)
+
+    def _end_stage(self, walk: SlicedWalk, now: float) -> None:
+        self._rows[self._stage] = Rows(walk, now)
+        if self._stage == Stage.LIBRARIES:
+            self._whole = walk
+            self._end(walk, now)
+        elif not self._walks and not self._loaded(now):
+            self._put_off(walk, now)
+        elif self._walks and self._partial < WHOLE_EVERY - 1:
+            self._partial += 1
+            self._end(walk, now)
+        else:
+            self._stage, self._compared, self._partial = Stage.LIBRARIES, 0, 0
+            self._roots = library_roots(self._skipped)
+            self._progress.begin(len(sys.modules), now)
+
+    def _loaded(self, now: float) -> bool:
+        """Return True if the program has finished its imports, or takes very long for them."""
+        if len(sys.modules) != self._modules:
+            self._modules, self._modules_at = len(sys.modules), now
+        return now - self._modules_at >= LOADED or now >= LONGEST_LOAD
+
+    def _put_off(self, walk: SlicedWalk, now: float) -> None:
+        """Walk the program again soon: it is still being imported."""
+        walk.forget()
+        self._walk, self._next_walk = None, now + LOADED / 2
 
     def _end(self, walk: SlicedWalk, now: float) -> None:
         self._walks += 1
         self._walk_seconds = now - self._walk_began
-        self._before_at = now
-        if self._walks <= SETTLING:  # by then the engine has all the memory it needs
+        if self._walks == 1:  # by then the engine has nearly all the memory it needs
             self._sampler.process.restart()
             self._judge.settled(now)
-        self._judge.walked(walk)
+        self._judge.walked(self._whole or walk)
         walk.forget()
-        if now >= self._next_holdings:
+        if walk is self._whole and now >= self._next_holdings:
             self._next_holdings = now + HOLDINGS_EVERY
             self._holdings.walked(walk)
-        self._before, self._walk = walk, None
+        self._walk = None
         self._next_walk = now + max(REST, self._walk_seconds / 4)
 
     @property
     def _met(self) -> int:
-        """The objects that the last finished walk visited, or the first one so far."""
-        walk = self._before or self._walk
+        """The objects that the last whole walk visited, or the first one so far."""
+        walk = self._whole or self._walk
         return walk.objects if walk else 0
 
     def _expected(self) -> float:
         """Return the seconds until a verdict can be expected: the first walk, then readings."""
         if self._judge.decided:
             return 0.0
-        if self._walks:
-            left = max(0, SETTLING - self._walks) * self._walk_seconds
-            return left + self._judge.seconds_left(self._now())
-        # most allocator blocks are objects; what has been walked gives the cost of one
-        met = self._walk.objects if self._walk else 0
-        price = self._cost / met if met > LEAST_MET else PRICE
-        blocks = min(sys.getallocatedblocks(), MOST_MET)
-        return max(0.0, (blocks - met) * price / self._budget) + LEAST_SURE
+        return self._judge.seconds_left(self._now())

@@ -15,8 +15,10 @@ from floodline.leaks._objects.outline import Outline, Outlines
 MAX_WATCHED = 5_000
 MAX_MANY = 300  # of them, slots that stand for many places
 NEVER = 3  # readings without any change, after which the slot is left to the walk
+PATIENCE = 40  # the same for a slot of the program itself
 QUIET = 12  # the same for one that has changed before
-FRESH = 300  # unchanged slots to read per round, in turn
+FRESH = 300  # unchanged slots of the program to read per round, in turn
+FOREIGN = 40  # the same for those of libraries
 PLACES = 3_000  # the same for slots that stand for many places
 GUESS = {False: 1, True: 100}  # places of a slot that has not been read yet
 FALLEN = 10  # readings after which a slot no longer than at first is left to the walk
@@ -31,6 +33,7 @@ class Ticks:
         self._tracks, self._places, self._outlines = tracks, places, outlines
         self._watched: dict[int, int] = {}
         self._todo: list[int] = []
+        self._foreign: set[int] = set()  # those of libraries
         self._many = 0
 
     def __len__(self) -> int:
@@ -41,10 +44,12 @@ class Ticks:
         """True while a round of readings is under way."""
         return bool(self._todo)
 
-    def watch(self, index: int) -> None:
-        """Read a slot from now on."""
+    def watch(self, index: int, *, foreign: bool = False) -> None:
+        """Read a slot from now on; one that is `foreign` belongs to a library."""
         if index in self._watched or len(self._watched) >= MAX_WATCHED:
             return
+        if foreign:
+            self._foreign.add(index)
         starred = bool(self._tracks.slots.starred[index])
         if starred and self._many >= MAX_MANY:
             return
@@ -55,13 +60,17 @@ class Ticks:
         """Begin a round of readings: what changes, and some of the others."""
         starred, tracks = self._tracks.slots.starred, self._tracks.by_index
         left = {False: FRESH, True: PLACES}
+        foreign = FOREIGN
         chosen = []
         for index in self._watched:
             many, track = bool(starred[index]), tracks.get(index)
             if not many and track is not None and track.moved:
                 chosen.append(index)
+            elif index in self._foreign and foreign <= 0:
+                continue
             elif left[many] > 0:
                 left[many] -= track.latest[0] if track else GUESS[many]
+                foreign -= index in self._foreign
                 chosen.append(index)
         for index in chosen:  # the others come first in the next round
             self._watched[index] = self._watched.pop(index)
@@ -78,7 +87,8 @@ class Ticks:
             self._watched[index] = 0
             self._tracks.add(index, now(), row)
             track = self._tracks.by_index.get(index)
-            if track is None or _is_idle(track):
+            never = NEVER if index in self._foreign else PATIENCE
+            if track is None or _is_idle(track, never):
                 self._forget(index)
 
     def _miss(self, index: int) -> None:
@@ -88,6 +98,7 @@ class Ticks:
 
     def _forget(self, index: int) -> None:
         del self._watched[index]
+        self._foreign.discard(index)
         self._many -= self._tracks.slots.starred[index]
         track = self._tracks.by_index.get(index)
         if track is not None and not track.changes:
@@ -132,8 +143,10 @@ def _names_of(value: Any, plan: Outline) -> int:
     return inside if names is None else inside + dict.__len__(names)
 
 
-def _is_idle(track: Track) -> bool:
-    if track.quiet >= QUIET or (track.quiet >= NEVER - 1 and not track.changes):
+def _is_idle(track: Track, never: int) -> bool:
+    if track.quiet >= QUIET * max(1, never // NEVER):
+        return True
+    if track.quiet >= never - 1 and not track.changes:
         return True
     _, length, text, _ = track.gains
     return len(track) >= FALLEN and length <= 0 and text <= 0

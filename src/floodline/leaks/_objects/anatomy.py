@@ -23,7 +23,7 @@ names_of_module: Callable[[types.ModuleType], dict[str, Any]] = (
     type.__dict__["__dict__"].__get__(types.ModuleType)["__dict__"].__get__
 )
 basic_size: Callable[[type], int] = type.__dict__["__basicsize__"].__get__
-_module: Callable[[type], object] = type.__dict__["__module__"].__get__
+module_of_type: Callable[[type], object] = type.__dict__["__module__"].__get__
 _qualname: Callable[[type], object] = type.__dict__["__qualname__"].__get__
 
 LruWrapper = type(functools.lru_cache(lambda: None))
@@ -85,7 +85,7 @@ SIZES: dict[type, Any] = {base: base.__sizeof__ for base, _ in _LENGTHS}
 def label_of(kind: type) -> str:
     """Return `module.Class` as its class statement has it."""
     try:
-        module, name = _module(kind), _qualname(kind)
+        module, name = module_of_type(kind), _qualname(kind)
     except AttributeError:  # a class that removed its own `__module__`
         return "?"
     name = name if type(name) is str else "?"

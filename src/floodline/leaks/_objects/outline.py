@@ -197,7 +197,8 @@ def _stored_names(mro: tuple[type, ...]) -> list[str]:
         noted = names.get("__annotations__")
         if type(noted) is dict:
             found.update(dict.fromkeys(name for name in list(noted) if type(name) is str))
-    return [name for name in list(found)[: 4 * MAX_NAMES] if _is_plain(mro, name)][:MAX_NAMES]
+    usual = [name for name in found if not (name[:2] == "__" == name[-2:])]
+    return [name for name in usual[: 4 * MAX_NAMES] if _is_plain(mro, name)][:MAX_NAMES]
 
 
 def _codes(value: Any) -> Iterator[types.CodeType]:

@@ -18,8 +18,9 @@ def test_what_lies_too_deep_is_not_called_bounded():
     for cut, expected in ((0, "bounded"), (7, "undecided")):
         walk = SlicedWalk(slots, Outlines(), {})
         walk.cut = cut
-        judge.walked(walk)
-        judge.work(100.0)
+        for _ in range(3):
+            judge.walked(walk)
+            judge.work(100.0)
         found = judge.answer(watched=1, objects=1, walks=1, expected=0, cost=0, blind=())
         assert found.verdict == expected
     assert "7 objects" in found.needed["why"]

@@ -42,7 +42,7 @@ class Sliced:
     def step(self):
         asked = iter([False] * self.every)
         self.walk.advance(lambda: next(asked, True))
-        return not self.walk.done
+        return not self.walk.done or self.walk.last()
 
     def all(self):
         while self.step():

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from floodline.leaks._heap.slots import Slots
+from floodline.leaks._live import process_sampler
+from floodline.leaks._live.process_sampler import OwnMemory
+from floodline.leaks._live.sliced_walk import SlicedWalk
+from floodline.leaks._live.stages import Progress, Rows
+from floodline.leaks._live.tracks import Track
+from floodline.leaks._objects.outline import Outlines
+
+
+def test_the_rest_of_the_first_look_is_estimated_from_its_pace():
+    progress = Progress(20.0)
+    assert progress.left(5.0) == 15.0
+    progress.begin(100, 10.0)
+    for _ in range(50):
+        progress.step()
+    assert progress.left(15.0) == 5.0
+
+
+def test_rows_stay_as_they_were_at_the_end_of_the_stage():
+    walk = SlicedWalk(Slots(), Outlines(), {})
+    walk.lengthen(0, 3)
+    rows = Rows(walk, 1.0)
+    walk.lengthen(0, 4)
+    assert rows.row(0) == (0, 3, 0, 0)
+    assert rows.row(9) == Rows().row(0) == (0, 0, 0, 0)
+
+
+def test_own_memory_is_what_resident_memory_gains_during_the_steps(monkeypatch):
+    told = iter([100, 150, 400, 380, 380, 0])
+    monkeypatch.setattr(process_sampler, "rss", lambda: next(told))
+    own, found = OwnMemory(), []
+    for _ in range(3):
+        own.begin()
+        own.end()
+        found.append(own.bytes)
+    assert found == [50, 30, 0]
+
+
+def test_a_track_rises_until_it_stalls_or_falls():
+    track = Track()
+    assert not track.rises(0.0)
+    for second in range(20):
+        track.add(float(second), (1, second, 0, 0))
+    assert track.rises(10.0)
+    for second in range(20, 40):
+        track.add(float(second), (1, 19, 0, 0))
+    assert not track.rises(25.0)
+    track.add(40.0, (1, 25, 0, 0))
+    assert track.rises(25.0)
+    track.add(41.0, (1, 3, 0, 0))
+    assert not track.rises(25.0)
