@@ -43,6 +43,8 @@ def answer(verdict: str = "bounded", **changes: Any) -> dict[str, Any]:
         "blind_spots": [],
         "holders": [],
         "split": None,
+        "own_bytes": 0,
+        "filling": [],
         "unit": "second",
         **changes,
     }

@@ -76,6 +76,10 @@ def leaking(seconds: int = 480, *, now: float | None = None) -> dict[str, Any]:
                 "echoes": [],
             },
         ],
+        "history": [
+            {"at": started + 1, "verdict": "undecided", "where": "unknown"},
+            {"at": started + 90, "verdict": "growing", "where": "python"},
+        ],
         "memory": {
             "points": points,
             "now": points[-1][1],
@@ -210,6 +214,7 @@ def _process(
         "exit": None,
         "verdict": "growing",
         "cost_seconds": 2.1,
+        "own_bytes": 0,
         "blind_spots": ["variables of running functions"],
     }
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
+from floodline._units import format_duration, format_size
 from floodline.leaks._suspect_record import SuspectRecord
 from floodline.leaks._vocabulary import LineSource, Outcome, Where
 from floodline.recorder._probe.messages import LiveRecord, Needed
-from floodline.recorder._snapshot import ProcessStatus, SuspectState
+from floodline.recorder._snapshot import ProcessStatus, SuspectState, VerdictState
 
 ORDER = {Outcome.GROWING: 0, Outcome.UNDECIDED: 1, Outcome.BOUNDED: 2}
+LONG = 60.0  # seconds for which an ended process must have been watched to count
+LEAST_RISE = 8 << 20  # bytes that all processes together must have gained to doubt *bounded*
+MAX_HISTORY = 100
 NOT_YET: Needed = {"seconds": 60.0, "why": "no process was watched for long enough"}
 
 
@@ -79,13 +83,18 @@ def _badness(suspect: SuspectState) -> tuple[int, float, float]:
 
 
 def merge_verdicts(processes: list[Answered], main: int | None) -> Verdict:
-    """Return verdict, where and needed for all processes; ended ones count if they grew.
+    """Return verdict, where and needed for all processes.
 
-    The program itself still counts after its end. What was never watched does not count.
+    Ended ones count if they grew or were watched for a minute, the program itself always. What was
+    never watched does not count.
     """
     answered = [(one, one.answer) for one in processes if one.answer]
     present = [
-        answer for one, answer in answered if one.state == ProcessStatus.RUNNING or one.pid == main
+        answer
+        for one, answer in answered
+        if one.state == ProcessStatus.RUNNING
+        or one.pid == main
+        or (answer["watched_seconds"] or 0.0) >= LONG
     ]
     grew = [answer for _, answer in answered if answer["verdict"] == Outcome.GROWING]
     relevant = [*grew, *present] or [answer for _, answer in answered]
@@ -93,3 +102,37 @@ def merge_verdicts(processes: list[Answered], main: int | None) -> Verdict:
         return {"verdict": Outcome.UNDECIDED, "where": Where.UNKNOWN, "needed": {**NOT_YET}}
     worst = min(relevant, key=lambda answer: ORDER.get(answer["verdict"], 1))
     return {"verdict": worst["verdict"], "where": worst["where"], "needed": worst["needed"]}
+
+
+def doubted(processes: list[Answered], main: int | None, gain: float, seconds: float) -> Verdict:
+    """Return the merged verdict in view of the memory of all processes: what rises is not bounded.
+
+    `gain` is what they have gained in the last `seconds`, the probes' own memory left out.
+    """
+    verdict = merge_verdicts(processes, main)
+    if verdict["verdict"] != Outcome.BOUNDED or gain < LEAST_RISE:
+        return verdict
+    rose = f"the memory of all processes rose by {format_size(gain)} in {format_duration(seconds)}"
+    why = f"{rose}, and nothing that was inspected explains it"
+    needed: Needed = {"seconds": seconds, "why": why}
+    return {"verdict": Outcome.UNDECIDED, "where": Where.UNKNOWN, "needed": needed}
+
+
+class History:
+    """The verdicts so far, each with the time since which it stands."""
+
+    def __init__(self) -> None:
+        self._all: list[VerdictState] = []
+
+    def note(self, verdict: Verdict, at: float) -> None:
+        """Add a verdict if it differs from the last."""
+        outcome, where = verdict["verdict"], verdict["where"]
+        if self._all and self._all[-1]["verdict"] == outcome:
+            self._all[-1]["where"] = where
+            return
+        self._all.append({"at": at, "verdict": outcome, "where": where})
+        del self._all[1:-MAX_HISTORY]
+
+    def records(self) -> list[VerdictState]:
+        """Return all of them, oldest first."""
+        return [{**one} for one in self._all]

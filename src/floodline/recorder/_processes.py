@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import count
+from typing import TypeVar
 
 from floodline.leaks._suspect_record import SuspectRecord
 from floodline.leaks._vocabulary import Outcome
 from floodline.recorder._exit_cause import end_state
-from floodline.recorder._probe.messages import Hello, LiveRecord, Sample
+from floodline.recorder._probe.messages import (
+    ContainerRecord,
+    Hello,
+    LiveRecord,
+    Sample,
+    SessionsRecord,
+)
 from floodline.recorder._proc import NoProbe, Seen
 from floodline.recorder._recording.journal import Journal
 from floodline.recorder._recording.series import FEWER, Points
@@ -103,6 +110,7 @@ class Watched:
             "exit": self.exit,
             "verdict": answer["verdict"] if answer else Outcome.UNDECIDED,
             "cost_seconds": sample["cost"] if sample else 0.0,
+            "own_bytes": own["own_bytes"] if own else 0,
             "blind_spots": [*blind, *(own["blind_spots"] if own else ())],
             "recycled": self.recycled,
             "split": own["split"] if own else None,
@@ -299,11 +307,19 @@ class Fleet:
 
     def sessions(self) -> list[SessionsState]:
         """Return the sessions of all running processes, else of the last."""
-        return [{**one, "pid": pid} for pid, told in self._told() for one in told["sessions"]]
+        return [
+            {**_with_filling(one, told), "pid": pid}
+            for pid, told in self._told()
+            for one in told["sessions"]
+        ]
 
     def containers(self) -> list[ContainerState]:
         """Return the containers of all running processes, else of the last."""
-        return [{**one, "pid": pid} for pid, told in self._told() for one in told["containers"]]
+        return [
+            {**_with_filling(one, told), "pid": pid}
+            for pid, told in self._told()
+            for one in told["containers"]
+        ]
 
     def holders(self) -> list[HoldingState]:
         """Return what holds memory in all running processes, else in the last; largest first."""
@@ -313,3 +329,19 @@ class Fleet:
             for one in (told["answer"] or {"holders": []})["holders"]
         ]
         return sorted(found, key=lambda one: -one["bytes"])[:MOST_HOLDERS]
+
+    def own_bytes(self) -> int:
+        """Return what the probes of the running processes take themselves."""
+        answers = [one.sample["answer"] for one in self.running.values() if one.sample]
+        return sum(answer["own_bytes"] for answer in answers if answer)
+
+
+Holder = TypeVar("Holder", SessionsRecord, ContainerRecord)
+
+
+def _with_filling(one: Holder, sample: Sample) -> Holder:
+    """Add to a holder when it will be full, if it fills."""
+    for known in sample["answer"]["filling"] if sample["answer"] else ():
+        if (known["kind"], known["name"]) == (one["kind"], one["name"]):
+            return {**one, "filling": {"limit": known["limit"], "full_in": known["full_in"]}}
+    return one

@@ -23,7 +23,7 @@ from floodline.recorder._exit_cause import (
     processes,
     signal_name,
 )
-from floodline.recorder._merged_answer import Answered, merge_suspects, merge_verdicts
+from floodline.recorder._merged_answer import Answered, History, doubted, merge_suspects
 from floodline.recorder._probe.messages import Shed, read_message
 from floodline.recorder._probe_server import Intake
 from floodline.recorder._process_tree import Family
@@ -62,6 +62,7 @@ class Recorder:
         self._journal = Journal()
         self._fleet = Fleet(self._journal)
         self._total = Points(TOTAL)
+        self._theirs, self._history = Points(TOTAL), History()  # without what our probes take
         self._above = False
         self._exit: Exit | None = None
         self._left_at: float | None = None  # when the program ended before its other processes
@@ -265,6 +266,7 @@ class Recorder:
             self._tell_kills(now)
         if self._fleet.running:
             self._total.add(now, self._fleet.resident())
+            self._theirs.add(now, self._fleet.resident() - self._fleet.own_bytes())
         self._family.look(now)
 
     def _tell_kills(self, now: float) -> None:
@@ -329,8 +331,9 @@ class Recorder:
         now, fleet = self._clock(), self._fleet
         watched = fleet.all()
         said = [Answered(one.pid, one.command, one.state, one.answer) for one in watched]
-        verdict = merge_verdicts(said, fleet.main)
-        used, rate = self._total.last if fleet.running else 0.0, self._total.rate()
+        verdict = doubted(said, fleet.main, *self._theirs.gain())
+        self._history.note(verdict, now)
+        used, rate = self._total.last if fleet.running else 0.0, self._theirs.rate()
         limit = fleet.limit() or self._limit
         return {
             "schema": 1,
@@ -347,6 +350,7 @@ class Recorder:
             "needed": verdict["needed"],
             "unit": "second",
             "suspects": merge_suspects(said),
+            "history": self._history.records(),
             "memory": {
                 "points": [list(point) for point in self._total.all],
                 "now": self._used(),

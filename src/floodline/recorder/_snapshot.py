@@ -123,6 +123,7 @@ class ProcessFacts(TypedDict):
     gc: list[int]
     verdict: Outcome
     cost_seconds: float
+    own_bytes: int
     blind_spots: list[str]
     recycled: int
     split: SplitRecord | None
@@ -154,6 +155,14 @@ class RecorderState(TypedDict):
     file_bytes: int | None
 
 
+class VerdictState(TypedDict):
+    """A verdict and since when it stands."""
+
+    at: float
+    verdict: Outcome
+    where: Where
+
+
 class Cut(TypedDict):
     """Since when a recording could not be written, and why."""
 
@@ -178,6 +187,7 @@ class Snapshot(TypedDict):
     needed: Needed | None
     unit: str
     suspects: list[SuspectState]
+    history: list[VerdictState]
     memory: MemoryState
     processes: list[ProcessState]
     sessions: list[SessionsState]

@@ -16,6 +16,7 @@ from floodline.recorder._snapshot import (
     SessionsState,
     Snapshot,
     SuspectState,
+    VerdictState,
 )
 
 
@@ -60,6 +61,7 @@ class ReportDocument(TypedDict):
     verdict: Outcome
     where: Where
     suspects: list[SuspectState]
+    history: list[VerdictState]
     exit: ReportedExit
     processes: list[ReportedProcess]
     window: Window
@@ -81,6 +83,7 @@ def report_document(state: Snapshot) -> ReportDocument:
         "verdict": state["verdict"],
         "where": state["where"],
         "suspects": [*state["suspects"]],
+        "history": [*state["history"]],
         "exit": _ended(state["exit"]) or {**NOT_SEEN},
         "processes": [{**each, "exit": _ended(each["exit"])} for each in state["processes"]],
         "window": {

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from floodline.recorder._merged_answer import Answered, merge_suspects, merge_verdicts
+from floodline.recorder._merged_answer import (
+    Answered,
+    History,
+    doubted,
+    merge_suspects,
+    merge_verdicts,
+)
 from recorder_fakes import answer, suspect
 
 
@@ -62,6 +68,36 @@ def test_all_that_run_must_be_bounded():
 def test_a_helper_that_ended_early_does_not_leave_all_undecided():
     helper = process(2, verdict="undecided", state="exited")
     assert merge_verdicts([process(1), helper], 1)["verdict"] == "bounded"
+
+
+def test_an_ended_worker_that_was_watched_for_a_minute_keeps_all_undecided():
+    worker = process(2, verdict="undecided", state="exited", watched_seconds=200.0)
+    assert merge_verdicts([process(1), worker], 1)["verdict"] == "undecided"
+
+
+def test_memory_that_rises_without_an_explanation_is_not_bounded():
+    said = doubted([process(1)], 1, 20 << 20, 60.0)
+    assert (said["verdict"], said["where"]) == ("undecided", "unknown")
+    assert "rose by 20 MiB in 1 min" in said["needed"]["why"]
+    assert doubted([process(1)], 1, 1 << 20, 60.0)["verdict"] == "bounded"
+    grows = process(2, suspect(), verdict="growing")
+    assert doubted([process(1), grows], 1, 20 << 20, 60.0)["verdict"] == "growing"
+
+
+def test_the_history_has_each_change_of_the_verdict_once():
+    history = History()
+    for at, (verdict, where) in enumerate(
+        [("undecided", "unknown"), ("undecided", "python"), ("growing", "python")]
+    ):
+        history.note({"verdict": verdict, "where": where, "needed": None}, float(at))
+    assert history.records() == [
+        {"at": 0.0, "verdict": "undecided", "where": "python"},
+        {"at": 2.0, "verdict": "growing", "where": "python"},
+    ]
+    for at in range(300):
+        verdict = "bounded" if at % 2 else "undecided"
+        history.note({"verdict": verdict, "where": "none", "needed": None}, float(at))
+    assert len(history.records()) <= 101
 
 
 def test_what_was_never_watched_has_no_say():

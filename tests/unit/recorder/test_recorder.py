@@ -62,8 +62,8 @@ def test_the_snapshot_has_the_keys_that_others_build_on(recorder):
     state = recorder.state()
     assert list(state) == [
         "schema", "tool", "python", "errors", "command", "started", "now", "closed", "line",
-        "verdict", "where", "needed", "unit", "suspects", "memory", "processes", "sessions",
-        "containers", "holders", "events", "exit", "not_covered", "recorder",
+        "verdict", "where", "needed", "unit", "suspects", "history", "memory", "processes",
+        "sessions", "containers", "holders", "events", "exit", "not_covered", "recorder",
     ]  # fmt: skip
     assert state["verdict"] == "undecided"
     assert state["unit"] == "second"

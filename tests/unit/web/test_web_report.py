@@ -148,8 +148,8 @@ def test_an_unknown_format_and_a_folder_that_is_not_there_are_errors(tmp_path):
 def test_the_json_document_has_these_names_and_no_others():
     document = json.loads(render_report(killed(), "json"))
     assert list(document) == [
-        "schema", "tool", "python", "errors", "verdict", "where", "suspects", "exit", "processes",
-        "window", "sessions", "containers", "holders",
+        "schema", "tool", "python", "errors", "verdict", "where", "suspects", "history", "exit",
+        "processes", "window", "sessions", "containers", "holders",
     ]  # fmt: skip
     assert set(SUSPECT) == set(document["suspects"][0])
     assert document["exit"] == {k: v for k, v in killed()["exit"].items() if k != "kind"}

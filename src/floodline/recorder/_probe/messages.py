@@ -23,6 +23,15 @@ class Needed(TypedDict):
     why: str
 
 
+class FillingRecord(TypedDict):
+    """One of floodline's own holders that fills, and the seconds until it is full."""
+
+    kind: str
+    name: str
+    limit: int
+    full_in: float
+
+
 class LiveRecord(TypedDict):
     """The answer of the leak engine of a process."""
 
@@ -36,6 +45,15 @@ class LiveRecord(TypedDict):
     blind_spots: list[str]
     holders: list[HoldingRecord]
     split: SplitRecord | None
+    own_bytes: int
+    filling: list[FillingRecord]
+
+
+class FillingState(TypedDict):
+    """What a holder that fills will hold at most, and the seconds until then."""
+
+    limit: int
+    full_in: float
 
 
 class HolderRecord(TypedDict):
@@ -48,6 +66,7 @@ class HolderRecord(TypedDict):
     bytes: int | None
     max_bytes: int | None
     left: dict[str, int]
+    filling: NotRequired[FillingState]
 
 
 class SessionsRecord(HolderRecord):
@@ -225,6 +244,8 @@ def _answer(raw: Mapping[str, Any] | None) -> LiveRecord | None:
         "blind_spots": raw.get("blind_spots") or [],
         "holders": [with_defaults(one, HOLDING) for one in raw.get("holders") or ()],
         "split": raw.get("split"),
+        "own_bytes": raw.get("own_bytes") or 0,
+        "filling": raw.get("filling") or [],
     }
 
 

@@ -59,17 +59,22 @@ class Points:
 
     def rate(self) -> float:
         """Return bytes per second over the last two minutes; neither a start nor a peak counts."""
+        gain, seconds = self.gain()
+        return gain / seconds if seconds else 0.0
+
+    def gain(self) -> tuple[float, float]:
+        """Return what was gained, and in how many seconds; zeros if it is too early to tell."""
         if not self.all:
-            return 0.0
+            return 0.0, 0.0
         newest = self.all[-1][0]
         since = max(newest - WINDOW, self.all[0][0] + START)
         recent = [point for point in self.all if point[0] >= since]
         if len(recent) < FEWEST or newest - recent[0][0] < FEWEST:
-            return 0.0
+            return 0.0, 0.0
         third = len(recent) // 3
         before, after = recent[:third], recent[-third:]
         gain = median(value for _, value in after) - median(value for _, value in before)
-        return gain / (median(at for at, _ in after) - median(at for at, _ in before))
+        return gain, median(at for at, _ in after) - median(at for at, _ in before)
 
 
 def crosses_in(now: float, rate: float, line: float | None) -> float | None:
