@@ -102,8 +102,8 @@ def test_the_json_document_has_the_fields_of_the_design(project, capsys):
     assert list(document) == wanted
     [finding] = document["findings"]
     assert list(finding) == [
-        "rule", "name", "path", "line", "column", "end_line", "symbol", "confidence", "message",
-        "fingerprint", "status", "grows", "shrinks", "proofs",
+        "rule", "name", "path", "line", "column", "end_line", "symbol", "confidence", "rank",
+        "message", "fingerprint", "status", "grows", "shrinks", "proofs",
     ]  # fmt: skip
     assert (finding["path"], finding["line"], finding["column"]) == ("app.py", 5, 5)
     assert (finding["status"], finding["grows"]) == ("new", ["app.py:5"])
@@ -286,7 +286,7 @@ def test_a_silence_is_explained(project, capsys):
     assert main(["scan", ".", "--why-not", "sessions"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("app.sessions (app.py:1)\n  proved: held by the module (app.py:1)")
-    assert told.endswith("  reported as FLD101, high\n")
+    assert "  reported as FLD101, high, rank " in told
     assert main(["scan", ".", "--why-not", "app.recent"]) == 0
     assert "bounded or weak where it is created" in capsys.readouterr().out
     assert main(["scan", ".", "--why-not", "idle"]) == 0

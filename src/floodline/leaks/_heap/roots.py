@@ -36,7 +36,8 @@ def survey(
     walk: Walk | None = None,
 ) -> Walk:
     """Walk the whole process once; `own` are the engine's objects, which are left out."""
-    walk = walk or Walk(slots, capture=capture)
+    if walk is None:
+        walk = Walk(slots, capture=capture)
     collecting = gc.isenabled()
     gc.disable()  # the walk creates many objects and no garbage
     try:

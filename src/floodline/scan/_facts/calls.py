@@ -76,10 +76,11 @@ class Kept(NamedTuple):
     """Where the instance that a call creates goes."""
 
     # slot: into a name or an attribute; body: into an attribute of the class; entry: into a
-    # container that is known; item: into some other one; main: made where a file is run
+    # container that is known; item: into some other one; member: by a method that adds; default:
+    # only if nothing else is given; main: made where a file is run
     how: Literal[
         "local", "argument", "returned", "dropped", "decorator", "with", "main",
-        "slot", "body", "entry", "item",
+        "slot", "body", "entry", "item", "member", "default",
     ]  # fmt: skip
     ref: Reference | None = None  # of a slot, or of the container of an entry
 
@@ -97,6 +98,8 @@ ENTERED: Final = Kept("with")
 IN_MAIN: Final = Kept("main")
 IN_BODY: Final = Kept("body")
 IN_ITEM: Final = Kept("item")
+ADDED: Final = Kept("member")
+DEFAULT: Final = Kept("default")
 
 
 def in_slot(ref: Reference) -> Kept:

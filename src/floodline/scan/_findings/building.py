@@ -9,6 +9,7 @@ from floodline.scan._facts.model import At, FileFacts
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.references import ITSELF, LOCAL, MODULE
 from floodline.scan._findings.finding import Confidence, Finding, Proof, Status
+from floodline.scan._findings.ranking import usual_rank
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.evidence import Evidence, place
@@ -61,6 +62,7 @@ def make(
     *,
     risk_line: int = 0,
     shrinks: Sequence[tuple[str, int]] = (),
+    rank: int | None = None,
 ) -> Finding:
     """Build the finding of one container."""
     symbol = symbol_of(program, held)
@@ -68,6 +70,7 @@ def make(
     return build(
         rule, file.path, at, symbol, confidence, proofs,
         grows=[place(path, line) for path, line in grows], shrinks=removing, risk_line=risk_line,
+        rank=rank,
     )  # fmt: skip
 
 
@@ -82,6 +85,7 @@ def build(
     grows: Sequence[str] = (),
     shrinks: Sequence[str] = (),
     risk_line: int = 0,
+    rank: int | None = None,
 ) -> Finding:
     """Build any finding; the proofs become text, each with its claim in front."""
     named = tuple(
@@ -91,6 +95,7 @@ def build(
     message = rule.says.format(symbol, line=risk_line)
     return Finding(
         rule.code, rule.name, path, at.line, at.column, at.end_line, at.end_column, symbol,
-        confidence, message, fingerprint(rule.code, symbol), Status.NEW,
+        confidence, usual_rank(confidence) if rank is None else rank, message,
+        fingerprint(rule.code, symbol), Status.NEW,
         tuple(dict.fromkeys(grows)), tuple(dict.fromkeys(shrinks)), named,
     )  # fmt: skip

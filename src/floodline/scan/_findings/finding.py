@@ -50,6 +50,7 @@ class Finding(NamedTuple):
     end_column: int
     symbol: str
     confidence: Confidence
+    rank: int
     message: str
     fingerprint: str
     status: Status

@@ -53,18 +53,23 @@ class Making(NamedTuple):
     line: int
     path: str
     again: bool = False  # known from where it is made: here it goes somewhere else
+    guarded: bool = False  # it may not run: perhaps there is one already
 
 
 class Held:
     """One container of the program with everything that happens to it."""
 
-    __slots__ = ("changes", "escapes", "file", "key", "limits", "made", "pairs", "signs", "slices")
+    __slots__ = (
+        "changes", "escapes", "file", "guesses", "key", "limits", "made", "pairs", "signs",
+        "slices",
+    )  # fmt: skip
 
     def __init__(self, key: str, file: FileFacts) -> None:
         self.key = key
         self.file = file
         self.made: list[Container] = []
         self.changes: list[tuple[FileFacts, Change]] = []
+        self.guesses: list[tuple[FileFacts, Change]] = []  # of an attribute of this name
         self.limits: list[tuple[FileFacts, Limit]] = []
         self.pairs: list[tuple[FileFacts, Pair]] = []
         self.slices: list[tuple[str, int]] = []
@@ -196,6 +201,8 @@ class Program:
                     self._given[home, alias.other.name].append(one)
                 elif other in self.held and (one in self.held or is_local):
                     self._unite(one, other, alias.ref)
+                elif other in self.held and alias.other.kind == MODULE:
+                    self._unite(other, one)  # `self.known = KNOWN`: the module keeps it
 
     def _unite(self, one: str, other: str, ref: Reference | None = None) -> None:
         """Merge two names: `one` lives longer, and takes over what is known about `other`."""
@@ -208,7 +215,7 @@ class Program:
             kept = self.held.setdefault(one, Held(one, gone.file))
             if ref:
                 gone.made = [made._replace(ref=ref) for made in gone.made]
-            for slot in ("made", "changes", "limits", "pairs", "slices", "signs"):
+            for slot in ("made", "changes", "guesses", "limits", "pairs", "slices", "signs"):
                 getattr(kept, slot).extend(getattr(gone, slot))
             kept.escapes = kept.escapes or gone.escapes
 
@@ -219,7 +226,10 @@ class Program:
                 function, caller = call.function, f"{file.module}:{call.function}"
             target = self._targets.find(file.module, call.function, call.callee)
             if target.makes:
-                making = Making(caller, call.kept, call.repeats, call.line, file.path, call.again)
+                making = Making(
+                    caller, call.kept, call.repeats, call.line, file.path, call.again,
+                    bool(call.guard),
+                )  # fmt: skip
                 self.makings[target.makes].append(making)
             many = target.kin and len(target.functions) > CANDIDATES
             for callee, shift in () if call.again else target.functions:
@@ -303,7 +313,7 @@ class Program:
             elif change.verb in ("shrink", "replace") and change.ref.kind == OBJECT:
                 for alike in self.attributes.get(change.ref.name, ()):
                     if self._same(alike) in self.held:
-                        self.held[self._same(alike)].changes.append((file, change))
+                        self.held[self._same(alike)].guesses.append((file, change))
         for limit in file.limits:
             if (key := self.key(file, limit.function, limit.ref)) in self.held:
                 self.held[key].limits.append((file, limit))

@@ -29,7 +29,9 @@ DEEP = 4
 NEW = {"task", "lock", "future", "waiter", "weakref", "made"}  # created where it is added
 COMMAND_LINE = {"cli", "scripts", "commands", "__main__", "management"}
 CLOSED_TYPES = {"bool", "Literal", "type", "Type", "None", "Callable"}
+OF_MEMBERS = {"name", "value", "_name_", "_value_"}  # of an enum
 WHOLE = {"keys", "values", "items"}
+TAKES = {"pop", "popleft", "popitem", "get_nowait"}  # each entry comes out once
 REUSED = {"id", "hash", "get_ident"}  # as many as exist at a time
 Answer = tuple[State, Reason]  # whether the set of values is open, and why
 
@@ -65,7 +67,7 @@ class Paths:
         if why and (own or function not in self.events.servants):
             return Evidence(Path.SEEN(name, why), PROVED, at)
         if self._makes_for_others(function, change):
-            return Evidence(Path.FOR_CALLERS(name), PROVED, at)
+            return Evidence(Path.FOR_CALLERS(name), ASSUMED, at)
         over = [mark.text for mark in details(change.marks, "over")]
         if any(self._reach.is_stream(file.module, kind) for kind in over):
             return Evidence(Path.STREAM(name), ASSUMED, at)
@@ -102,8 +104,6 @@ class Paths:
         state, why = self.origin(file.module, change.function, change.key)
         if state == ASSUMED and _is_received(change.key) and in_a_loop(change):
             state, why = PROVED, Why.RECEIVED()
-        if state == ASSUMED and self._makes_for_others(f"{file.module}:{change.function}", change):
-            state = PROVED
         if state == PROVED and (change.value == "sum" or change.op == "update"):
             state = ASSUMED  # what is counted recurs; which keys another map has is unknown
         if state in (PROVED, ASSUMED) and (told := self._refusals.of(file, change)):
@@ -162,6 +162,8 @@ class Paths:
             if told and self.events.brings(f"{module}:{function}", origin):
                 return PROVED, Why.WITH_EVENT(origin.text)
             return self._dotted(module, origin)
+        if kind in ("own", "global") and any(s.name in TAKES and s.how == "called" for s in steps):
+            return ASSUMED, Why.TAKEN(name)
         if kind == "own":
             if self.events.tells(f"{module}:{function}", name):
                 return PROVED, Why.WITH_EVENT(origin.text)
@@ -175,7 +177,9 @@ class Paths:
     def _through(self, module: str, function: str, given: Origin, depth: int) -> Answer:
         """Judge the result of a call: given an open value, it may still return one of a few."""
         state, why = self.origin(module, function, given, depth)
-        less = {PROVED: ASSUMED, ASSUMED: UNKNOWN}.get(state, state)
+        less = ASSUMED if state == PROVED else state
+        if why.rests_on(Why.COUNTS_UP):
+            less = UNKNOWN  # what is looked up for a number need not be new
         return less, Why.MADE_OF(why)
 
     def _widest(self, module: str, function: str, origin: Origin, depth: int) -> Answer:
@@ -210,7 +214,7 @@ class Paths:
             return UNKNOWN, Why.PARAMETER()
         name = found.parameters[number]
         annotation = found.annotations[number] if found.annotations else ""
-        if not origin.steps and self._is_closed(module, annotation):
+        if {s.name for s in origin.steps} <= OF_MEMBERS and self._is_closed(module, annotation):
             return REFUTED, Why.ONE_OF_FIXED_SET(name, annotation)
         attribute = ".".join(step.text for step in origin.steps)
         if attribute.isupper():

@@ -6,17 +6,26 @@ from floodline._python.bounds import CACHES
 from floodline.scan._facts.calls import Kept
 from floodline.scan._facts.circumstances import details
 from floodline.scan._facts.references import INSTANCE, ITSELF, LOCAL, MODULE, OBJECT, Reference
+from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Held, Making, Program
-from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
+from floodline.scan._proofs.evidence import (
+    ASSUMED,
+    PROVED,
+    REFUTED,
+    STATES,
+    UNKNOWN,
+    Evidence,
+    place,
+)
 from floodline.scan._proofs.grounds import Holder
 from floodline.scan._proofs.reach import LOOPS, Often, Reach
 
 DEEP = 6
 PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "dict", "list", "set"}
 SHORT_LIVED = {"Exception", "BaseException", "NodeVisitor", "NodeTransformer", "HTMLParser", "Enum",
-               "NamedTuple", "TestCase", "TypedDict", "Protocol", "Action"}  # fmt: skip
+               "NamedTuple", "TestCase", "TypedDict", "Action"}  # fmt: skip
 
-_PASSING = ("argument", "local", "item", "dropped")
+_PASSING = ("argument", "local", "item", "member", "default", "dropped")
 
 
 class Holders:
@@ -27,6 +36,7 @@ class Holders:
         self._reach = reach
         self._library = library
         self._known: dict[str, Evidence] = {}
+        self._returned: dict[tuple[str, str], Evidence] = {}
 
     def proof(self, held: Held) -> Evidence:
         """Judge whether the holder of a container is long-lived."""
@@ -137,17 +147,45 @@ class Holders:
         if kept.how == "entry" and kept.ref:
             return self._kept_in(name, making, kept.ref, at)
         function = self._program.names.functions.get(making.function)
-        if function and any(d.rpartition(".")[2] in CACHES for d in function.decorators):
+        cached = function and any(d.rpartition(".")[2] in CACHES for d in function.decorators)
+        if cached and kept.how == "returned":
             return Evidence(Holder.MADE_BY_CACHED(name), PROVED, at)
-        if kept.how in ("returned", "argument") and often is Often.REPEATS:
-            return Evidence(Holder.MADE_ANEW(name), REFUTED, at)
-        if kept.how in ("returned", "argument", "item"):
+        if kept.how == "returned":
+            return self._given_out(owner, making, depth, at)
+        if kept.how == "argument" and often is Often.REPEATS:
+            return Evidence(Holder.MADE_ANEW(name), UNKNOWN, at)
+        if kept.how in ("argument", "item", "member", "default"):
             return Evidence(Holder.HANDED_ON(name), UNKNOWN, at)
         if often is Often.STARTS and not making.repeats:
             return self._of_start(name, making, at)
         if not making.repeats and self._goes_round(owner, making.function):
             return Evidence(Holder.ENDLESS_LOOP(name), PROVED, at)
         return Evidence(Holder.LOCAL_INSTANCE(name), REFUTED, at)
+
+    def _given_out(self, owner: str, making: Making, depth: int, at: str) -> Evidence:
+        """Judge an instance that a function returns: it lives where its callers keep it.
+
+        Functions may return each other's results: each is asked once for a class.
+        """
+        asked = (owner, making.function)
+        if asked not in self._returned:
+            self._returned[asked] = Evidence(
+                Holder.HANDED_ON(owner.rpartition(":")[2]), UNKNOWN, at
+            )
+            self._returned[asked] = self._by_callers(owner, making, depth, at)
+        return self._returned[asked]
+
+    def _by_callers(self, owner: str, making: Making, depth: int, at: str) -> Evidence:
+        name = owner.rpartition(":")[2]
+        files = self._program.names.modules
+        proofs = [
+            self._kept(owner, Making(e.caller, e.call.kept, e.repeats, e.call.line,
+                                     files[e.caller.partition(":")[0]].path), depth + 1)
+            for e in self._program.callers.get(making.function, ())
+            if e.caller != making.function and not e.guessed
+        ]  # fmt: skip
+        passed_on = Evidence(Holder.HANDED_ON(name), UNKNOWN, at)
+        return min(proofs, key=lambda proof: STATES.index(proof.state), default=passed_on)
 
     def _kept_in(self, name: str, making: Making, ref: Reference, at: str) -> Evidence:
         """Judge an instance in a container: it lives as long as its entry, which may be long."""
@@ -178,11 +216,14 @@ class Holders:
         function = self._program.names.functions.get(making.function)
         module = making.function.partition(":")[0]
         above = f"{module}:{function.owner}" if function else ""
+        last = making.function.rpartition(".")[2]
+        again = self._reach.often(making.function) is Often.REPEATS and last not in MAKERS
+        if again and not making.guarded:
+            return Evidence(Holder.MADE_ANEW(name), UNKNOWN, at)
         if above in self._program.names.classes:
             outer = self.instance(above, depth + 1)
-            if outer.state != UNKNOWN or self._reach.often(making.function) is not Often.REPEATS:
-                told = Holder.KEPT_BY_OWNER(name, above.rpartition(":")[2], outer.reason)
-                return Evidence(told, outer.state, outer.at or at)
+            told = Holder.KEPT_BY_OWNER(name, above.rpartition(":")[2], outer.reason)
+            return Evidence(told, outer.state, outer.at or at)
         return Evidence(Holder.KEPT_BY_INSTANCE(name), UNKNOWN, at)
 
 
@@ -199,7 +240,13 @@ def _is_of_module(kept: Kept) -> bool:
 def _settled(makings: list[Making]) -> list[Making]:
     """Drop locals that go somewhere after all: they outlive their call."""
     moved = {m.function for m in makings if m.again and m.kept.how != "argument"}
-    return [m for m in makings if m.again or m.kept.how != "local" or m.function not in moved]
+    stays = {m.function for m in makings if m.again and m.kept.how in ("slot", "entry")}
+    return [
+        m
+        for m in makings
+        if (m.again or m.kept.how != "local" or m.function not in moved)
+        and (m.kept.how != "returned" or m.function not in stays)
+    ]
 
 
 def _endless(held: Held) -> bool:

@@ -53,10 +53,11 @@ class Judge:
         """Return where a container grows, the best proved first."""
         verbs = {"grow", "insert", "lookup"} if "lookup" in kinds else {"grow"}
         found: list[Grown] = []
+        filled = all(made.fills == "bounded" for made in held.made)  # with what has a limit
         for file, change in held.changes:
             if change.verb not in verbs or "limit" in change.marks:
                 continue
-            if change.depth and kinds == {"set"}:
+            if change.depth and (kinds == {"set"} or filled):
                 continue
             if kinds == {"list"} and change.op == "[]=" and not change.depth:
                 continue  # an item of a list is replaced

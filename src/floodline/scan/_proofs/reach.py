@@ -194,7 +194,7 @@ class Reach:
             if owner and self.ends(here, owner):
                 continue
             for edge in self._program.callers.get(here, ()):
-                if edge.caller not in found:
+                if edge.caller not in found and (edge.kin or not edge.guessed):
                     found.add(edge.caller)
                     queue.append(edge.caller)
         self._ancestors[function, owner] = frozenset(found)
@@ -234,7 +234,8 @@ class Reach:
     def is_called(self, function: str) -> bool:
         """Return True if anything in the program calls a function or passes it on."""
         edges = self._program.callers.get(function, ())
-        return any(e.caller != function for e in edges) or self.is_passed(function)
+        known = any(e.caller != function and (e.kin or not e.guessed) for e in edges)
+        return known or self.is_passed(function)
 
     def is_passed(self, function: str) -> bool:
         """Return True if a function is passed on by reference or by a decorator."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from floodline._python.mutations import NOT_OF_A_MAP, TAKES_NAMED_OF_MAP
+from floodline._python.mutations import NOT_OF_A_MAP, TAKES_NAMED, TAKES_NAMED_OF_MAP
 from floodline.scan._facts.circumstances import arms_of
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.reasons import Reason
@@ -32,6 +32,7 @@ CAME = {"disconnect": "connect", "close": "connect", "leave": "join", "logout": 
 GONE = re.compile("disconnect|(?<=on_)close|leave|logout")
 ENTERING = ("register", "subscribe", "attach", "listen", "hook")
 LEAVING = ("un", "remove", "detach", "off", "deregister")
+RELOADS = "reload"
 SWEEPS = (Out.BY_ITSELF, Out.IN_A_LOOP)
 
 
@@ -39,15 +40,16 @@ class When(StrEnum):
     """When a removal runs, the best first."""
 
     RUNS = "runs"
-    PUBLIC = "public"
     LAZY = "lazy"
     EVENT = "event"
+    PUBLIC = "public"  # only functions that nothing calls lead to it
     END = "end"
     NEVER = "never"
+    GUESSED = "guessed"  # the object whose attribute shrinks, or the caller, is not known
     NONE = "none"  # nothing removes
 
 
-RUNS, PUBLIC, LAZY, EVENT, END, NEVER, NONE = When
+RUNS, LAZY, EVENT, PUBLIC, END, NEVER, GUESSED, NONE = When
 RANK = list(When)
 
 
@@ -74,6 +76,7 @@ class Way(NamedTuple):
     at: str
     line: int
     how: How
+    named: bool = False  # it removes the one entry that it is asked to
 
 
 class Removal(NamedTuple):
@@ -105,14 +108,20 @@ class Removals:
             if self._removes(held, file, change, depth) or _begins_anew(change, growing)
         ]
         ways += self._limits(held, depth, functions)
+        ways += [
+            Way(GUESSED, Out.OF_ANOTHER(_last(change.function) or "the module"),
+                place(file.path, change.at.line), change.at.line, How.CALL)
+            for file, change in held.guesses
+            if self._removes(held, file, change, depth)
+        ]  # fmt: skip
         ways.sort(key=lambda way: RANK.index(way.when))
         if not ways:
             return self._none(held)
         best = ways[0]
-        state = REFUTED if best.when in (RUNS, PUBLIC) else PROVED
-        if best.when in (EVENT, NEVER):
+        state = REFUTED if best.when == RUNS else PROVED
+        if best.when in (EVENT, NEVER, PUBLIC):
             state = ASSUMED  # the event may arrive for each entry; a call may be hidden
-        if best.when == LAZY or (best.when == END and held.escapes):
+        if best.when in (LAZY, GUESSED) or (best.when == END and held.escapes):
             state = UNKNOWN
         return Removal(best.when, Evidence(best.reason, state, best.at), tuple(ways))
 
@@ -172,8 +181,11 @@ class Removals:
         function = f"{file.module}:{change.function}"
         name = change.function.rpartition(".")[2] or "the module"
         when, reason = self._when(function, name, change, growing, grown, owner)
+        if change.op == RELOADS and when == RUNS and function not in growing:
+            when, reason = GUESSED, Out.RELOADED(name)  # perhaps with all that was in it
         how = self._how(function, change, when, reason)
-        return Way(when, reason, place(file.path, change.at.line), change.at.line, how)
+        named = change.op in TAKES_NAMED and bool(change.key_text)
+        return Way(when, reason, place(file.path, change.at.line), change.at.line, how, named)
 
     def _how(self, function: str, change: Change, when: When, reason: Reason) -> How:
         """Return by what means something is removed."""
@@ -186,7 +198,9 @@ class Removals:
             return How.TTL
         if when == RUNS:
             return How.SWEEP if reason.ground in SWEEPS else How.CALL
-        return {PUBLIC: How.CALL, EVENT: How.EVENT, END: How.SHUTDOWN}.get(when, How.NEVER)
+        return {PUBLIC: How.CALL, GUESSED: How.CALL, EVENT: How.EVENT, END: How.SHUTDOWN}.get(
+            when, How.NEVER
+        )
 
     def _when(
         self,
@@ -247,6 +261,8 @@ class Removals:
         if makers and len(above) > 1:
             return NEVER, Out.WHILE_MADE(name)
         if not self._reach.is_called(function):
+            if any(edge.guessed for edge in self._program.callers.get(function, ())):
+                return GUESSED, Out.CALLED_BY_NAME(name)
             return self._uncalled(function, name, growing)
         if any(self._reach.often(item) is not Often.STARTS for item in tops):
             return PUBLIC, Out.PUBLIC(name)
@@ -296,6 +312,10 @@ class Removals:
         return function.rpartition(":")[2].rpartition(".")[2]
 
 
+def _last(function: str) -> str:
+    return function.rpartition(".")[2]
+
+
 def _is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
     """Return True if an entry is removed only where its age is checked, on a read of that entry."""
     if (
@@ -304,6 +324,10 @@ def _is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
         or change.marks & {"for", "while"}
     ):
         return False
+    added = {c.key_text for _, c in held.changes if c.verb == "grow" and not c.depth
+             and c.function == change.function}  # fmt: skip
+    if added and change.key_text not in added:
+        return False  # it makes room for another entry
     return "branch" in change.marks and any(
         mark.kind == "ttl" and mark.function == change.function and mark.at.line <= change.at.line
         for where, mark in held.signs

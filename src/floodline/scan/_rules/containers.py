@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from floodline._python.kinds import Kind
 from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._facts.references import LOCAL
 from floodline.scan._findings.building import make
-from floodline.scan._findings.confidence import certain, confidence_of, is_vague
-from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Confidence, Finding
+from floodline.scan._findings.confidence import certain
+from floodline.scan._findings.features import features
+from floodline.scan._findings.finding import LOW, Finding
+from floodline.scan._findings.ranking import below_high, level_of, rank_of
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.evidence import REFUTED, Evidence
-from floodline.scan._proofs.grounds import Out
 from floodline.scan._proofs.judge import Grown, Judge
 from floodline.scan._proofs.removal import Removal
 from floodline.scan._rules.callbacks import tasks
@@ -95,60 +97,48 @@ def _container(judge: Judge, held: Held) -> Iterator[Finding]:
     if kinds & CANNOT_GROW:
         return
     holder = judge.holders.proof(held)
-    if holder.state == REFUTED:
+    if holder.state == REFUTED and held.made[0].ref.kind == LOCAL:
         return  # most containers: no need to ask the other three
     found = _unbounded(judge, held, holder, kinds)
-    for search in SEARCHES:
-        found = found or search.find(judge, held, holder)
+    for search in SEARCHES if holder.state != REFUTED else ():
+        if found is None or found.confidence == LOW:  # a rule must not hide a better one
+            found = search.find(judge, held, holder) or found
     if found:
         yield found
 
 
 def _unbounded(judge: Judge, held: Held, holder: Evidence, kinds: set[Kind]) -> Finding | None:
+    """Return the finding of the place that ranks highest, `None` if the structure refutes all."""
     grown = [g for g in judge.growth(held, kinds) if g[1].verb != "lookup"]
     removals: dict[int, Removal] = {}  # by depth: one container may grow in many places
+    best: tuple[int, Grown, Case] | None = None
     for file, change, path, key in grown:
-        if path.state == REFUTED:
+        if path.state == REFUTED or key.state == REFUTED:
             continue
         growing = [(f, c) for f, c, _, _ in grown if c.depth <= change.depth]
         removal = removals.get(change.depth) or judge.removals.judge(held, change.depth, growing)
         removals[change.depth] = removal
+        if removal.proof.state == REFUTED:
+            continue
         removal = certain(key, removal)
-        proofs = (holder, path, key)
-        confidence = confidence_of((*proofs, removal.proof), removal)
-        if confidence:
+        rank = rank_of(features(judge, held, file, change, (holder, path, key), removal))
+        if best is None or rank > best[0]:
             case = Case(judge, held, kinds, change, growing, removal)
-            pattern = next(pattern for pattern in PATTERNS if pattern.fits(case))
-            confidence = _doubted(confidence, case, pattern, file, proofs)
-            last, line = pattern.tells(case)
-            return make(
-                judge.program, held, pattern.rule, file, change.at, confidence, (*proofs, last),
-                [(f.path, c.at.line) for f, c in growing], removal.ways, risk_line=line,
-            )  # fmt: skip
-    return None
+            best = rank, (file, change, path, key), case
+    return _told(best[0], holder, best[1], best[2]) if best else None
 
 
-def _doubted(
-    confidence: Confidence,
-    case: Case,
-    pattern: Pattern,
-    file: FileFacts,
-    proofs: tuple[Evidence, Evidence, Evidence],
-) -> Confidence:
-    """Return the confidence after what is known besides the four proofs."""
-    unseen = pattern.lives_unseen
-    if confidence == HIGH and (unseen or _is_at_start(case.removal)):
-        confidence = MEDIUM
-    if confidence == MEDIUM and is_vague(
-        case.judge, file, case.change, *proofs, needs_event=unseen
-    ):
-        return LOW
-    return confidence
-
-
-def _is_at_start(removal: Removal) -> bool:
-    """Return True if the best way out runs at start-up, and nothing else is seen to run it."""
-    return removal.proof.reason.ground is Out.AT_START
+def _told(rank: int, holder: Evidence, grown: Grown, case: Case) -> Finding:
+    file, change, path, key = grown
+    pattern = next(pattern for pattern in PATTERNS if pattern.fits(case))
+    if pattern.lives_unseen:
+        rank = below_high(rank)
+    last, line = pattern.tells(case)
+    return make(
+        case.judge.program, case.held, pattern.rule, file, change.at, level_of(rank),
+        (holder, path, key, last), [(f.path, c.at.line) for f, c in case.growing],
+        case.removal.ways, risk_line=line, rank=rank,
+    )  # fmt: skip
 
 
 def explain(judge: Judge, held: Held) -> Iterator[str]:
@@ -168,7 +158,11 @@ def explain(judge: Judge, held: Held) -> Iterator[str]:
     for proof in (path, key, removal.proof):
         yield f"{proof.state}: {proof.reason} ({proof.at})"
     found = next(_container(judge, held), None)
-    yield f"reported as {found.rule}, {found.confidence}" if found else "not reported"
+    yield (
+        f"reported as {found.rule}, {found.confidence}, rank {found.rank}"
+        if found
+        else "not reported"
+    )
 
 
 def _places(grown: list[Grown]) -> list[tuple[FileFacts, Change]]:

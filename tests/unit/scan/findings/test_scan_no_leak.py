@@ -87,9 +87,9 @@ QUIET = {
 
         DEFAULTS = {"a": 1}
 
-        def fill(data, name):
+        def fill(data, user_id):
             data = copy.deepcopy(data)
-            data[name] = 1
+            data[user_id] = 1
             return data
 
         def use(name):
@@ -110,6 +110,10 @@ QUIET = {
                 nodes = list(self.nodes)
                 self.begin()
                 return nodes
+
+            def turn(self, text):
+                self.note(text)
+                return self.report()
 
         profile = Profile()
     """,
@@ -186,14 +190,14 @@ LOUD = {
         """
         ITEMS = {"a": 1}
 
-        def fill(data, name):
+        def fill(data, user_id):
             if data is None:
                 data = make()
-            data[name] = 1
+            data[user_id] = 1
             return data
 
-        def use(name):
-            return fill(ITEMS, name)
+        def use(user_id):
+            return fill(ITEMS, user_id)
         """,
     ),
     "a value inside of which only a copy is trimmed": (
@@ -356,8 +360,8 @@ VAGUE = {
 
 
 @pytest.mark.parametrize("code", VAGUE.values(), ids=VAGUE)
-def test_low_is_where_doubts_add_up(tmp_path, code):
-    assert set(levels(tmp_path, dedent(WEB) + dedent(code)).values()) <= {"low"}
+def test_nothing_is_certain_where_doubts_add_up(tmp_path, code):
+    assert set(levels(tmp_path, dedent(WEB) + dedent(code)).values()) <= {"low", "medium"}
     assert Scan([tmp_path]).silence("hooks")
 
 
@@ -375,11 +379,6 @@ VAGUE_LOOK_UP = """
 
 def test_a_look_up_is_silent_where_doubts_add_up(tmp_path):
     assert levels(tmp_path, dedent(WEB) + dedent(VAGUE_LOOK_UP)) == {}
-
-
-@pytest.mark.parametrize("name", [name for name in VAGUE if "call twice" not in name])
-def test_a_program_that_shows_no_event_is_trusted_more(tmp_path, name):
-    assert set(levels(tmp_path, VAGUE[name]).values()) & {"medium", "high"}
 
 
 ONE_DOUBT = {

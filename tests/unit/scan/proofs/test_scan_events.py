@@ -104,7 +104,7 @@ FOUND = {
                 self.history = []
 
             def note(self, text):
-                self.history.append(text)
+                self.history.append(Note(text))
 
         sessions = {}
 
@@ -281,6 +281,10 @@ CLEAN = {
         def trim():
             if os.name == "nt":
                 cache.clear()
+
+        def turn(user_id):
+            keep(user_id)
+            trim()
     """,
     "a choice that a caller makes": """
         cache = {}
@@ -291,6 +295,10 @@ CLEAN = {
         def trim(mode):
             if mode == "reset":
                 cache.clear()
+
+        def turn(user_id, mode):
+            keep(user_id)
+            trim(mode)
     """,
     "values of a map that passes": """
         class Entry:

@@ -19,24 +19,6 @@ def reported(folder: Path, code: str) -> list[str]:
 
 
 CERTAIN = {
-    "a service of a program that shows no event": """
-        class Service:
-            def __init__(self):
-                self.items = {}
-
-            def get(self, session_id):
-                if session_id not in self.items:
-                    self.items[session_id] = Notes(session_id)
-                return self.items[session_id]
-
-        SERVICE = Service()
-    """,
-    "a function of a program that shows no event": """
-        items = {}
-
-        def turns(session_id):
-            return items.setdefault(session_id, [])
-    """,
     "a key that a route is called with": """
         from web import App
 
@@ -418,8 +400,9 @@ def test_what_grows_in_many_places_is_judged_once(tmp_path, monkeypatch):
         return judge(self, held, depth, growing)
 
     monkeypatch.setattr(Removals, "judge", noted)
-    code = "items = {}\n"
+    code = "import threading\nitems = {}\n"
     code += "".join(f"def put{n}(key):\n    items[key] = {n}\n" for n in range(40))
     code += "def sweep():\n    while True:\n        items.clear()\n"
+    code += "threading.Thread(target=sweep).start()\n"
     assert reported(tmp_path, code) == []
     assert judged == [40]

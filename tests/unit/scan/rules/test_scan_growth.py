@@ -48,6 +48,7 @@ FOUND: dict[str, tuple[str, str | dict[str, str]]] = {
                 self.notes.clear()
 
             def note(self, text):
+                self.forget()
                 self.notes.append(text)
         """,
     ),
@@ -258,6 +259,7 @@ CLEAN = {
                 self.notes.clear()
 
             def note(self, text):
+                self.forget()
                 self.notes.append(text)
     """,
     "a container of the class that is filled by a class method": """

@@ -14,6 +14,7 @@ class Agent:
         self.notes.clear()
 
     def note(self, text):
+        self.forget()
         self.notes.append(text){comment}
 """
 

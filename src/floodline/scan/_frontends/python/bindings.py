@@ -30,7 +30,12 @@ from floodline.scan._frontends.python.expressions import (
     stored_value,
 )
 from floodline.scan._frontends.python.signs import client, flips, keeps
-from floodline.scan._frontends.python.statements import adds_to_itself, annotation, keeps_a_part
+from floodline.scan._frontends.python.statements import (
+    adds_to_itself,
+    annotation,
+    keeps_a_part,
+    reloads,
+)
 
 MADE_BY = {ast.Call, ast.Await}
 COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp}
@@ -97,7 +102,7 @@ class Bindings(Calls):
         if type(target) is ast.Subscript:
             return IN_ITEM
         found = self.scope.reference(target)
-        if found is None or found[0].kind == LOCAL:
+        if found is None or found[0].kind == LOCAL or found[1]:
             return HERE
         if self.scope.name.endswith(":"):
             return IN_BODY
@@ -197,7 +202,8 @@ class Bindings(Calls):
         lazy = marks and ("none" in marks or Circumstance("empty", written(target)) in marks)
         if scope.name and not scope.name.endswith(":") and not lazy:
             verb: Verb = "grow" if adds_to_itself(scope, ref, value) else "replace"
-            self.change(verb, (ref, 0), "=", target, NO_KEY, "", value, marks)
+            op = "reload" if verb == "replace" and reloads(scope, ref, value) else "="
+            self.change(verb, (ref, 0), op, target, NO_KEY, "", value, marks)
 
     def _note_type(self, ref: Reference, made: Base) -> None:
         if ref.kind == INSTANCE:

@@ -15,7 +15,17 @@ from floodline._python.mutations import (
 )
 from floodline._python.names import dotted, last_name, written
 from floodline._python.removals import QUIET
-from floodline.scan._facts.calls import DROPPED, GIVEN, HERE, IN_MAIN, Argument, Callee, Kept
+from floodline.scan._facts.calls import (
+    ADDED,
+    DEFAULT,
+    DROPPED,
+    GIVEN,
+    HERE,
+    IN_MAIN,
+    Argument,
+    Callee,
+    Kept,
+)
 from floodline.scan._facts.circumstances import Circumstance, Marks, Standing, standing
 from floodline.scan._facts.model import Call, Function, Mark, Verb
 from floodline.scan._facts.origins import CONSTANT, NO_KEY, UNKNOWN, Origin, turn_of
@@ -82,9 +92,11 @@ class Calls(Arguments):
                 continue
             if type(here) is ast.Call:
                 self.call(here, goes, marks)
+                given = GIVEN
                 if type(here.func) is not ast.Name:
                     stack.append((here.func, GIVEN))
-                stack += [(item, GIVEN) for item in here.args if type(item) not in LEAVES]
+                    given = ADDED if last_name(here.func) in GROWS_BY_ITEM else GIVEN
+                stack += [(item, given) for item in here.args if type(item) not in LEAVES]
                 if here.keywords:
                     stack += [(item.value, HERE) for item in here.keywords]
                 continue
@@ -101,6 +113,8 @@ class Calls(Arguments):
                 continue
             elif kind in _PAUSES:
                 self._pause(here)  # type: ignore[arg-type]  # kind says so
+            elif kind is ast.BoolOp and goes is HERE:
+                goes = DEFAULT  # `given or Default()`: what is given lives elsewhere
             elif kind not in _THROUGH:
                 goes = GIVEN if kind in _GATHERS else HERE
             stack += [(item, goes) for item in below(here, kind) if type(item) not in LEAVES]

@@ -62,6 +62,8 @@ def _created_by_call(node: ast.Call) -> tuple[Kind | None, str]:
         return None, ""
     found = kind_of_class(name) if name not in ONLY_TYPES else None
     if found == "lookup":
+        if node.args and isinstance(node.args[0], ast.Lambda):
+            return "lookup", "bounded" if created(node.args[0].body)[0] == "bounded" else ""
         return "lookup", last_name(node.args[0]) if node.args else ""
     if name == "deque" and bound_argument(node) is not None:
         return "bounded", ""

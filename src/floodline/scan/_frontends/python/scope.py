@@ -220,6 +220,8 @@ class Scope:
             inner = self.origin(node.value)
         if inner.kind == "type" or inner.kind == "fresh":
             return inner
+        if inner.kind == "global" and inner.name.isupper():
+            return inner  # an attribute of a constant
         return asked(inner, attribute_step(node.attr)) or attribute(node.attr)
 
     def _origin_of_call(self, node: ast.Call) -> Origin:
@@ -251,7 +253,8 @@ class Scope:
         """Return the origin of a method's result, if the object is known."""
         if type(function.value) is ast.Name and self.base(function.value) is SELF:
             return None
-        return asked(self.origin(function.value), call_step(function.attr))
+        value = self.origin(function.value)
+        return value if value.kind == "fresh" else asked(value, call_step(function.attr))
 
     def _given_to(self, node: ast.Call) -> Origin:
         """Return the origin of what a call is given."""

@@ -10,6 +10,7 @@ from floodline._python.numbers import number
 from floodline.scan._facts.circumstances import Circumstance, Marks
 from floodline.scan._facts.origins import UNKNOWN
 from floodline.scan._facts.references import Reference
+from floodline.scan._frontends.python.expressions import created
 from floodline.scan._frontends.python.scope import NAMING, Scope
 
 # what sockets, queues, selectors and clocks of the standard library wait with
@@ -25,6 +26,7 @@ BINDING = {ast.AnnAssign, ast.For, ast.AsyncFor}
 PLAIN = {ast.Expr, ast.Return, ast.If, ast.Raise, ast.AugAssign, ast.Pass, ast.Assert}
 WITH = (ast.With, ast.AsyncWith)
 TRIES = (ast.Try, ast.TryStar)
+COPIES = {"list", "dict", "set", "sorted", "copy", "deepcopy"}
 DECLARING = (ast.Global, ast.Nonlocal)
 
 
@@ -275,6 +277,27 @@ def keeps_a_part(scope: Scope, ref: Reference, value: ast.expr) -> bool:
     else:
         return False
     return found is not None and found[0] == ref and found[1] > 0
+
+
+def reloads(scope: Scope, ref: Reference, value: ast.expr) -> bool:
+    """Return True if what a container is replaced with may be as large: a copy, or what was saved.
+
+    A new one is not, nor a slice, nor the result of a function that was given the container.
+    """
+    if isinstance(value, ast.Await):
+        value = value.value
+    if isinstance(value, ast.Constant) or (
+        isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice)
+    ):
+        return False
+    if isinstance(value, ast.Name):
+        return value.id not in scope.kinds and scope.stored.get(value.id) != "made"
+    if not isinstance(value, ast.Call):
+        return created(value)[0] is None
+    itself = any(scope.reference(item) == (ref, 0) for item in value.args)
+    if last_name(value.func) in COPIES:
+        return itself or isinstance(value.func, ast.Attribute)
+    return not itself and created(value)[0] is None
 
 
 def _is(scope: Scope, ref: Reference, node: ast.expr) -> bool:

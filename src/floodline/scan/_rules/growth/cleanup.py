@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floodline.scan._findings.rule import Rule
-from floodline.scan._proofs.removal import END, EVENT, NEVER
+from floodline.scan._proofs.removal import END, EVENT, NEVER, PUBLIC
 from floodline.scan._rules.detectors import Case, Detector, Pattern
 
 FLD102 = Rule(
@@ -21,7 +21,7 @@ def _needs_an_event(case: Case) -> bool:
 
 
 def _is_never_called(case: Case) -> bool:
-    return case.removal.when == NEVER
+    return case.removal.when in (NEVER, PUBLIC)
 
 
 ON_ONE_PATH = Pattern(FLD102, _needs_an_event)

@@ -1,0 +1,154 @@
+"""What a finding is ranked by: life, path, key, its name, removal, intent and what is kept.
+
+None of these refutes a finding. A name only ever counts here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._facts.origins import NO_KEY
+from floodline.scan._facts.references import INSTANCE
+from floodline.scan._program.program import Held
+from floodline.scan._proofs.events import in_a_loop
+from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, Evidence
+from floodline.scan._proofs.grounds import Holder, Key, Origin, Path
+from floodline.scan._proofs.growth import COMMAND_LINE
+from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.removal import NONE, PUBLIC, Removal
+
+WORD = re.compile(r"[A-Za-z_]\w*(?!\w*\()")
+PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+IDS = {"id", "ids", "uuid", "uid", "guid", "sid", "token", "hash", "digest"}
+KINDS = {"name", "names", "type", "kind", "model", "cls", "class", "module", "path", "field"}
+UNSEEN = {"open", "uncalled"}
+WORK = {"task", "lock", "future", "waiter"}
+LIVES = (
+    (Holder.MADE_ANEW, "anew"),
+    (Holder.NEVER_MADE, "unmade"),
+    (Holder.HANDED_ON, "handed"),
+    (Holder.KEPT_IN, "entry"),
+    (Holder.START, "run"),
+    (Holder.MADE_BY_PROGRAM, "run"),
+    (Holder.KEPT_BUT_OTHERS_PASS, "mixed"),
+)
+
+
+class Features(NamedTuple):
+    """One value for each column of the table of weights."""
+
+    life: str
+    path: str
+    key: str
+    word: str
+    removal: str
+    intent: str
+    what: str
+    doubts: str
+
+
+def features(
+    judge: Judge,
+    held: Held,
+    file: FileFacts,
+    change: Change,
+    proofs: tuple[Evidence, Evidence, Evidence],
+    removal: Removal,
+) -> Features:
+    """Return what is known about one container that grows."""
+    holder, path, key = proofs
+    runs = _path(judge, file, change, path)
+    return Features(
+        _life(judge, held, holder), runs, _key(change, key),
+        word(change.key_text) if change.key != NO_KEY else "none", _removal(removal, runs),
+        _intent(held), _what(held, change), _doubts((*proofs, removal.proof)),
+    )  # fmt: skip
+
+
+def _doubts(proofs: tuple[Evidence, ...]) -> str:
+    return "some" if any(proof.state != PROVED for proof in proofs) else "none"
+
+
+def _life(judge: Judge, held: Held, holder: Evidence) -> str:
+    if holder.state in (PROVED, ASSUMED):
+        return "kept" if holder.state == PROVED else "library"
+    if held.made[0].ref.kind == INSTANCE and _is_entered(judge, held.key.rpartition(".")[0]):
+        return "scope"
+    if holder.state == REFUTED:
+        return "passing"
+    return next((name for ground, name in LIVES if holder.reason.rests_on(ground)), "unknown")
+
+
+def _is_entered(judge: Judge, owner: str) -> bool:
+    """Return True if a class is a context manager: an instance often lives as long as its block."""
+    names = judge.program.names
+    return owner in names.classes and any(
+        names.method(owner, method) for method in ("__enter__", "__aenter__")
+    )
+
+
+def _path(judge: Judge, file: FileFacts, change: Change, path: Evidence) -> str:
+    if COMMAND_LINE & set(file.module.split(".")) and not in_a_loop(change):
+        return "command"
+    if path.state != PROVED and judge.decorates(f"{file.module}:{change.function}"):
+        return "definition"
+    if path.reason.ground in (Path.UNSEEN, Path.FOR_CALLERS):
+        return "uncalled" if judge.paths.events.shown else "open"
+    return {PROVED: "event", ASSUMED: "loop"}.get(path.state, "unknown")
+
+
+def _key(change: Change, key: Evidence) -> str:
+    if change.key == NO_KEY:
+        return "adds" if key.state == PROVED else "stores"
+    if key.state == PROVED:
+        return "new" if key.reason.rests_on(Origin.NEW_EACH_TIME) else "event"
+    if key.reason.rests_on(Key.OTHERS_REFUSED) or key.reason.rests_on(Key.IN_ANOTHER_TABLE):
+        return "checked"
+    if key.reason.rests_on(Origin.MADE_OF):
+        return "derived"
+    return "caller" if key.state == ASSUMED else "unknown"
+
+
+def word(text: str) -> str:
+    """Return what the name of a key looks like: an id, the name of a kind, or something else."""
+    found = WORD.findall(text)
+    parts = [part.lower() for part in PART.findall(found[-1])] if found else []
+    if not parts:
+        return "other"
+    return "id" if parts[-1] in IDS else "kind" if parts[-1] in KINDS else "other"
+
+
+def _removal(removal: Removal, path: str) -> str:
+    if removal.when == NONE and removal.proof.state != PROVED:
+        return "escapes"
+    if (
+        removal.when == PUBLIC
+        and path in UNSEEN
+        and any(way.named for way in removal.ways if way.when == PUBLIC)
+    ):
+        return "paired"  # who adds and who removes is equally unseen
+    return removal.when.value
+
+
+def _intent(held: Held) -> str:
+    if any(not limit.acts for _, limit in held.limits):
+        return "cap"
+    signs = {mark.kind for _, mark in held.signs}
+    if "ttl" in signs:
+        return "age"
+    if "flip" in signs:
+        return "status"
+    return "part" if held.slices else "none"
+
+
+def _what(held: Held, change: Change) -> str:
+    if change.value in WORK:
+        return "work"
+    kinds = {made.kind for made in held.made}
+    if change.depth:
+        return "inner"
+    if change.key == NO_KEY:
+        return "item"
+    return "member" if kinds == {"set"} else "made" if change.value in ("made", "key") else "value"
