@@ -93,11 +93,15 @@ def _elsewhere(state: Snapshot) -> Iterator[Step]:
 
 def _sessions(state: Snapshot) -> Iterator[Step]:
     for name, stuck in _sums(state, "stuck"):
-        says = f"{stuck:,} times a session of {name!r} was held longer than max_hold: the "
+        says = f"{_times(stuck)} a session of {name!r} was held longer than max_hold: the "
         yield Step(says + "events say when.")
     for name, retained in _sums(state, "retained"):
-        says = f"{retained:,} times a session of {name!r} had left and was still referenced: the "
+        says = f"{_times(retained)} a session of {name!r} had left and was still referenced: the "
         yield Step(says + "events say by what, and so does floodline.why_alive(state).")
+
+
+def _times(number: int) -> str:
+    return "Once" if number == 1 else f"{number:,} times"
 
 
 def _sums(state: Snapshot, field: Literal["stuck", "retained"]) -> list[tuple[str, int]]:

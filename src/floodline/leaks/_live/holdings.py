@@ -61,6 +61,11 @@ class Holdings:
         """True if an estimate is under way."""
         return self._job is not None
 
+    @property
+    def urgent(self) -> bool:
+        """True if somebody waits for it, and the walk has to wait."""
+        return self.due and self.partial
+
     def work(self, due: Callable[[], bool]) -> None:
         """Continue until `due` returns True."""
         while self._job is not None and not due():

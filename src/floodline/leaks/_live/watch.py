@@ -177,10 +177,12 @@ class Live:
         elif self._judge.due(now):
             self._judge.first_look = 0.0 if self._walks else self._progress.left(now)
             self._judge.work(now)
-        elif self._holdings.due:
+        elif self._holdings.urgent:
             self._holdings.work(due)
         elif self._walk is not None or now >= self._next_walk:
             self._advance(due, now)
+        elif self._holdings.due:  # walks rest: what grows comes first
+            self._holdings.work(due)
         else:
             return max(0.0, min(LONGEST, self._next_walk - now, self._next_tick - now))
         return 0.0

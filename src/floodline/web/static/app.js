@@ -135,12 +135,12 @@ const showSuspects = table(find("suspects"), (s) => `${s.command} ${s.owner} ${s
 const showHolders = table(find("holders"), (h) => `${h.pid} ${h.path}`, [
   words("Place", (h) => h.owner, {
     first: true, className: "owner",
-    small: (h) => [h.type, h.within && `part of ${h.within}`].filter(Boolean).join(", "),
+    small: (h) => [h.type, h.within && `part of ${h.within}`, h.path !== h.owner && `reached by ${h.path}`,
+      `process ${h.pid}`].filter(Boolean).join(", "),
   }),
   words("About", (h) => size(h.bytes), { number: true, small: (h) => `${size(h.own)} of its own` }),
   words("Of resident", (h) => `${Math.round(h.share * 100)} %`, { number: true }),
   words("Items", (h) => (h.items ? count(h.items) : "–"), { number: true }),
-  words("Reached by", (h) => h.path, { className: "mono", small: (h) => `process ${h.pid}` }),
 ]);
 
 const PARTS = {
