@@ -330,7 +330,7 @@ def test_an_undecided_run_names_what_to_look_at_first():
 def test_trouble_with_sessions_and_an_end_without_a_line_are_steps():
     state = killed()
     state["line"] = None
-    assert "1 times a session of 'chats' was held" in steps_of(state)
+    assert "Once a session of 'chats' was held" in steps_of(state)
     assert "3 times a session of 'chats' had left" in steps_of(state)
     assert 'floodline run --line "819 MiB" …' in steps_of(state)
 
