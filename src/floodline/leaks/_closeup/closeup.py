@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 from weakref import ref
 
+from floodline.leaks._closeup.callbacks import kind_of_item, name_of_called
 from floodline.leaks._closeup.decorated import decorated_function
 from floodline.leaks._closeup.feeding_line import Watch
 from floodline.leaks._figures.candidates import Candidate
@@ -33,7 +34,7 @@ from floodline.leaks._objects.anatomy import (
     is_standard,
     label_of,
 )
-from floodline.leaks._objects.frames import code_label, own_module
+from floodline.leaks._objects.frames import own_module
 from floodline.leaks._objects.items import some
 from floodline.leaks._source.limit_checks import caps, caps_at
 from floodline.leaks._source.place import Place
@@ -126,7 +127,7 @@ class Close:
         """Count the types of what the containers hold."""
         kinds: Counter[str] = Counter()
         for held in self.held:
-            kinds.update(label_of(type(o)).rpartition(".")[2] for o in self.items_of(held.value))
+            kinds.update(map(kind_of_item, self.items_of(held.value)))
         return kinds
 
     def items_of(self, value: Any) -> Iterable[Any]:
@@ -251,10 +252,10 @@ def _hook_name(held: list[Held]) -> str:
     newest.sort(key=lambda one: -length(one.value))
     for one in newest:
         inner = tuple(list.__iter__(one.value)) if type(one.value) is list else ()
+        if type(one.value) is dict:
+            inner = tuple(dict.values(one.value))
         for value in (one.value, *reversed(inner)):
-            function = value.__func__ if type(value) is types.MethodType else value
-            if type(function) is types.FunctionType:
-                names.append(code_label(function.__code__, function.__globals__))
+            names += filter(None, (name_of_called(value),))
     others = (name for name in names if not is_standard(name) and not own_module(name))
     return next(others, "".join(names[:1]))
 

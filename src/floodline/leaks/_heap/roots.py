@@ -15,7 +15,7 @@ from typing import Any
 from floodline.leaks._heap.context_variables import count_variables
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._heap.walk import Walk
-from floodline.leaks._objects.anatomy import derives, is_standard
+from floodline.leaks._objects.anatomy import derives, is_standard, mro_of, names_of_type
 from floodline.leaks._objects.frames import is_ours, own_module
 
 _PLAIN = frozenset(map(id, (dict, list, set, tuple)))
@@ -25,6 +25,7 @@ _CALLED = frozenset(
 THREAD_LOCAL = "<thread local>"
 HELD_BY_C = "<held by the interpreter>"
 AT_EXIT = "atexit.register"
+LEAST_HANDLERS = 4  # in a map of the interpreter's; fewer may be the variables of a thread
 _PACKAGE = __name__.split(".", 1)[0]
 
 
@@ -150,7 +151,7 @@ def _orphans(walk: Walk) -> None:
     for obj in orphans:
         if id(obj) in inner or obj is orphans or type(obj) is types.FrameType:
             continue
-        if type(obj) is dict:
+        if type(obj) is dict and not _is_hooks(obj):
             walk.namespace(obj, local, THREAD_LOCAL)
         else:
             kind = "hooks" if _is_hooks(obj) else type(obj).__name__
@@ -158,5 +159,27 @@ def _orphans(walk: Walk) -> None:
 
 
 def _is_hooks(obj: Any) -> bool:
-    """Return True for a list of nothing but functions, such as the at-fork hooks."""
-    return type(obj) is list and bool(obj) and {id(type(item)) for item in obj} <= _CALLED
+    """Return True for a list or map of nothing but what can be called.
+
+    Such as the hooks of a fork, or the search functions and error handlers of `codecs`. A thread's
+    variables are a map too, but they are hardly ever all functions.
+    """
+    if type(obj) is list:
+        items = list(obj)
+    elif type(obj) is dict and all(type(key) is str for key in list(obj)):
+        items = list(dict.values(obj))
+        if len(items) < LEAST_HANDLERS:
+            return False
+    else:
+        return False
+    kinds = {id(type(item)): type(item) for item in items}
+    return bool(kinds) and all(key in _CALLED or _is_called(kinds[key]) for key in kinds)
+
+
+def _is_called(kind: type) -> bool:
+    """Return True if instances of a Python class can be called."""
+    return any("__call__" in names_of_type(base) for base in mro_of(kind)[:-1] if _is_plain(base))
+
+
+def _is_plain(kind: type) -> bool:
+    return not derives(kind, type)
