@@ -45,7 +45,7 @@ def test_hooks_of_the_interpreter_are_lists_and_maps_of_what_can_be_called():
     assert _is_hooks([Held()])
     assert _is_hooks({str(number): function for number in range(4)})
     assert not _is_hooks({"a": function})  # may be the variables of a thread
-    assert not _is_hooks({number: function for number in range(4)})
+    assert not _is_hooks(dict.fromkeys(range(4), function))
     assert not _is_hooks({str(number): [] for number in range(4)})
     assert not _is_hooks([])
     assert not _is_hooks([function, []])
