@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from floodline import Conversation, Sessions
+from floodline.errors import DamagedRecord, StoreUnavailable
 from floodline.stores import Append, NewRow, SQLiteStore
 from floodline.stores._sqlite import row_logs
 
@@ -121,3 +122,55 @@ def left(path: Path) -> int:
     with closing(sqlite3.connect(path)) as connection:
         count: int = connection.execute("SELECT count(*) FROM log_rows").fetchone()[0]
         return count
+
+
+def test_a_session_that_0_1_deletes_takes_its_rows_along(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    new = [Append("l", [NewRow("old", b"x")])]
+    with SQLiteStore(path) as store:
+        store.append_rows("chat", "a", new)
+        store.append_rows("chat", "b", new)
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("DELETE FROM sessions WHERE id = 'a'")  # all that 0.1 does
+        assert store.count_rows("chat", "a") == 0
+        assert (store.stats().log_rows, store.stats().log_bytes) == (1, 1)
+        store.append_rows("chat", "a", [Append("l", [NewRow("new", b"")])])
+        assert [row.key for row in store.rows("chat", "a", "l")] == ["new"]
+        assert [row.key for row in store.rows("chat", "b", "l")] == ["old"]
+
+
+def test_a_damaged_row_is_refused_and_its_neighbours_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with SQLiteStore(path) as store:
+        store.append_rows("chat", "a", [Append("l", [NewRow(k, k.encode()) for k in "abcd"])])
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("UPDATE log_rows SET data = x'00' WHERE key = 'b'")
+            connection.execute("UPDATE log_rows SET at = 'noon' WHERE key = 'c'")
+        for key in "bc":
+            with pytest.raises(DamagedRecord, match=f"'{key}'"):
+                store.get_row("chat", "a", "l", key)
+            with pytest.raises(DamagedRecord):
+                store.append_rows("chat", "a", [Append("l", [NewRow(key, b"new")])])
+        with pytest.raises(DamagedRecord):
+            store.rows("chat", "a", "l")
+        assert store.get_row("chat", "a", "l", "d") is not None
+        assert store.delete_rows("chat", "a", "l", keys=["b", "c"]) == 2
+        assert [row.key for row in store.rows("chat", "a", "l")] == ["a", "d"]
+
+
+def test_tables_of_a_batch_that_was_rolled_back_are_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SQLiteStore(tmp_path / "s.db") as store:
+        with monkeypatch.context() as patch:
+
+            def full(*_: object) -> None:
+                raise sqlite3.OperationalError("database or disk is full")
+
+            patch.setattr(row_logs.RowLogs, "_count", full)
+            with pytest.raises(StoreUnavailable):
+                store.append_rows("chat", "a", [Append("l", [NewRow("a", b"1")])])
+        assert store.rows("chat", "a", "l") == []
+        assert store.load("chat", "a") is None
+        assert store.append_rows("chat", "a", [Append("l", [NewRow("a", b"1")])]) == 1
+        assert store.count_rows("chat", "a") == 1

@@ -22,8 +22,8 @@ from floodline.cli._store_output import (
     write_table,
 )
 from floodline.errors import StoreError, UnreadableRecord
-from floodline.stores import Kept, unseal
-from floodline.stores._copying import all_ids, all_names, all_rows, copy_sessions
+from floodline.stores import Kept, Record, unseal
+from floodline.stores._copying import all_ids, all_names, all_rows, copy_sessions, is_begun
 from floodline.stores._row_log import is_refused_rows
 
 _PURGED = 200
@@ -121,7 +121,7 @@ def show(
             for row in opened.rows(name, id, log, limit=limit, newest_first=True):
                 line = {"number": row.number, "key": row.key, "bytes": len(row.data), "at": row.at}
                 rows.append(line | ({"data": data_of(row.data)} if data else {}))
-    problem = _problem(record.envelope)
+        problem = _problem(opened, name, id, record)
     told: Line = {"name": name, "id": id, "version": record.version}
     told |= {"bytes": len(record.envelope), "problem": problem, "logs": logs}
     if log is not None:
@@ -148,12 +148,12 @@ def _write_session(told: Line) -> None:
         write_json(told["state"])
 
 
-def _problem(envelope: bytes) -> str:
-    """Return why an envelope cannot be read, or nothing; one that rows began is empty."""
-    if not envelope:
+def _problem(opened: Any, name: str, id: str, record: Record) -> str:
+    """Return why a record cannot be read, or nothing."""
+    if is_begun(opened, name, id, record):
         return ""
     try:
-        unseal(envelope)
+        unseal(record.envelope)
     except UnreadableRecord as error:
         return str(error)
     return ""
@@ -200,7 +200,7 @@ def _check(opened: Any, name: str, id: str, seen: Counter[str]) -> str:
             seen["rows"] += 1
     except StoreError as error:
         return str(error)
-    return _problem(record.envelope)
+    return _problem(opened, name, id, record)
 
 
 @command.command("purge")

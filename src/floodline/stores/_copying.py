@@ -98,26 +98,26 @@ def _copy(
     if there is not None:
         if digest_of(target, name, id, there) == wanted:
             return Copied(name, id, "same")
-        if there.envelope != b"" and not replace:
+        if not replace and not is_begun(target, name, id, there):
             why = "the target has another session under this id; --replace overwrites it"
             return Copied(name, id, "different", why=why)
     grant = target.acquire(name, id, owner, lease=_LEASE)
+    if isinstance(grant, Grant) and there is not None and replace:
+        target.delete(name, id, fence=grant.fence)
+        grant = target.acquire(name, id, owner, lease=_LEASE)
     if not isinstance(grant, Grant):
         return Copied(name, id, "busy", why=f"it is in use in the target by {grant.owner}")
     try:
-        if replace:
-            target.delete_rows(name, id, fence=grant.fence)
         rows, size = _copy_rows(source, target, name, id, grant.fence)
-        if record.envelope != b"" or not rows:
-            version = _version(target, name, id)
-            if record.envelope != b"" or version == 0:
-                target.save(
-                    *(name, id, record.envelope),
-                    fence=grant.fence,
-                    version=version,
-                    write_id=f"copy {wanted.hex()} {grant.fence}",
-                    release=False,
-                )
+        if not is_begun(source, name, id, record):
+            begun = target.load(name, id)
+            target.save(
+                *(name, id, record.envelope),
+                fence=grant.fence,
+                version=0 if begun is None else begun.version,
+                write_id=f"copy {wanted.hex()} {grant.fence}",
+                release=False,
+            )
     finally:
         target.release(name, id, grant.fence)
     arrived = target.load(name, id)
@@ -127,9 +127,9 @@ def _copy(
     return Copied(name, id, "copied", rows, size + len(record.envelope))
 
 
-def _version(store: RowStore, name: str, id: str) -> int:
-    record = store.load(name, id)
-    return 0 if record is None else record.version
+def is_begun(store: RowStore, name: str, id: str, record: Record) -> bool:
+    """Return True if a session has rows and no state yet; an empty envelope may also be damage."""
+    return record.envelope == b"" and store.written(name, id, "") == record.version
 
 
 def _copy_rows(
@@ -150,8 +150,8 @@ def _copy_rows(
         if size > _SLICE_BYTES or count % _PAGE == 0:
             send()
             size = 0
-    if waiting:
-        send()
+    if waiting or not count:
+        send()  # also without rows: a session begins with it
     return count, total
 
 

@@ -13,8 +13,8 @@ Rows get into a log in two ways:
 - `append_rows(...)`: one transaction without a lease. It needs none, because an append is
   idempotent by key and the store numbers the rows. `fence=` makes it conditional on a lease. It
   never changes the version of the session, so copies in memory stay valid. If there is no session,
-  it creates one with an empty envelope (`Sessions` starts such a one with its factory), so that
-  `ids`, `count`, `purge` and `delete` know it; `create=False` refuses instead.
+  it begins one with an empty envelope and the empty write id (`Sessions` starts such a one with its
+  factory), so that `ids`, `count`, `purge` and `delete` know it; `create=False` refuses instead.
 
 Both count as a use of the session for retention.
 """

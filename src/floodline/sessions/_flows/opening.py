@@ -270,8 +270,7 @@ def _fill(core: Core, hold: Hold, found: Grant | Record | None) -> Flow[None]:
     """Create or decode the state, and tell the table that the session is live."""
     entry, hooks, counters = hold.entry, core.hooks, core.counters
     assert entry is not None
-    # an empty envelope was begun by rows that came before any state
-    begun = found is not None and found.version and found.envelope == b""
+    begun = found is not None and (yield from _is_begun(core, hold.id, found))
     if found is None or found.version == 0 or begun:
         if not hold.create and not begun:
             raise SessionNotFound(
@@ -297,6 +296,14 @@ def _fill(core: Core, hold: Hold, found: Grant | Record | None) -> Flow[None]:
     core.locked(core.opened, hold, core.clock())
     if core.scope is not None:
         core.scope.opened(hold.id)
+
+
+def _is_begun(core: Core, id: str, found: Grant | Record) -> Flow[bool]:
+    """Return True if rows began a session before it had a state; a damaged one is empty too."""
+    if found.version == 0 or found.envelope != b"":
+        return False
+    version = yield StoreCall("written", (core.policy.name, id, ""))
+    return bool(version == found.version)
 
 
 def _decode(core: Core, id: str, envelope: bytes, entry: Entry) -> Flow[Any]:
