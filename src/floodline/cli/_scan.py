@@ -49,6 +49,8 @@ LEVEL = click.Choice(_scan_settings.LEVELS)
               help="List every container with open keys and how entries leave it.")  # fmt: skip
 @click.option("--cache-dir", type=click.Path(path_type=Path, file_okay=False),
               help="Folder for the cache, instead of the user's cache folder.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N",
+              help="Read files in N processes.  [default: one per core, up to 4]")  # fmt: skip
 @click.option("--no-cache", is_flag=True, help="Read every file and cache nothing.")
 @click.option("--why-not", metavar="NAME", help="Explain what is known about a container.")
 def command(
@@ -68,6 +70,7 @@ def command(
     diff: bool,
     audit: bool,
     cache_dir: Path | None,
+    jobs: int | None,
     no_cache: bool,
     why_not: str | None,
 ) -> int:
@@ -96,7 +99,10 @@ def command(
     def opened() -> AbstractContextManager[Scan]:
         folder = folder_for_cache(wanted=not no_cache, given=cache_dir, set_to=said.cache_dir)
         left = (*said.exclude, *exclude)
-        return scanning(paths, library=library or said.library, exclude=left, cache_dir=folder)
+        return scanning(
+            paths, library=library or said.library, exclude=left, cache_dir=folder,
+            jobs=jobs or said.jobs,
+        )  # fmt: skip
 
     def judged(scan: Scan) -> Report:
         found = scan.report(select=chosen, ignore=left_out, preview=preview)
@@ -122,7 +128,7 @@ def command(
         shown = [f for f in report.findings if at_least(f.confidence, confidence)]
         changed = _fixing.fix(shown, scan.paths, dry=diff, to_stderr=form != "text")
         if diff:
-            return FOUND if changed else SKIPPED if report.skipped else 0
+            return FOUND if changed else SKIPPED if report.left_out else 0
         if changed:
             with opened() as scan:
                 report = judged(scan)
@@ -133,7 +139,7 @@ def command(
 def _status(report: Report, fail_on: str) -> int:
     if any(f.status is Status.NEW and at_least(f.confidence, fail_on) for f in report.findings):
         return FOUND
-    return SKIPPED if report.skipped else 0
+    return SKIPPED if report.left_out else 0
 
 
 def _explain(scan: Scan, name: str) -> int:
@@ -149,10 +155,10 @@ def _audited(scan: Scan, form: str) -> int:
 
     report, containers = scan.report(), scan.audit()
     if form == "json":
-        click.echo(audit.render(containers, report.files, report.skipped, __version__))
+        click.echo(audit.render(containers, report.files, report.left_out, __version__))
     else:
-        _print(audit.pieces(containers, report.skipped))
-    return SKIPPED if report.skipped else 0
+        _print(audit.pieces(containers, report.left_out))
+    return SKIPPED if report.left_out else 0
 
 
 def _print(pieces: Iterable[tuple[str, str]]) -> None:

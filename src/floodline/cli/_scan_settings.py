@@ -29,6 +29,7 @@ class ScanSettings:
     preview: bool = False
     baseline: Path | None = None
     cache_dir: Path | None = None
+    jobs: int | None = None
 
 
 def load(start: Path | None = None) -> ScanSettings:
@@ -82,6 +83,12 @@ def _switch(value: Any, where: str) -> bool:
     return value
 
 
+def _count(value: Any, where: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ConfigError(f"{where}={value!r} must be a number from 1")
+    return value
+
+
 def _path(value: Any, where: str) -> Path:
     if not isinstance(value, str) or not value:
         raise ConfigError(f"{where}={value!r} must be a path")
@@ -99,4 +106,5 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "preview": _switch,
     "baseline": _path,
     "cache-dir": _path,
+    "jobs": _count,
 }

@@ -52,7 +52,12 @@ class Bar:
 
 @contextmanager
 def scanning(
-    paths: Sequence[Path], *, library: bool, exclude: Sequence[str], cache_dir: Path | None
+    paths: Sequence[Path],
+    *,
+    library: bool,
+    exclude: Sequence[str],
+    cache_dir: Path | None,
+    jobs: int | None = None,
 ) -> Iterator[Scan]:
     """Yield a scan whose cache is written at the end; without a `cache_dir` there is no cache."""
     with ExitStack() as stack:
@@ -65,7 +70,7 @@ def scanning(
 
             bar = Bar(Console(stderr=True))
             stack.callback(bar.stop)
-        yield Scan(paths, library=library, exclude=exclude, cache=cache, progress=bar)
+        yield Scan(paths, library=library, exclude=exclude, cache=cache, progress=bar, jobs=jobs)
 
 
 def folder_for_cache(*, wanted: bool, given: Path | None, set_to: Path | None) -> Path | None:

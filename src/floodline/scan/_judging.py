@@ -58,7 +58,7 @@ class Judging:
             problems = [p for p in problems if p.reason.ground is not Wrong.ANSWERS_NOTHING]
         return Report(
             tuple(findings), len(self._reading.facts), sum(f.lines for f in self._reading.facts),
-            tuple(self._reading.skipped), tuple(problems),
+            tuple(self._reading.skipped), tuple(problems), tuple(self._reading.otherwise),
         )  # fmt: skip
 
     def _places(self, findings: list[Finding]) -> dict[str, list[tuple[str, int]]]:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class Scan:
-    """One scan of some paths; `silence(name)` explains afterwards why something is not reported."""
+    """One scan of some paths; `silence(name)` explains afterwards why something is not reported.
+
+    Up to `jobs` processes read the files, `None` for one per core; this one reads small trees.
+    """
 
     def __init__(
         self,
@@ -29,13 +32,15 @@ class Scan:
         exclude: Sequence[str] = (),
         cache: Cache | None = None,
         progress: Progress | None = None,
+        jobs: int | None = 1,
     ) -> None:
         self._library = library
         self._cache = cache
         self._known: Judging | None = None
         self._reading = Reading(
-            [Path(path) for path in paths], exclude=exclude, cache=cache, progress=progress
-        )
+            [Path(path) for path in paths],
+            exclude=exclude, cache=cache, progress=progress, jobs=jobs,
+        )  # fmt: skip
 
     @property
     def _judging(self) -> Judging:

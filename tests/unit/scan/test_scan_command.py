@@ -99,6 +99,7 @@ def test_the_json_document_has_the_fields_of_the_design(project, capsys):
     assert main(["scan", ".", "--format", "json"]) == 1
     document = json.loads(capsys.readouterr().out)
     wanted = ["schema", "tool", "python", "errors", "findings", "files", "skipped"]
+    wanted.append("read_otherwise")
     assert list(document) == wanted
     [finding] = document["findings"]
     assert list(finding) == [
@@ -182,7 +183,7 @@ def test_files_that_cannot_be_read_are_named_with_the_reason_and_give_status_thr
 
 
 def test_a_file_that_is_too_large_is_skipped(project, capsys, monkeypatch):
-    monkeypatch.setattr("floodline.scan._sources.reading.MANY_BYTES", 10)
+    monkeypatch.setattr("floodline.scan._sources.content.MANY_BYTES", 10)
     assert main(["scan", "."]) == 3
     assert "app.py: skipped, it has " in capsys.readouterr().out
 

@@ -17,6 +17,7 @@ Stored = Literal[
     "task", "lock", "future", "waiter", "weakref", "self", "made", "key", "sum", "other",
 ]  # fmt: skip
 Risk = Literal["return", "raise", "await", "yield", "call"]
+REWRITTEN = "rewritten"
 Sign = Literal[
     "cache", "capped", "classvar", "client", "close", "finalize", "flip", "fresh", "gives",
     "handle", "handler", "label", "listener", "queue", "raise", "refused", "set", "singleton",
@@ -164,3 +165,4 @@ class FileFacts(NamedTuple):
     slices: tuple[tuple[Reference, str, int], ...]  # function and line: a part is read
     escapes: tuple[tuple[Reference, str], ...]  # function: passed to unknown code
     globals: tuple[tuple[str, Base], ...]  # module names and what creates their values
+    newer: str = ""  # the version of Python that read it, or `REWRITTEN`: it has newer syntax

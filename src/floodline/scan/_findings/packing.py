@@ -11,7 +11,7 @@ from floodline.scan._findings.answers import Problem, Wrong
 from floodline.scan._findings.finding import Confidence, Finding, Proof, Status
 from floodline.scan._findings.report import Report
 from floodline.scan._proofs.evidence import State
-from floodline.scan._sources.files import Skip, Skipped
+from floodline.scan._sources.files import How, Otherwise, Skip, Skipped
 
 
 def pack_report(report: Report) -> bytes:
@@ -21,11 +21,12 @@ def pack_report(report: Report) -> bytes:
 
 def unpack_report(data: bytes) -> Report:
     """Read a report; data of another shape raises one of Python's own errors."""
-    findings, files, lines, skipped, problems = marshal.loads(data)
+    findings, files, lines, skipped, problems, otherwise = marshal.loads(data)
     return Report(
         tuple(map(_finding, findings)), files, lines,
         tuple(Skipped(path, Skip[name](*values)) for path, (name, values) in skipped),
         tuple(Problem(path, line, Wrong[name](*values)) for path, line, (name, values) in problems),
+        tuple(Otherwise(path, How[name](*values)) for path, (name, values) in otherwise),
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from floodline.scan._findings.answers import Problem
 from floodline.scan._findings.finding import Finding
-from floodline.scan._sources.files import Skipped
+from floodline.scan._sources.files import Otherwise, Skipped
 
 
 class Report(NamedTuple):
@@ -17,3 +17,10 @@ class Report(NamedTuple):
     lines: int
     skipped: tuple[Skipped, ...]
     problems: tuple[Problem, ...]
+    otherwise: tuple[Otherwise, ...] = ()  # files that this Python cannot parse, but were read
+
+    @property
+    def left_out(self) -> tuple[Skipped, ...]:
+        """Return what was not read, or only in part."""
+        partly = (Skipped(item.path, item.reason) for item in self.otherwise if item.partly)
+        return (*self.skipped, *partly)

@@ -98,7 +98,7 @@ class Events:
             for edge in edges:
                 if edge.repeats != "once" and not self._reach.is_seldom(edge.callee):
                     below.setdefault(edge.caller, []).append(edge.callee)
-        reached = {key: self._runs[key] for key in self.handlers - self.servants}
+        reached = {key: self._runs[key] for key in sorted(self.handlers - self.servants)}
         for _ in range(DEEP):
             reached = {
                 callee: why

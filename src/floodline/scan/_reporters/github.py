@@ -10,7 +10,7 @@ def render(report: Report, fail_on: str) -> str:
     """Return one line per finding: an error if it fails the run, a warning if not."""
     lines = [_line(f, fail_on) for f in report.findings if f.status is Status.NEW]
     lines += [
-        f"::warning file={_property(s.path)},title=skipped::{_data(s.why)}" for s in report.skipped
+        f"::warning file={_property(s.path)},title=skipped::{_data(s.why)}" for s in report.left_out
     ]
     lines += [
         f"::warning file={_property(p.path)},line={p.line},title=comment::{_data(p.says)}"

@@ -27,6 +27,7 @@ def document(report: Report, version: str) -> dict[str, Any]:
         "findings": findings,
         "files": report.files,
         "skipped": [{"path": item.path, "why": item.why} for item in report.skipped],
+        "read_otherwise": [{"path": item.path, "how": item.how} for item in report.otherwise],
     }
 
 

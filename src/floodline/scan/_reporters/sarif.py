@@ -28,7 +28,7 @@ def document(report: Report, version: str) -> dict[str, Any]:
             {
                 "executionSuccessful": True,
                 "toolExecutionNotifications": [
-                    *(_notification(s.path, 0, s.why, "error") for s in report.skipped),
+                    *(_notification(s.path, 0, s.why, "error") for s in report.left_out),
                     *(_notification(p.path, p.line, p.says, "warning") for p in report.problems),
                 ],
             }

@@ -6,13 +6,14 @@ Every piece has a style; a terminal shows it in colour, a pipe gets the text alo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, Status
 from floodline.scan._findings.report import Report
 from floodline.scan._findings.rule import Rule
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN
+from floodline.scan._sources.files import Otherwise
 
 Piece = tuple[str, str]  # style, text
 STYLES = {HIGH: "bold red", MEDIUM: "yellow", LOW: "cyan"}
@@ -28,6 +29,9 @@ def pieces(report: Report, *, statistics: bool = False) -> Iterator[Piece]:
         yield "yellow", f"{problem.path}:{problem.line}: {problem.says}\n"
     for skipped in report.skipped:
         yield "yellow", f"{skipped.path}: skipped, {skipped.why}\n"
+    for item in report.otherwise:
+        if item.partly:
+            yield "yellow", f"{item.path}: partly read, {item.how}\n"
     if statistics:
         yield from _statistics(fresh)
     yield from _summary(report, fresh)
@@ -82,6 +86,16 @@ def line_of(path: str, number: int) -> str:
     return ""
 
 
+def read_otherwise(files: Sequence[Otherwise]) -> Iterator[str]:
+    """Count the files that this Python cannot parse and that were read in another way."""
+    whole = [item.reason.values for item in files if not item.partly]
+    for versions, count in sorted(Counter(whole).items()):
+        how = f"read by Python {versions[0]}" if versions else "rewritten to be read"
+        yield f"{counted(count, 'file')} with newer syntax {how}"
+    if partly := sum(item.partly for item in files):
+        yield f"{counted(partly, 'file')} partly read"
+
+
 def _statistics(findings: list[Finding]) -> Iterator[Piece]:
     counts = Counter((finding.rule, finding.confidence) for finding in findings)
     for (rule, confidence), count in sorted(counts.items()):
@@ -97,4 +111,5 @@ def _summary(report: Report, fresh: list[Finding]) -> Iterator[Piece]:
         told += f", {statuses[Status.BASELINE]} in the baseline"
     if report.skipped:
         told += f", {counted(len(report.skipped), 'file')} skipped"
+    told += "".join(f", {text}" for text in read_otherwise(report.otherwise))
     yield "bold", told + "\n"

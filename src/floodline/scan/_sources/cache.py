@@ -49,7 +49,7 @@ class Cache:
 
     def __init__(self, folder: Path, version: str, *, day: int, max_bytes: int = MANY_BYTES):
         self._folder = folder
-        self._salt = hashlib.blake2b(tool_key(version), digest_size=16).digest()
+        self.salt = hashlib.blake2b(tool_key(version), digest_size=16).digest()
         self._day = day
         self._max_bytes = max_bytes
         self._base: sqlite3.Connection | None = None
@@ -77,11 +77,7 @@ class Cache:
 
     def key(self, *parts: bytes) -> bytes:
         """Return the key of some content: the same content and tool have the same key."""
-        hashed = hashlib.blake2b(key=self._salt, digest_size=16)
-        for part in parts:
-            hashed.update(b"%d:" % len(part))
-            hashed.update(part)
-        return hashed.digest()
+        return key_of(self.salt, *parts)
 
     def get(self, key: bytes) -> bytes | None:
         """Return an entry, `None` if there is none or it is damaged."""
@@ -133,6 +129,15 @@ class Cache:
             if total <= self._max_bytes * 3 // 4:
                 break
         return gone
+
+
+def key_of(salt: bytes, *parts: bytes) -> bytes:
+    """Return the key of some content under a salt."""
+    hashed = hashlib.blake2b(key=salt, digest_size=16)
+    for part in parts:
+        hashed.update(b"%d:" % len(part))
+        hashed.update(part)
+    return hashed.digest()
 
 
 def _sum(data: bytes) -> bytes:

@@ -28,6 +28,7 @@ class Source(NamedTuple):
     path: Path
     shown: str
     module: str
+    size: int = 0  # in bytes
 
 
 class Skip(Ground):
@@ -57,6 +58,31 @@ class Skipped(NamedTuple):
         return str(self.reason)
 
 
+class How(Ground):
+    """How a file was read that the running Python cannot parse."""
+
+    NEWER = "it has newer syntax, and Python {} read it"
+    REWRITTEN = "it has newer syntax, which was rewritten to read it"
+    PARTLY = "syntax error on line {}: {}; {} left out"
+
+
+class Otherwise(NamedTuple):
+    """One such file, and how it was read."""
+
+    path: str
+    reason: Reason
+
+    @property
+    def how(self) -> str:
+        """Return it as text."""
+        return str(self.reason)
+
+    @property
+    def partly(self) -> bool:
+        """Return True if some of its lines were not read."""
+        return self.reason.ground is How.PARTLY
+
+
 def sources(paths: Sequence[Path], exclude: Sequence[str] = ()) -> Iterator[Source | Skipped]:
     """Yield every Python file below the paths once, in a stable order.
 
@@ -67,10 +93,9 @@ def sources(paths: Sequence[Path], exclude: Sequence[str] = ()) -> Iterator[Sour
     for root in paths:
         if root.is_dir():
             yield from _below(root, seen, tuple(exclude))
-        elif why := _no_file(root):
-            yield Skipped(shown(root), why)
         else:
-            yield Source(root, shown(root), module_name(_absolute(root), in_project=True))
+            name = module_name(_absolute(root), in_project=True)
+            yield _source(root, shown(root), name)
 
 
 def _below(
@@ -101,9 +126,8 @@ def _below(
                 if name not in SKIPPED_FOLDERS and name not in TESTS and name[0] != ".":
                     below.append(here / name)
             elif name.endswith(".py") and not name.startswith(NOT_READ):
-                why = _no_file(here / name)
                 module = _text(_joined(package, name[:-3]) or "__init__")
-                yield Skipped(place, why) if why else Source(here / name, place, module)
+                yield _source(here / name, place, module)
         stack.extend(reversed(below))
 
 
@@ -114,15 +138,17 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _no_file(path: Path) -> Reason | None:
-    """Return why there is nothing to read: reading a pipe would wait forever."""
+def _source(path: Path, place: str, module: str) -> Source | Skipped:
+    """Return the file, or why there is nothing to read: reading a pipe would wait forever."""
     try:
-        mode = path.stat().st_mode
+        status = path.stat()
     except FileNotFoundError:
-        return Skip.NOT_THERE()
+        return Skipped(place, Skip.NOT_THERE())
     except OSError as error:
-        return Skip.SYSTEM(error.strerror or str(error))
-    return None if stat.S_ISREG(mode) else Skip.NOT_REGULAR()
+        return Skipped(place, Skip.SYSTEM(error.strerror or str(error)))
+    if not stat.S_ISREG(status.st_mode):
+        return Skipped(place, Skip.NOT_REGULAR())
+    return Source(path, place, module, status.st_size)
 
 
 def _absolute(path: Path) -> Path:

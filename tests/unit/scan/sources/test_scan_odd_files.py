@@ -53,7 +53,7 @@ def test_folders_that_link_to_each_other_are_read_once(project):
 
 
 def test_a_table_of_data_is_not_read(project, monkeypatch):
-    monkeypatch.setattr("floodline.scan._sources.reading.MANY_ITEMS", 100)
+    monkeypatch.setattr("floodline.scan._sources.content.MANY_ITEMS", 100)
     (project / "data.py").write_text(f"table = [{'0,' * 101}]\n")
     assert skipped(project) == {"data.py": "it is a data table: 101 commas, more than 100"}
 
