@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from floodline import Conversation, Sessions
+from floodline import AsyncSessions, Conversation, Sessions
 from floodline.errors import ArchiveFailed, ConfigError, SaveFailed, StoreUnavailable
 from floodline.history import _keeper
 from floodline.stores import Append, MemoryStore, NewRow, SQLiteStore
@@ -266,3 +267,26 @@ def test_any_state_may_have_rows(store: Any) -> None:
                 notes.note(text)
             assert notes.new == []
     assert [row.data for row in store.rows("notes", "alice", "notes")] == [b"one", b"two"]
+
+
+def test_a_store_that_can_only_be_awaited_has_the_archive_too() -> None:
+    store = MemoryStore()
+
+    async def talk() -> None:
+        async with AsyncSessions(open_chat, store=store.aio, name="chats") as sessions:
+            async with sessions.use("alice") as chat:
+                for n in range(8):
+                    chat.append(said(n))
+            async with sessions.use("alice") as chat:
+                with pytest.raises(ConfigError, match=r"await store\.rows"):
+                    chat.archived()
+
+    asyncio.run(talk())
+    assert store.count_rows("chats", "alice", "archive:alice") == 5
+
+
+def test_reading_makes_no_archive_of_its_own(tmp_path: Path) -> None:
+    with SQLiteStore(tmp_path / "s.db") as store:
+        with Sessions(open_chat, store=store) as sessions, sessions.use("alice") as chat:
+            assert chat.archived() == []
+        assert store.older_archive is None

@@ -245,7 +245,7 @@ def _page_of(
             found[_packed(seq, message)[0]] = (seq, message)
     numbered = [found[key] for key in sorted(found)]
     if len(numbered) < limit:
-        older = getattr(session.store, "archive", None)
+        older = getattr(session.store, "older_archive", None)
         if isinstance(older, Archive):
             edge = numbered[0][0] if numbered else before
             numbered[:0] = older.page(id, before=edge, limit=limit - len(numbered))

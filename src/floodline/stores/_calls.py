@@ -16,7 +16,8 @@ from floodline.stores._row_calls import ROW_READS, AwaitedRowCalls, BlockingRowC
 from floodline.stores._row_log import Append
 
 READS = ROW_READS | {
-    *("written", "load", "ids", "count", "stats", "conflicts", "quarantined", "inspect")
+    *("written", "load", "ids", "count", "stats", "conflicts", "quarantined", "inspect"),
+    "has_archive",
 }
 
 

@@ -84,7 +84,7 @@ class Operations:
         self.places, self.row_logs = Places(self.execute, path), RowLogs(self.execute, path)
         logs = self.row_logs
         self.get_rows, self.rows = logs.get, logs.page
-        self.logs, self.count_rows = logs.logs, logs.count
+        self.logs, self.count_rows, self.has_archive = logs.logs, logs.count, logs.has_archive
         self._conflicts = KeptTable(self.execute, "conflicts")
         self._quarantine = KeptTable(self.execute, "quarantine")
         self._dates = dates

@@ -173,6 +173,11 @@ class RowLogs:
         rows, size = self._execute("SELECT rows, bytes FROM log_totals").fetchone()
         return rows, size
 
+    def has_archive(self) -> bool:
+        """Return True if a `SQLiteArchive` has been in this file."""
+        sql = "SELECT 1 FROM sqlite_master WHERE name = 'archive'"
+        return self._execute(sql).fetchone() is not None
+
     def reap(self) -> None:
         """Delete a slice of the rows whose session is gone."""
         head = (

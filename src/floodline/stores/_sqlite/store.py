@@ -78,6 +78,11 @@ class SQLiteStore(BlockingCalls):
         """An archive of conversations in the same file, closed with the store."""
         return SQLiteArchive(self.path, synchronous=self._synchronous)
 
+    @property
+    def older_archive(self) -> SQLiteArchive | None:
+        """The archive in the same file, if there has ever been one."""
+        return self.archive if self._ask("has_archive") else None
+
     def close(self) -> None:
         """Finish pending calls and release thread and file; idempotent."""
         self._finalizer.detach()
