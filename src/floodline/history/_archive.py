@@ -170,6 +170,31 @@ class Outbox:
             self.owed_bytes -= weigh(message, "$")
         del self.owed[:count]
 
+    def take_back(self, seq: int) -> Message | None:
+        """Take a message that waits out again; the first with its number is the original."""
+        found = [message for number, message in self.owed if number == seq]
+        self.owed = [pair for pair in self.owed if pair[0] != seq]
+        self.owed_bytes -= sum(weigh(message, "$") for message in found)
+        return found[0] if found else None
+
+    def can_be_read(self, session: Session | None) -> bool:
+        """Return True if `take_archived` can work."""
+        return session is not None if self.waits else self._store is not None
+
+    def take_archived(
+        self, before: int | None, seq: int | None, session: Session | None
+    ) -> Message | None:
+        """Return the last archived message, or that of `seq`; from a session it is deleted."""
+        if self._store is not None:
+            numbered = self._store.page(self.id, before=before, limit=1)
+        else:
+            numbered = _page_of(session, self.id, (), before, 1)
+        if not numbered or seq not in (None, numbered[-1][0]):
+            return None
+        if self.waits and session is not None:
+            session.delete(self.id, [_packed(*pair)[0] for pair in numbered])
+        return numbered[-1][1]
+
     def page(self, id: str | None, before: int | None, limit: int, session: Session | None) -> Page:
         """Read archived messages back."""
         wanted = id or self.id
@@ -217,6 +242,10 @@ class Session:
                 break
             rows += more
         return rows
+
+    def delete(self, conversation: str, keys: list[str]) -> None:
+        """Delete rows of the archive."""
+        self.store.delete_rows(self.name, self.id, log_of(conversation), keys=keys)
 
 
 def log_of(conversation: str) -> str:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import islice
 from typing import Any, Self, overload
 
 from floodline._clock import Clock, forward, monotonic
-from floodline._units import Duration, Size, parse_count, parse_duration, parse_size
+from floodline._units import Duration, Size, parse_count
 from floodline.errors import ArchiveFailed, ConfigError
 from floodline.history._archive import ArchiveLike, NewRows, Outbox, Page, Session, parse_archive
+from floodline.history._arguments import (
+    POLICY_NAMES,
+    check_archive_id,
+    checked_callable,
+    make_policy,
+)
 from floodline.history._atoms import Atom, Entry
 from floodline.history._bounds import HistoryStats, make_bounds
 from floodline.history._copies import attached, duplicate, rebuild
 from floodline.history._formats.shapes import Kind, Message, parse_provider
 from floodline.history._keeper import Keeper
-from floodline.history._summaries.summary import Summarise, Summariser, SummaryPolicy
+from floodline.history._newest import newest_messages, pop_newest
+from floodline.history._summaries.summary import Summarise, Summariser
 from floodline.history._tokens import CountTokens, estimate
 from floodline.history._window import compose
 
@@ -59,11 +65,11 @@ class Conversation(Sequence[Message]):
         clock: Clock | None = None,
     ) -> None:
         bounds = make_bounds(max_messages, max_tokens, max_bytes, max_message_bytes)
-        self._policy = _make_policy(
+        self._policy = make_policy(
             max_summary_bytes, summary_timeout, summary_failures, summary_retry
         )
-        _check_archive_id(archive_id)
-        self._keeper = Keeper(bounds, name, forward(_callable(clock or monotonic, "clock")))
+        check_archive_id(archive_id)
+        self._keeper = Keeper(bounds, name, forward(checked_callable(clock or monotonic, "clock")))
         self._archive_id = archive_id
         self._window_tokens = 0
         self.configure(archive=archive, summarise=summarise, count_tokens=count_tokens)
@@ -96,10 +102,10 @@ class Conversation(Sequence[Message]):
             if summarise is not None:
                 policy = self._policy.within(keeper.bounds.max_bytes, keeper.bounds.max_tokens)
                 keeper.summariser = Summariser(
-                    _callable(summarise, "summarise"), policy, keeper.clock
+                    checked_callable(summarise, "summarise"), policy, keeper.clock
                 )
         if count_tokens is not _UNSET:
-            keeper.count = _callable(count_tokens, "count_tokens")
+            keeper.count = checked_callable(count_tokens, "count_tokens")
 
     def append(self, message: Message, *, pin: bool = False) -> bool:
         """Store one message and trim; return False if its id is known or its call is closed."""
@@ -108,6 +114,18 @@ class Conversation(Sequence[Message]):
     def extend(self, messages: Iterable[Message], *, pin: bool = False) -> int:
         """Store messages, all or none, then trim; return how many were neither known nor late."""
         return self._keeper.take_in(messages, pin=pin)
+
+    def pop(self) -> Message | None:
+        """Remove the newest message and return it as it was appended; None if there is none.
+
+        What was shortened or cut comes back from the archive, if that can be read; from
+        `archive="session"` it is deleted there, too. A call whose result is popped is open again.
+        """
+        return pop_newest(self._keeper)
+
+    def newest(self, limit: int) -> list[Message]:
+        """Return the newest messages, at most `limit`, in order and without parting an atom."""
+        return newest_messages(self._keeper.ledger, parse_count(limit, "limit"))
 
     def pin(self, which: int | Message) -> None:
         """Keep a message, by index or by itself, with its atom and the user's message before it.
@@ -330,7 +348,7 @@ class Conversation(Sequence[Message]):
         names = ("max_messages", "max_tokens", "max_bytes", "max_message_bytes")
         conversation = cls(
             **dict(zip(names, data["bounds"], strict=True)),
-            **dict(zip(_POLICY_NAMES, data["summary_policy"], strict=True)),
+            **dict(zip(POLICY_NAMES, data["summary_policy"], strict=True)),
             archive_id=data["archive_id"],
             name=data["name"],
         )
@@ -369,30 +387,3 @@ class Conversation(Sequence[Message]):
                 f"{which!r} is not stored, or is the summary; pin a message of the list"
             )
         return same
-
-
-_POLICY_NAMES = ("max_summary_bytes", "summary_timeout", "summary_failures", "summary_retry")
-
-
-@lru_cache(maxsize=256)
-def _make_policy(size: Size, timeout: Duration, failures: int, retry: Duration) -> SummaryPolicy:
-    """Check and read the settings; conversations with equal settings share one object."""
-    return SummaryPolicy(
-        parse_size(size, _POLICY_NAMES[0]),
-        parse_duration(timeout, _POLICY_NAMES[1]),
-        parse_count(failures, _POLICY_NAMES[2]),
-        parse_duration(retry, _POLICY_NAMES[3]),
-    )
-
-
-def _check_archive_id(id: object) -> None:
-    if id is not None and (not isinstance(id, str) or not id):
-        raise ConfigError(f"archive_id={id!r} must be a non-empty string, or None")
-
-
-def _callable(value: Any, what: str) -> Any:
-    if not callable(value):
-        takes = {"clock": "returns seconds", "count_tokens": "takes a message"}
-        need = takes.get(what, "takes a list of messages")
-        raise ConfigError(f"{what}={value!r} cannot be called; give a function that {need}")
-    return value

@@ -78,6 +78,10 @@ class SeenIds:
         while len(self._ids) > 2 * stored + REMEMBERED_IDS:
             self._ids.popitem(last=False)
 
+    def forget(self, id: str | int) -> None:
+        """Forget an id whose message was taken back."""
+        self._ids.pop(id, None)
+
     def as_list(self) -> list[str | int]:
         """Return the ids, oldest first."""
         return list(self._ids)

@@ -180,6 +180,12 @@ class Keeper:
         self.outbox.owe(seq, message)
         return CHANGED
 
+    def forget_id(self, message: Message) -> None:
+        """Accept a message that was taken back if it comes again."""
+        own = id_of(message)
+        if own is not None and self.ids is not None:
+            self.ids.forget(own)
+
     def _measure(self, message: Message) -> tuple[int, int]:
         return weigh(message, "$"), estimate(message)
 
