@@ -26,7 +26,8 @@ def check_risks(
         if facts.get("maxmemory", "0").strip() != "0":
             raise ConfigError(f"{why}, or give RedisStore(accept_eviction=True)")
         _warn(url, f"{why}; now it has no maxmemory")
-    if facts.get("aof_enabled", "1").strip() == "0" and _never_saves(ask):
+    loading = facts.get("loading", "0").strip() != "0"  # one that is says that it has no log
+    if facts.get("aof_enabled", "1").strip() == "0" and not loading and _never_saves(ask):
         _warn(
             url,
             f'{mask(url)!r} writes nothing to its disk (appendonly no, save ""), and loses every '
