@@ -89,6 +89,8 @@ def _lines(one: Named) -> list[str]:
         where = f"{record['file']}:{record['line']}  {one.function}".rstrip()
         read = "" if record["line_source"] == LineSource.TRACE else "  (static)"
         lines.append(f"    fed at      {where}{read}")
+    if caller := record.get("caller"):
+        lines.append(f"    called from {caller['file']}:{caller['line']}")
     if record["holds"]:
         lines.append(f"    holds       {record['holds']}")
     if record["echoes"]:

@@ -57,10 +57,12 @@ def growth(rate: float, by: Pace = BY_TIME) -> str:
 
 
 def place(suspect: SuspectRecord) -> str:
-    """Write the line that feeds a container, or nothing."""
+    """Write the line that feeds a container and who calls it, or nothing."""
     if not suspect["file"]:
         return ""
-    return f"{suspect['file']}:{suspect['line']}" if suspect["line"] else suspect["file"]
+    fed = f"{suspect['file']}:{suspect['line']}" if suspect["line"] else suspect["file"]
+    caller = suspect.get("caller")
+    return f"{fed}, called from {caller['file']}:{caller['line']}" if caller else fed
 
 
 def gains(suspect: SuspectRecord, by: Pace = BY_TIME) -> str:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from floodline.leaks._vocabulary import LineSource, Outcome
 
 
+class CallerRecord(TypedDict):
+    """The nearest line of the program's own code."""
+
+    file: str
+    line: int
+
+
 class SuspectRecord(TypedDict):
-    """A suspect in JSON; soak and report share it."""
+    """A suspect in JSON; soak and report share it.
+
+    `caller` is present if the feeding line lies in a library, and the caller is known.
+    """
 
     rank: int
     verdict: Outcome
@@ -24,6 +34,7 @@ class SuspectRecord(TypedDict):
     line: int | None
     line_source: LineSource | None
     echoes: list[str]
+    caller: NotRequired[CallerRecord]
 
 
 class HoldingRecord(TypedDict):

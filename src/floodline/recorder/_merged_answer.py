@@ -56,7 +56,7 @@ def _joined(known: SuspectState, other: SuspectRecord, process: Answered) -> Sus
     worse = min(known["verdict"], other["verdict"], key=_rank)
     # a line seen at run time beats one read from the source, which beats none
     told = max([known, other], key=_how_sure)
-    return {
+    joined: SuspectState = {
         **known,
         "len": known["len"] + other["len"],
         "per_round": known["per_round"] + other["per_round"],
@@ -68,6 +68,9 @@ def _joined(known: SuspectState, other: SuspectRecord, process: Answered) -> Sus
         "echoes": list(dict.fromkeys([*known["echoes"], *other["echoes"]])),
         "pids": [*known["pids"], process.pid],
     }
+    if "caller" in told:
+        joined["caller"] = told["caller"]
+    return joined
 
 
 def _how_sure(one: SuspectRecord) -> tuple[bool, bool]:

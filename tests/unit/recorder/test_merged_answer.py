@@ -47,6 +47,12 @@ def test_a_line_that_was_seen_beats_one_that_was_read():
     assert merge_suspects([process(1, missing), process(2, suspect())])[0]["line"] == 7
 
 
+def test_the_caller_belongs_to_the_line_that_is_told():
+    called = suspect(line=9, line_source="trace", caller={"file": "app.py", "line": 31})
+    merged = merge_suspects([process(1, suspect()), process(2, called)])
+    assert merged[0]["caller"] == {"file": "app.py", "line": 31}
+
+
 def test_growing_in_one_worker_is_growing():
     merged = merge_suspects([process(1, suspect(verdict="undecided")), process(2, suspect())])
     assert merged[0]["verdict"] == "growing"

@@ -36,6 +36,7 @@ from floodline.leaks._objects.anatomy import (
 )
 from floodline.leaks._objects.frames import own_module
 from floodline.leaks._objects.items import some
+from floodline.leaks._objects.territory import rank_of_module
 from floodline.leaks._source.limit_checks import caps, caps_at
 from floodline.leaks._source.place import Place
 from floodline.leaks._source.reraised import Raised
@@ -170,6 +171,22 @@ class Close:
         else:
             lengths = [length_in(held, self.one.slot, self.one.column) for held in chosen]
         return Watch(lengths, self.owner, private=private)
+
+    @property
+    def nested(self) -> bool:
+        """True if what grows is not the named container, but something that it holds."""
+        slot, head = self.one.slot, self.head
+        return slot.index != head.index and self.one.column != "count" and not slot.named
+
+    def name_in_program(self) -> tuple[str, str] | None:
+        """Return the module and the name by which the program has what leads here."""
+        at: Slot | None = self._above or self.one.slot
+        while at is not None:
+            module = module_of(at.anchor) if at.named and at.anchor else None
+            if module is not None and rank_of_module(module) == 0:
+                return module, last_name(at.label)
+            at = at.entered or at.parent
+        return None
 
     def definition(self) -> types.CodeType | None:
         """Return the code of the cached function, for a `functools` cache."""

@@ -8,10 +8,12 @@ import threading
 import types
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from floodline.leaks._objects.anatomy import is_standard
 from floodline.leaks._objects.frames import code_label, is_ours
+from floodline.leaks._objects.territory import is_program_file
 from floodline.leaks._source.place import Place
 from floodline.leaks._source.task_origins import Births
 
@@ -216,8 +218,18 @@ def _place_in_program(frame: types.FrameType) -> Place | None:
 def _first_of_program(chain: list[tuple[types.FrameType, int]]) -> Place | None:
     for at, number in chain:
         if not is_standard(_label(at)):
-            return _shown(at, number)
+            return replace(_shown(at, number), caller=_caller(chain, at))
     return None
+
+
+def _caller(
+    chain: list[tuple[types.FrameType, int]], shown: types.FrameType
+) -> tuple[str, int] | None:
+    """Return the nearest line of the program's own code, if what is shown is a library's."""
+    if is_program_file(shown.f_code.co_filename):
+        return None
+    places = ((at.f_code.co_filename, number) for at, number in chain)
+    return next((one for one in places if is_program_file(one[0])), None)
 
 
 def _chain(frame: types.FrameType, line: int) -> list[tuple[types.FrameType, int]]:

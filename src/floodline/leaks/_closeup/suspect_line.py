@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import linecache
 import types
+from dataclasses import replace
 
 from floodline.leaks._closeup.closeup import Close
 from floodline.leaks._closeup.feeding_line import Watch
 from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._heap.owner_names import last_name, module_of
 from floodline.leaks._objects.anatomy import is_standard
-from floodline.leaks._source.feeding_statements import feeding_place
+from floodline.leaks._objects.territory import is_program_file
+from floodline.leaks._source.feeding_statements import calling_place, feeding_place
 from floodline.leaks._source.place import Place
 from floodline.leaks._vocabulary import LineSource
 
@@ -28,7 +30,7 @@ def with_traced_line(suspect: Suspect, close: Close, watch: Watch | None) -> Sus
     doubted = watch is not None and watch.blind and not is_standard(suspect.owner)
     if place is None or (doubted and not line_names(place, name)):
         home = last_name(suspect.defined_in)
-        read = feeding_place(module, name, home=home) if module else None
+        read = feeding_place(module, name, home=home, nested=close.nested) if module else None
         place, source = (read, LineSource.STATIC) if read else (place, source)
     return suspect if place is None else _at(suspect, place, source)
 
@@ -38,9 +40,19 @@ def with_static_line(suspect: Suspect, close: Close) -> Suspect:
     code = close.definition()
     if code is not None:
         return _at(suspect, _definition(code), LineSource.STATIC)
-    module = module_of(suspect.defined_in)
-    place = feeding_place(module, last_name(suspect.owner)) if module else None
-    return suspect if place is None else _at(suspect, place, LineSource.STATIC)
+    module, name = module_of(suspect.defined_in), last_name(suspect.owner)
+    home = last_name(suspect.defined_in)
+    place = feeding_place(module, name, home=home, nested=close.nested) if module else None
+    return suspect if place is None else _at(suspect, _called(place, close), LineSource.STATIC)
+
+
+def _called(place: Place, close: Close) -> Place:
+    """Add to a line of a library the line of the program that calls it, as the source shows it."""
+    if is_program_file(place.file):
+        return place
+    known = close.name_in_program()
+    at = calling_place(*known, place.function) if known else None
+    return place if at is None else replace(place, caller=(at.file, at.line))
 
 
 def line_names(place: Place, name: str) -> bool:
@@ -54,5 +66,9 @@ def _definition(code: types.CodeType) -> Place:
 
 def _at(suspect: Suspect, place: Place, source: LineSource) -> Suspect:
     return suspect.but(
-        file=place.file, line=place.line, line_source=source, function=place.function
+        file=place.file,
+        line=place.line,
+        line_source=source,
+        function=place.function,
+        caller=place.caller,
     )

@@ -37,10 +37,11 @@ class Suspect:
     unit: Unit = "item"
     cap: int | None = None
     capped: bool = False
+    caller: tuple[str, int] | None = None  # of the program, if the line is in a library
 
     def as_dict(self) -> SuspectRecord:
         """Return the JSON record."""
-        return {
+        record: SuspectRecord = {
             "rank": self.rank,
             "verdict": self.verdict,
             "owner": self.owner,
@@ -56,6 +57,9 @@ class Suspect:
             "line_source": self.line_source,
             "echoes": list(self.echoes),
         }
+        if self.caller is not None:
+            record["caller"] = {"file": self.caller[0], "line": self.caller[1]}
+        return record
 
     def but(self, **changes: Any) -> Suspect:
         """Return a copy of the suspect with some fields replaced."""

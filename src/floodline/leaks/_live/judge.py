@@ -27,6 +27,8 @@ AGAIN = 3  # judgements in a row that a new verdict takes
 STALLED = 45.0  # seconds without growth, after which what was called growing no longer is
 UNNAMED_AFTER = 150.0  # seconds before growth without a name is called growing
 STEADY = 0.75  # of the first half's pace: a leak keeps at least this much in the second half
+EXPLAINS = 0.7  # of what it gained: so much must a container above it have gained too
+LENGTH = COLUMNS.index("length")
 MAX_JUDGED = 32
 MAX_SUSPECTS = 12
 MAX_NAMED = 200
@@ -106,21 +108,22 @@ class Judge:
         )
         # more objects below something say nothing new if their holder is known to grow
         slowly = [c for c in seldom.growing if c.column != "count" or not found.growing]
-        slowly = [c for c in slowly if c.column != "count" or not self._is_held(c)]
+        slowly = [c for c in slowly if not self._is_held(c)]
         rising = [c for c in found.growing + slowly if self._track(c).span >= LEAST_NAMED]
         self._growing = [c for c in rising if self._is_steady(c)]
         slowing = [c for c in rising if not self._is_steady(c)]
         self._rising = slowing + found.rising
-        self._rising += [c for c in seldom.rising if c.column != "count" or not self._is_held(c)]
+        self._rising += [c for c in seldom.rising if not self._is_held(c)]
         chosen = (self._growing or self._rising)[:MAX_SUSPECTS]
         self._pending = [c for c in chosen if c.slot.index not in self._names]
 
     def _is_held(self, one: Candidate) -> bool:
-        """Return True if it is below a container that is read often, which tells more."""
-        parents, at = one.slot.slots.parents, one.slot.index
+        """Return True if a container above it that is read often has grown as much."""
+        parents, at, track = one.slot.slots.parents, one.slot.index, self._track(one)
+        gained = _share_gained(track, COLUMNS.index(one.column))
         while (at := parents[at]) != NOWHERE:
-            track = self._ticks.by_index.get(at)
-            if track is not None and track.changes:
+            above = self._ticks.by_index.get(at)
+            if above is not None and _share_gained(above, LENGTH) >= EXPLAINS * gained:
                 return True
         return False
 
@@ -238,6 +241,12 @@ class Judge:
             own_bytes=own,
             filling=tuple(self._process.holders.filling()),
         )
+
+
+def _share_gained(track: Track, column: int) -> float:
+    """Return how much of its present figure a track has gained."""
+    values = track.column(column)
+    return (values[-1] - values[0]) / values[-1] if values and values[-1] > 0 else 0.0
 
 
 def _refreshed(one: Suspect, fresh: dict[str, Suspect]) -> Suspect:

@@ -341,7 +341,7 @@ class SlicedWalk(OutlineWalk):
             return
         child = self._kids.get(slot << 32)  # number 0 stands for an item
         if child is None:
-            if kinds <= _SHORT_TEXTS and all(map(is_dull, items)):
+            if kinds - INERT <= _SHORT_TEXTS and all(map(is_dull, items)):
                 self.bytes[slot] += sum(map(sys.getsizeof, items))  # they need no slot of their own
                 return
             child = self.slots.child(slot, "", ITEM)

@@ -58,7 +58,9 @@ export function time(wall) {
 }
 
 export function place(suspect) {
-  return suspect.file ? `${suspect.file}:${suspect.line}` : "";
+  if (!suspect.file) return "";
+  const fed = `${suspect.file}:${suspect.line}`;
+  return suspect.caller ? `${fed}, called from ${suspect.caller.file}:${suspect.caller.line}` : fed;
 }
 
 // The end of a long path, which tells files apart.

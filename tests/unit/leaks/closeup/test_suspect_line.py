@@ -13,6 +13,8 @@ from soak_programs import module
 class Close:
     """A container that is no cache and shows no limit."""
 
+    nested = False
+
     def definition(self):
         return None
 
