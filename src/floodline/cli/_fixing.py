@@ -16,9 +16,16 @@ from floodline.scan._reporters.text import counted
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def fix(findings: Iterable[Finding], files: Iterable[str], *, dry: bool, to_stderr: bool) -> int:
+def fix(
+    findings: Iterable[Finding],
+    files: Iterable[str],
+    *,
+    dry: bool,
+    unsafe: bool,
+    to_stderr: bool,
+) -> int:
     """Show the changes, write them unless it is a dry run, and return how many files change."""
-    changes, left = rewrites(findings, files)
+    changes, left = rewrites(findings, files, unsafe=unsafe)
     for change in changes:
         _show(diff(change), err=to_stderr)
     written = changes if dry else list(_write(changes, left))

@@ -45,6 +45,8 @@ LEVEL = click.Choice(_scan_settings.LEVELS)
               help="The code is a library: its public classes may be long-lived.")  # fmt: skip
 @click.option("--fix", is_flag=True, help="Fix what can be fixed safely, and show the diff.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option("--unsafe", is_flag=True,
+              help="With --fix or --diff: also bound containers; changes behaviour.")  # fmt: skip
 @click.option("--audit", is_flag=True,
               help="List every container with open keys and how entries leave it.")  # fmt: skip
 @click.option("--cache-dir", type=click.Path(path_type=Path, file_okay=False),
@@ -68,6 +70,7 @@ def command(
     library: bool,
     fix: bool,
     diff: bool,
+    unsafe: bool,
     audit: bool,
     cache_dir: Path | None,
     jobs: int | None,
@@ -90,6 +93,8 @@ def command(
         raise click.UsageError(f"--audit has no format {form!r}; use text or json")
     if (fix or diff) + audit + bool(why_not) > 1:
         raise click.UsageError("--fix, --audit and --why-not exclude each other; choose one")
+    if unsafe and not (fix or diff):
+        raise click.UsageError("--unsafe needs --fix or --diff")
     if (fix or diff) and write_baseline:
         raise click.UsageError("run --fix first, then write a baseline of what is left")
     missing = [str(path) for path in paths if not path.exists()]
@@ -126,7 +131,7 @@ def command(
         from floodline.cli import _fixing
 
         shown = [f for f in report.findings if at_least(f.confidence, confidence)]
-        changed = _fixing.fix(shown, scan.paths, dry=diff, to_stderr=form != "text")
+        changed = _fixing.fix(shown, scan.paths, dry=diff, unsafe=unsafe, to_stderr=form != "text")
         if diff:
             return FOUND if changed else SKIPPED if report.left_out else 0
         if changed:

@@ -19,7 +19,7 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 class Edit(NamedTuple):
-    """Replaces lines `first` to `last` (from 1) by new ones."""
+    """Replaces lines `first` to `last` (from 1) by new ones; if `last` is before, it inserts."""
 
     first: int
     last: int

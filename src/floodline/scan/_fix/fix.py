@@ -10,14 +10,16 @@ import re
 import tempfile
 import tokenize
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
 from floodline.scan._findings.finding import Finding, Status
+from floodline.scan._fix.bounding import UNSAFE, import_edit, names_used
 from floodline.scan._fix.edits import FIXES, Edit, Refused, Source
 
+Fixes = dict[str, Callable[[Source, Finding], list[Edit]]]
 LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")  # lines as Python counts them
 
 
@@ -38,19 +40,23 @@ class Left(NamedTuple):
     why: str
 
 
-def rewrites(findings: Iterable[Finding], files: Iterable[str]) -> tuple[list[Rewrite], list[Left]]:
+def rewrites(
+    findings: Iterable[Finding], files: Iterable[str], *, unsafe: bool = False
+) -> tuple[list[Rewrite], list[Left]]:
     """Return what can be rewritten safely, and which fixable findings are left alone.
 
-    `files` are all files of the scan: a set that another file uses is left alone.
+    `files` are all files of the scan: a set that another file uses is left alone. With `unsafe`,
+    containers are also given a bound, after which the program no longer keeps everything.
     """
+    fixes = {**FIXES, **UNSAFE} if unsafe else FIXES
     by_path: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
-        if finding.rule in FIXES and finding.status is Status.NEW:
+        if finding.rule in fixes and finding.status is Status.NEW:
             by_path[finding.path].append(finding)
     shared = _named_elsewhere(by_path, files)
     done, left = [], []
     for path, wanted in by_path.items():
-        rewrite, refused = _rewrite(path, [f for f in wanted if f not in shared])
+        rewrite, refused = _rewrite(path, [f for f in wanted if f not in shared], fixes)
         done += [rewrite] if rewrite else []
         left += refused
         left += [Left(f, "another file uses it too") for f in wanted if f in shared]
@@ -73,7 +79,7 @@ def _named_elsewhere(by_path: dict[str, list[Finding]], files: Iterable[str]) ->
     return found
 
 
-def _rewrite(path: str, findings: list[Finding]) -> tuple[Rewrite | None, list[Left]]:
+def _rewrite(path: str, findings: list[Finding], fixes: Fixes) -> tuple[Rewrite | None, list[Left]]:
     try:
         data = Path(path).read_bytes()
         encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
@@ -86,7 +92,7 @@ def _rewrite(path: str, findings: list[Finding]) -> tuple[Rewrite | None, list[L
     left = []
     for finding in findings:
         try:
-            wanted = FIXES[finding.rule](source, finding)
+            wanted = fixes[finding.rule](source, finding)
         except Refused as refused:
             left.append(Left(finding, str(refused)))
             continue
@@ -97,8 +103,10 @@ def _rewrite(path: str, findings: list[Finding]) -> tuple[Rewrite | None, list[L
             fixed += (finding,)
     if not edits:
         return None, left
-    after = _applied(source.lines, edits)
-    if not _is_same_but(text, after):
+    bounds = any(finding.rule in UNSAFE for finding in fixed)
+    needed = import_edit(source, names_used(edits)) if bounds else None
+    after = _applied(source.lines, [*edits, *([needed] if needed else [])])
+    if not _is_same_but(text, after, bounds=bounds):
         return None, [*left, *(Left(f, "the result would not be the same program") for f in fixed)]
     return Rewrite(path, data, after.encode(encoding), encoding, fixed), left
 
@@ -110,20 +118,31 @@ def _applied(lines: list[str], edits: list[Edit]) -> str:
         end = last[len(last.rstrip("\r\n")) :]
         newline = end or "\n"
         new = [f"{line}{newline}" for line in edit.lines]
-        if not end:
+        if not end and edit.first <= edit.last:
             new[-1] = new[-1].removesuffix(newline)
         result[edit.first - 1 : edit.last] = new
     return "".join(result)
 
 
-def _is_same_but(before: str, after: str) -> bool:
-    """Return True if only the intended statements changed: every call is still there."""
+def _is_same_but(before: str, after: str, *, bounds: bool) -> bool:
+    """Return True if only the intended statements changed: every call is still there.
+
+    Where containers get bounds, what created them is gone, but nothing else: not a statement.
+    """
     try:
         old, new = ast.parse(before), ast.parse(after)
     except (SyntaxError, ValueError):
         return False
+    if bounds:
+        added = sum(isinstance(node, ast.ImportFrom) for node in ast.walk(new))
+        added -= sum(isinstance(node, ast.ImportFrom) for node in ast.walk(old))
+        return _statements(new) - added <= _statements(old) <= _statements(new)
     kept, now = _leaves(old), _leaves(new)
     return all(now.get(text, 0) >= count for text, count in kept.items())
+
+
+def _statements(tree: ast.AST) -> int:
+    return sum(isinstance(node, ast.stmt) for node in ast.walk(tree))
 
 
 def _leaves(tree: ast.AST) -> dict[str, int]:
@@ -140,7 +159,8 @@ def diff(rewrite: Rewrite) -> Iterator[str]:
     before, after = (
         LINES.findall(data.decode(rewrite.encoding)) for data in (rewrite.before, rewrite.after)
     )
-    for line in difflib.unified_diff(before, after, f"a/{rewrite.path}", f"b/{rewrite.path}"):
+    path = rewrite.path.lstrip("/")
+    for line in difflib.unified_diff(before, after, f"a/{path}", f"b/{path}"):
         yield line if line.endswith("\n") else f"{line}\n"
 
 
