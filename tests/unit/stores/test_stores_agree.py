@@ -11,14 +11,32 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from floodline.errors import SessionConflict
-from floodline.stores import Grant, MemoryStore, SQLiteStore
+from floodline.errors import SessionError, StoreError
+from floodline.stores import Append, Grant, MemoryStore, NewRow, SQLiteStore
 
 names = st.sampled_from(["chat", "plan"])
 ids = st.sampled_from(["a", "b", "c"])
 owners = st.sampled_from(["me", "you"])
 recent = st.integers(0, 3)
 contents = st.binary(max_size=8)
+logs = st.sampled_from(["events", "items"])
+keys = st.sampled_from(["a", "b", "ä", "z", "\x00"])
+numbers = st.none() | st.integers(0, 6)
+new_rows = st.builds(NewRow, keys, st.sampled_from([b"", b"1", b"22"]), numbers)
+caps = st.none() | st.integers(2, 4)
+appends = st.lists(
+    st.builds(
+        Append,
+        logs,
+        st.lists(new_rows, max_size=4),
+        max_rows=caps,
+        max_bytes=caps,
+        when_full=st.sampled_from(["refuse", "drop"]),
+        when_taken=st.sampled_from(["refuse", "keep", "replace"]),
+    ),
+    max_size=2,
+)
+places = st.none() | keys | st.integers(0, 7)
 
 
 class Agreement(RuleBasedStateMachine):
@@ -40,8 +58,8 @@ class Agreement(RuleBasedStateMachine):
         for store in (self.memory, self.file):
             try:
                 answers.append(ask(store))
-            except SessionConflict as refused:
-                answers.append(str(refused))
+            except (SessionError, StoreError) as refused:
+                answers.append((type(refused), str(refused)))
         assert answers[0] == answers[1]
         return answers[0]
 
@@ -142,7 +160,68 @@ class Agreement(RuleBasedStateMachine):
         self.directory.cleanup()
 
 
+class RowAgreement(Agreement):
+    """The same for row logs, on top of everything else that may happen to their sessions."""
+
+    @rule(name=names, id=ids, rows=appends, back=st.none() | recent, create=st.booleans())
+    def append(
+        self, name: str, id: str, rows: list[Append], back: int | None, create: bool
+    ) -> None:
+        fence = None if back is None else self.fence(back)
+        self.both(lambda s: s.append_rows(name, id, rows, fence=fence, create=create))
+
+    @rule(name=names, id=ids, rows=appends, stale=st.booleans(), release=st.booleans())
+    def save_with_rows(
+        self, name: str, id: str, rows: list[Append], stale: bool, release: bool
+    ) -> None:
+        granted = self.both(lambda s: s.acquire(name, id, "me", lease=15.0))
+        if isinstance(granted, Grant):
+            self.fences.append(granted.fence)
+            self.writes += 1
+            terms = {"version": granted.version + stale, "write_id": f"w{self.writes}"}
+            terms |= {"release": release, "rows": rows}
+            self.both(lambda s: s.save(name, id, b"state", fence=granted.fence, **terms))
+
+    @rule(
+        name=names,
+        id=ids,
+        log=logs,
+        after=places,
+        before=places,
+        limit=st.integers(1, 4),
+        newest_first=st.booleans(),
+    )
+    def page(self, name: str, id: str, log: str, **options: Any) -> None:
+        self.both(lambda s: s.rows(name, id, log, **options))
+
+    @rule(name=names, id=ids, log=st.none() | logs, some=st.none() | st.lists(keys, max_size=2))
+    def delete_rows(self, name: str, id: str, log: str | None, some: list[str] | None) -> None:
+        chosen = some if log is not None else None
+        self.both(lambda s: s.delete_rows(name, id, log, keys=chosen))
+
+    @rule()
+    def the_same_rows_are_stored(self) -> None:
+        self.both(lambda s: s.names())
+        self.both(lambda s: (s.stats().log_rows, s.stats().log_bytes))
+        for name in ("chat", "plan"):
+            for id in "abc":  # noqa: A001 - the word of the interface
+                self.both(lambda s: s.logs(name, id))  # noqa: B023 - asked at once
+                self.both(lambda s: s.count_rows(name, id))  # noqa: B023 - asked at once
+                for log in ("events", "items"):
+                    rows = self.both(lambda s: s.rows(name, id, log))  # noqa: B023 - at once
+                    some = [row.key for row in rows]
+                    self.both(lambda s: s.get_rows(name, id, log, some))  # noqa: B023 - at once
+
+    def teardown(self) -> None:
+        self.the_same_rows_are_stored()
+        super().teardown()
+
+
 test_the_two_stores_agree = Agreement.TestCase
 test_the_two_stores_agree.settings = settings(
     max_examples=20, stateful_step_count=25, deadline=None
+)
+test_the_two_stores_agree_about_rows = RowAgreement.TestCase
+test_the_two_stores_agree_about_rows.settings = settings(
+    max_examples=40, stateful_step_count=30, deadline=None
 )
