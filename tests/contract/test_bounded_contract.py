@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import os
+import pickle
 import threading
 import weakref
 from contextlib import suppress
@@ -430,3 +432,15 @@ def test_threads_may_hammer_it(case):
         assert len(container) == 8
         left = sum(container.stats().left.values())
         assert left == 1200 - 8 or case.kind == "map"
+
+
+@every
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_copy_is_refused_since_items_leave_only_once(case, duplicate):
+    container = case.make(max_items=3)
+    case.put(container, "a")
+    with pytest.raises(TypeError, match="cannot be copied or pickled"):
+        duplicate(container)
+    assert len(container) == 1
+    if case.kind == "batch":
+        container.close()

@@ -17,7 +17,7 @@ from floodline import telemetry
 from floodline._clock import Clock, sweeper
 from floodline._units import Duration, Size, parse_count
 from floodline.bounded import _arguments as bounds
-from floodline.bounded._registry import enrol, name_of
+from floodline.bounded._registry import enrol, name_of, refuse_copy
 from floodline.bounded._stats import BatchStats
 from floodline.errors import BatchClosed, BatchFull, ConfigError
 
@@ -121,6 +121,8 @@ class Batch(Generic[T]):
 
     def __bool__(self) -> bool:
         return True
+
+    __reduce_ex__ = refuse_copy
 
     def __repr__(self) -> str:
         return f"<Batch {self.name!r}: {len(self._pending)} items waiting>"

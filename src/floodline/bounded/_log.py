@@ -13,7 +13,7 @@ from floodline._interruptible_lock import Guard
 from floodline._units import Duration, Size
 from floodline.bounded import _arguments as bounds
 from floodline.bounded._hooks import Exits, Section
-from floodline.bounded._registry import enrol, name_of
+from floodline.bounded._registry import enrol, name_of, refuse_copy
 from floodline.bounded._stats import LogStats
 from floodline.telemetry import Reason
 
@@ -219,6 +219,8 @@ class BoundedLog(Sequence[T]):
             max_age=bounds.shown_span(self._max_age),
             added=tape.added,
         )
+
+    __reduce_ex__ = refuse_copy
 
     def __repr__(self) -> str:
         return f"<BoundedLog {self.name!r}: {len(self._tape.records)} items>"

@@ -16,7 +16,7 @@ from floodline.bounded._entry import Entry, Hold, K, V
 from floodline.bounded._eviction_order import LAZY
 from floodline.bounded._hooks import Exits, Section
 from floodline.bounded._pin import Pin
-from floodline.bounded._registry import enrol, name_of
+from floodline.bounded._registry import enrol, name_of, refuse_copy
 from floodline.bounded._single_flight import Flights
 from floodline.bounded._stats import MapStats, map_stats
 from floodline.bounded._table import MISSING, Table
@@ -393,6 +393,8 @@ class BoundedMap(MutableMapping[K, V]):
     def stats(self) -> MapStats:
         """Return the current figures; expired items leave first."""
         return map_stats(self, len(self))
+
+    __reduce_ex__ = refuse_copy
 
     def __repr__(self) -> str:
         return f"<BoundedMap {self.name!r}: {len(self._table.entries)} items>"

@@ -6,7 +6,7 @@ import itertools
 import os
 import weakref
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from floodline import telemetry
 from floodline.errors import ConfigError
@@ -31,6 +31,15 @@ def name_of(kind: str, name: object) -> str:
     if not isinstance(name, str) or not name:
         raise ConfigError(f"name={name!r} must be a non-empty string; give one or leave it out")
     return name
+
+
+def refuse_copy(container: object, _protocol: object) -> NoReturn:
+    """Refuse to copy or pickle a container: the copy would share its lock, entries and hooks."""
+    kind = type(container).__name__
+    raise TypeError(
+        f"a {kind} cannot be copied or pickled: what leaves it leaves once, through the hooks of "
+        f"one container; create another {kind} and fill it from this one"
+    )
 
 
 def enrol(container: Container) -> None:
