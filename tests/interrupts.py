@@ -25,6 +25,10 @@ class Interrupt(BaseException):
     """What arrives."""
 
 
+class SoftInterrupt(Exception):
+    """What arrives if the handler raises an ordinary exception, as a soft time limit does."""
+
+
 class _Facts:
     def __init__(self, code: CodeType) -> None:
         self.ops: dict[int, tuple[str, int]] = {}
@@ -46,8 +50,13 @@ facts = lru_cache(maxsize=None)(_Facts)
 class Interrupter:
     """Counts places below the functions that `inside` accepts; raises at those numbered."""
 
-    def __init__(self, inside: Callable[[FrameType], bool], *places: int) -> None:
-        self._inside, self._places = inside, set(places)
+    def __init__(
+        self,
+        inside: Callable[[FrameType], bool],
+        *places: int,
+        error: type[BaseException] = Interrupt,
+    ) -> None:
+        self._inside, self._places, self._error = inside, set(places), error
         self.count = self.skipped = 0
         self.raised: list[str] = []
         self._before: Any = None
@@ -81,7 +90,7 @@ class Interrupter:
         self.count += 1
         if self.count in self._places:
             self.raised.append(f"{frame.f_code.co_qualname}:{frame.f_lineno} {what}")
-            raise Interrupt(self.raised[-1])
+            raise self._error(self.raised[-1])
 
     def _on_call(self, frame: FrameType, event: str, arg: Any) -> Any:
         if event != "call":

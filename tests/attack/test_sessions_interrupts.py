@@ -19,12 +19,13 @@ from typing import Any
 
 import pytest
 
+import event_loops
 from floodline import AsyncSessions, Sessions
 from floodline.errors import SessionBusy
 from floodline.sessions._drivers.async_sessions import AsyncUse
 from floodline.sessions._drivers.threads import Use
 from floodline.stores import MemoryStore
-from interrupts import Interrupt, Interrupter, in_methods
+from interrupts import Interrupt, Interrupter, SoftInterrupt, in_methods
 from worker_threads import Worker, until
 
 ALL = bool(os.environ.get("ATTACK_EVERYWHERE"))
@@ -48,6 +49,15 @@ class World:
             dict, store=self.store, max_sessions=max_sessions, lease="5 s", **options
         )
         self.kept: dict[str, int] = {}
+        self.over = threading.Event()
+        self.other: Worker | None = None  # who holds what the use must wait for
+        self.other_task: asyncio.Task[None] | None = None
+
+    def finish(self) -> None:
+        """Let the other one go, if it has not been waited for."""
+        self.over.set()
+        if self.other is not None:
+            self.other.result()
 
     def expire(self, id: str) -> None:
         table = self.sessions._core.table
@@ -126,6 +136,28 @@ def expired(id: str, **options: Any) -> Callable[[], World]:
     return make
 
 
+def held(id: str, **options: Any) -> Callable[[], World]:
+    """Another thread holds a session until somebody waits for it, or for its place."""
+
+    def make() -> World:
+        world = World(Sessions, **options)
+        put(world, id, 1)
+        if world.store is None and id != "x":
+            world.kept.clear()
+        table, inside = world.sessions._core.table, threading.Event()
+
+        def hold() -> None:
+            with world.sessions.use(id):
+                inside.set()
+                until(lambda: len(table.waiting) or table.seats.room or world.over.is_set())
+
+        world.other = Worker(hold)
+        assert inside.wait(100)
+        return world
+
+    return make
+
+
 def count(world: World, _trace: Interrupter) -> None:
     with world.sessions.use("x") as state:
         state["n"] = state.get("n", 0) + 1
@@ -179,19 +211,25 @@ SCENARIOS: dict[str, tuple[Callable[[], World], Callable[[World, Interrupter], N
     "parking": (live(), park),
     "parking, stored": (live(stored=True), park),
     "discarding": (live(stored=True), discard),
+    "waiting for a holder": (held("x"), count),
+    "waiting for a holder, stored": (held("x", stored=True), count),
+    "waiting for room": (held("y", max_sessions=1), count),
+    "waiting for room, stored": (held("y", max_sessions=1, stored=True), count),
 }
 
 
-def play(name: str, *places: int) -> Interrupter:
+def play(name: str, *places: int, error: type[BaseException] = Interrupt) -> Interrupter:
     """Run a scenario with exceptions at these places, and see that nothing is stuck."""
     make, act = SCENARIOS[name]
-    world, trace = make(), Interrupter(IN_USE, *places)
+    world, trace = make(), Interrupter(IN_USE, *places, error=error)
+    accepted = Exception if error is SoftInterrupt else Interrupt  # it may cause another one
     kept: BaseException | None = None
     try:
         with trace:
             act(world, trace)
-    except Interrupt as error:
-        kept = error
+    except accepted as arrived:
+        kept = arrived
+    world.finish()
     found = list(problems(world, wrote=kept is None and act in (count, park)))
     assert not found, (name, places, trace.raised, found)
     del kept
@@ -261,6 +299,12 @@ def test_s16_nor_does_a_second_one_during_the_repair(name: str) -> None:
             play(name, place, place + after)
 
 
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_s16_nor_does_an_ordinary_exception(name: str) -> None:
+    for place in some(play(name).count, 31, name):
+        play(name, place, error=SoftInterrupt)
+
+
 # ---- the same on an event loop
 
 
@@ -294,30 +338,79 @@ async def async_full(**options: Any) -> World:
     return world
 
 
-ASYNC_SCENARIOS: dict[str, Callable[[], Any]] = {
-    "live": async_live,
-    "opening": async_absent,
-    "opening, stored": lambda: async_absent(stored=True),
-    "loading": async_parked,
-    "saving": lambda: async_live(stored=True),
-    "evicting": async_full,
-    "evicting, stored": lambda: async_full(stored=True),
+async def async_held(id: str, **options: Any) -> World:
+    """Another task holds a session until somebody waits for it, or for its place."""
+    world = await async_live(**options) if id == "x" else await async_full(**options)
+    table, inside = world.sessions._core.table, asyncio.Event()
+
+    async def hold() -> None:
+        async with world.sessions.use(id):
+            inside.set()
+            await event_loops.until(
+                lambda: len(table.waiting) or table.seats.room or world.over.is_set()
+            )
+
+    world.other_task = asyncio.create_task(hold())
+    await inside.wait()
+    return world
+
+
+async def async_count(world: World) -> None:
+    async with world.sessions.use("x") as state:
+        state["n"] = state.get("n", 0) + 1
+
+
+async def async_read(world: World) -> None:
+    async with world.sessions.use("x", shared=True):
+        pass
+
+
+async def async_close(world: World) -> None:
+    async with world.sessions.use("x"):
+        world.kept.pop("x", None)
+        await world.sessions.close("x")
+
+
+async def async_discard(world: World) -> None:
+    async with (hold := world.sessions.use("x")) as state:
+        state["n"] = 99
+        hold.discard()
+
+
+ASYNC_SCENARIOS: dict[str, tuple[Callable[[], Any], Callable[[World], Any]]] = {
+    "live": (async_live, async_count),
+    "read": (async_live, async_read),
+    "opening": (async_absent, async_count),
+    "opening, stored": (lambda: async_absent(stored=True), async_count),
+    "loading": (async_parked, async_count),
+    "loading to read": (async_parked, async_read),
+    "saving": (lambda: async_live(stored=True), async_count),
+    "evicting": (async_full, async_count),
+    "evicting, stored": (lambda: async_full(stored=True), async_count),
+    "closing": (async_live, async_close),
+    "closing, stored": (lambda: async_live(stored=True), async_close),
+    "discarding": (lambda: async_live(stored=True), async_discard),
+    "waiting for a holder": (lambda: async_held("x"), async_count),
+    "waiting for room": (lambda: async_held("y"), async_count),
 }
 
 
-async def async_play(name: str, *places: int) -> Interrupter:
-    world = await ASYNC_SCENARIOS[name]()
-    trace = Interrupter(in_sessions, *places)
-
-    async def act() -> None:
-        async with world.sessions.use("x") as state:
-            state["n"] = state.get("n", 0) + 1
-
+async def async_play(
+    name: str, *places: int, error: type[BaseException] = Interrupt
+) -> Interrupter:
+    make, act = ASYNC_SCENARIOS[name]
+    world = await make()
+    trace = Interrupter(in_sessions, *places, error=error)
     with trace:
-        task = asyncio.ensure_future(act())
+        task = asyncio.ensure_future(act(world))
         await asyncio.wait([task], timeout=20)
+    world.over.set()
+    if world.other_task is not None:
+        await asyncio.wait([world.other_task], timeout=20)
+        world.other_task.exception()  # what arrived there is that task's
     kept = task.exception()
-    found = [problem async for problem in async_problems(world, wrote=kept is None)]
+    wrote = kept is None and act is async_count
+    found = [problem async for problem in async_problems(world, wrote=wrote)]
     assert not found, (name, places, trace.raised, found)
     del kept
     return trace
@@ -363,18 +456,39 @@ async def async_problems(world: World, *, wrote: bool) -> Any:
         yield f"{leaks}"
 
 
-def run_async(name: str, *places: int) -> Interrupter:
+def run_async(name: str, *places: int, error: type[BaseException] = Interrupt) -> Interrupter:
     with asyncio.Runner() as runner:
         # what arrives in a callback of the loop goes to its handler, as the loop's own affair
         runner.get_loop().set_exception_handler(lambda *_: None)
-        return runner.run(async_play(name, *places))
+        return runner.run(async_play(name, *places, error=error))
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore:coroutine")
+on_a_loop = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:coroutine"
+)
+
+
+@on_a_loop
 @pytest.mark.parametrize("name", ASYNC_SCENARIOS)
 def test_s16_the_same_on_an_event_loop(name: str) -> None:
-    for place in some(run_async(name).count, 23, name):
+    for place in some(run_async(name).count, 29, name):
         run_async(name, place)
+
+
+@on_a_loop
+@pytest.mark.parametrize("name", ASYNC_SCENARIOS)
+def test_s16_a_second_one_during_the_repair_on_an_event_loop(name: str) -> None:
+    dice = random.Random(name)
+    for place in some(run_async(name).count, 67, name):
+        for after in (1, dice.randint(2, 12), dice.randint(5, 40)) if ALL else (3,):
+            run_async(name, place, place + after)
+
+
+@on_a_loop
+@pytest.mark.parametrize("name", ASYNC_SCENARIOS)
+def test_s16_an_ordinary_exception_on_an_event_loop(name: str) -> None:
+    for place in some(run_async(name).count, 67, name):
+        run_async(name, place, error=SoftInterrupt)
 
 
 # ---- real signals
