@@ -15,11 +15,12 @@ from floodline.cli._scan_settings import codes
 from floodline.cli._scanning import folder_for_cache, scanning, without_ignored
 from floodline.scan import Report, Scan
 from floodline.scan._findings.baseline import against, known, write
-from floodline.scan._findings.finding import Confidence, Status, at_least
+from floodline.scan._findings.finding import Confidence, Status, at_least, worst_first
 
 # Importing takes longer than showing a cached report: rich, the reporters and `--fix` are imported
 # where they are used.
 FOUND, SKIPPED = 1, 3
+TOP = 20  # findings that a terminal shows
 LEVEL = click.Choice(_scan_settings.LEVELS)
 
 
@@ -40,6 +41,10 @@ LEVEL = click.Choice(_scan_settings.LEVELS)
               help="Findings listed in this file do not count.")  # fmt: skip
 @click.option("--write-baseline", is_flag=True,
               help="Write the findings to the --baseline file; it may only shrink.")  # fmt: skip
+@click.option("--top", type=click.IntRange(min=0), metavar="N",
+              help="Show the N worst, or all for 0.  [default: 20 in a terminal]")  # fmt: skip
+@click.option("--with", "run", type=click.Path(path_type=Path, dir_okay=False, exists=True),
+              help="A recording, or the JSON of a soak: what grew there is confirmed.")  # fmt: skip
 @click.option("--statistics", is_flag=True, help="Count the findings per rule.")
 @click.option("--library", is_flag=True,
               help="The code is a library: its public classes may be long-lived.")  # fmt: skip
@@ -66,6 +71,8 @@ def command(
     preview: bool,
     baseline: Path | None,
     write_baseline: bool,
+    top: int | None,
+    run: Path | None,
     statistics: bool,
     library: bool,
     fix: bool,
@@ -113,6 +120,11 @@ def command(
         found = scan.report(select=chosen, ignore=left_out, preview=preview)
         level = min(map(Confidence, (confidence, fail_on)), key=list(Confidence).index)
         wanted = without_ignored(found.findings, said.per_file_ignores)
+        if run is not None:
+            from floodline.cli._observing import suspects_of
+            from floodline.scan._findings.observed import with_run
+
+            wanted = worst_first(with_run(wanted, suspects_of(run)))
         kept = [f for f in wanted if at_least(f.confidence, level)]
         if write_baseline and baseline is not None:
             count = write(baseline, kept)
@@ -137,7 +149,7 @@ def command(
         if changed:
             with opened() as scan:
                 report = judged(scan)
-    _show(report, form, fail_on, statistics=statistics)
+    _show(report, form, fail_on, statistics=statistics, top=top)
     return _status(report, fail_on)
 
 
@@ -178,12 +190,16 @@ def _print(pieces: Iterable[tuple[str, str]]) -> None:
         click.echo("".join(text for _, text in pieces), nl=False)
 
 
-def _show(report: Report, form: str, fail_on: str, *, statistics: bool) -> None:
+def _show(report: Report, form: str, fail_on: str, *, statistics: bool, top: int | None) -> None:
     if form == "text":
         from floodline.scan._reporters import text
 
-        _print(text.pieces(report, statistics=statistics))
+        if top is None and sys.stdout.isatty():
+            top = TOP
+        _print(text.pieces(report, statistics=statistics, top=top or None))
         return
+    if top:
+        report = report._replace(findings=report.findings[:top])
     if form == "github":
         from floodline.scan._reporters import github
 

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from floodline.errors import ConfigError
+from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.answers import Wrong, answered
 from floodline.scan._findings.audit import Audited, audit
-from floodline.scan._findings.finding import Finding, in_characters
+from floodline.scan._findings.finding import Finding, in_characters, worst_first
 from floodline.scan._findings.report import Report
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.judge import Judge
@@ -27,11 +28,21 @@ def check_codes(codes: Iterable[str]) -> None:
             raise ConfigError(f"there is no rule {code!r}; `floodline explain` lists the rules")
 
 
+class Told(Ground):
+    """What kind of program was scanned."""
+
+    HANDLERS = "handlers found: {}; ranked by what they lead to"
+    LOOPS = "no handlers found, but loops that wait; ranked by what these lead to"
+    STRUCTURE = "no handlers found; ranked by structure (for a library, add --library)"
+    LIBRARY = "a library; its public classes and functions are taken to be used"
+
+
 class Judging:
     """A program that was read, and the judge of its containers."""
 
     def __init__(self, reading: Reading, *, library: bool) -> None:
         self._reading = reading
+        self._library = library
         self.program = Program(reading.facts)
         self.judge = Judge(self.program, library=library)
 
@@ -57,9 +68,21 @@ class Judging:
         if chosen or left_out:
             problems = [p for p in problems if p.reason.ground is not Wrong.ANSWERS_NOTHING]
         return Report(
-            tuple(findings), len(self._reading.facts), sum(f.lines for f in self._reading.facts),
-            tuple(self._reading.skipped), tuple(problems), tuple(self._reading.otherwise),
+            tuple(worst_first(findings)), len(self._reading.facts),
+            sum(f.lines for f in self._reading.facts), tuple(self._reading.skipped),
+            tuple(problems), tuple(self._reading.otherwise), self._kind(),
         )  # fmt: skip
+
+    def _kind(self) -> str:
+        """Say in one line what kind of program it is, and what the rank rests on."""
+        events = self.judge.paths.events
+        if self._library:
+            kind = Told.LIBRARY()
+        elif events.handlers:
+            kind = Told.HANDLERS(str(len(events.handlers)))
+        else:
+            kind = Told.LOOPS() if events.shown else Told.STRUCTURE()
+        return str(kind)
 
     def _places(self, findings: list[Finding]) -> dict[str, list[tuple[str, int]]]:
         """Return where a comment may be: the lines that grow it, and the line that creates it."""

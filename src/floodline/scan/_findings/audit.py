@@ -1,4 +1,4 @@
-"""Lists every container with open keys and all its ways out, including safe ones."""
+"""Lists every container that grows with open keys, and all its ways out: safe ones too."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from floodline.scan._facts.model import Change, FileFacts, Mark
 from floodline.scan._facts.origins import NO_KEY
 from floodline.scan._facts.reasons import Ground
+from floodline.scan._facts.references import LOCAL
 from floodline.scan._findings.building import symbol_of
 from floodline.scan._findings.finding import LOW, Finding, Status
 from floodline.scan._program.program import Held, Program
@@ -18,7 +19,6 @@ from floodline.scan._proofs.judge import Judge
 from floodline.scan._proofs.removal import RUNS, How
 
 AGES = {"ttl", "idle", "max_age"}
-KEYED = {"map", "set", "lookup", "weak"}
 
 
 class Verdict(StrEnum):
@@ -76,14 +76,13 @@ def _container(
 ) -> Audited | None:
     kinds = {made.kind for made in held.made}
     holder = judge.holders.proof(held)
-    if not kinds & KEYED or holder.state == REFUTED:
+    if "bounded" in kinds or (holder.state == REFUTED and held.made[0].ref.kind == LOCAL):
         return None
     grown = [
         (file, change, key)
         for file, change, path, key in judge.growth(held, kinds)
-        if key.state != REFUTED and change.key != NO_KEY and path.state != REFUTED
-        and not change.depth
-    ]  # fmt: skip
+        if key.state != REFUTED and path.state != REFUTED
+    ]
     if not grown:
         return None
     made = held.made[0]
@@ -108,15 +107,14 @@ def _exits(
     if any(made.kind == "weak" for made in held.made):
         at = place(held.file.path, held.made[0].at.line)
         return (Exit(How.WEAK, True, str(Told.WEAK()), at),), Verdict.BOUNDED
-    removal = judge.removals.judge(held, 0, grown)
+    removal = judge.removals.judge(held, max(change.depth for _, change in grown), grown)
     exits = tuple(Exit(way.how, way.when == RUNS, str(way.reason), way.at) for way in removal.ways)
     return exits, Verdict.BOUNDED if removal.when == RUNS else Verdict.UNDECIDED
 
 
 def _key(proof: Evidence) -> str:
-    """Return the key and where it comes from; a container with open keys has no other reason."""
-    [named] = proof.reason.values
-    return str(named)
+    """Return the key and where it comes from, or that every call adds one more."""
+    return str(proof.reason.values[0] if proof.reason.values else proof.reason)
 
 
 def _capped(program: Program, judge: Judge) -> Iterator[Audited]:

@@ -35,9 +35,7 @@ def against(findings: list[Finding], old: frozenset[str]) -> list[Finding]:
 
 def write(path: Path, findings: list[Finding]) -> int:
     """Write a baseline; an existing one may lose entries, but a new entry raises."""
-    wanted = {
-        f.fingerprint: f"{f.rule} {f.symbol}" for f in findings if f.status is not Status.SUPPRESSED
-    }
+    wanted = {f.fingerprint: _told(f) for f in findings if f.status is not Status.SUPPRESSED}
     if path.exists():
         old = known(path)
         new = sorted(text for key, text in wanted.items() if key not in old)
@@ -50,3 +48,14 @@ def write(path: Path, findings: list[Finding]) -> int:
     document = {"schema": SCHEMA, "fingerprints": ordered}
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return len(ordered)
+
+
+def _told(finding: Finding) -> str:
+    """Name a finding, with what a run saw of it."""
+    seen = finding.observed
+    if seen is None:
+        return f"{finding.rule} {finding.symbol}"
+    rate = f" {seen.rate:+g} a round" if seen.rate is not None else ""
+    return (
+        f"{finding.rule} {finding.symbol}: {seen.verdict}{rate} at {seen.line or 'no known line'}"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -38,6 +39,14 @@ class Proof(NamedTuple):
     at: str
 
 
+class Observed(NamedTuple):
+    """What a run saw of a container: its verdict, items per round, the line that fed it."""
+
+    verdict: str
+    rate: float | None
+    line: str
+
+
 class Finding(NamedTuple):
     """One finding; the fields are in the order of the JSON document."""
 
@@ -57,6 +66,16 @@ class Finding(NamedTuple):
     grows: tuple[str, ...]
     shrinks: tuple[str, ...]
     proofs: tuple[Proof, ...]
+    observed: Observed | None = None
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings by rank, those of one owner together."""
+    listed = sorted(findings, key=lambda f: (-f.rank, f.path, f.line, f.column, f.rule))
+    place: dict[str, int] = {}
+    for finding in listed:
+        place.setdefault(finding.symbol.rpartition(".")[0] or finding.symbol, len(place))
+    return sorted(listed, key=lambda f: place[f.symbol.rpartition(".")[0] or f.symbol])
 
 
 def at_least(confidence: str, level: str) -> bool:

@@ -21,12 +21,13 @@ def pack_report(report: Report) -> bytes:
 
 def unpack_report(data: bytes) -> Report:
     """Read a report; data of another shape raises one of Python's own errors."""
-    findings, files, lines, skipped, problems, otherwise = marshal.loads(data)
+    findings, files, lines, skipped, problems, otherwise, program = marshal.loads(data)
     return Report(
         tuple(map(_finding, findings)), files, lines,
         tuple(Skipped(path, Skip[name](*values)) for path, (name, values) in skipped),
         tuple(Problem(path, line, Wrong[name](*values)) for path, line, (name, values) in problems),
         tuple(Otherwise(path, How[name](*values)) for path, (name, values) in otherwise),
+        program,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from floodline.scan._sources.files import Otherwise, Skipped
 
 
 class Report(NamedTuple):
-    """What a scan found: findings in source order, and what had to be skipped."""
+    """What a scan found: findings by rank, and what had to be skipped."""
 
     findings: tuple[Finding, ...]
     files: int
@@ -18,6 +18,7 @@ class Report(NamedTuple):
     skipped: tuple[Skipped, ...]
     problems: tuple[Problem, ...]
     otherwise: tuple[Otherwise, ...] = ()  # files that this Python cannot parse, but were read
+    program: str = ""  # what kind of program it is, and so what the rank rests on
 
     @property
     def left_out(self) -> tuple[Skipped, ...]:

@@ -17,6 +17,10 @@ def document(report: Report, version: str) -> dict[str, Any]:
     for finding in report.findings:
         record = finding._asdict()
         del record["end_column"]
+        if finding.observed is None:
+            del record["observed"]
+        else:
+            record["observed"] = finding.observed._asdict()
         record["proofs"] = [proof._asdict() for proof in finding.proofs]
         findings.append(record)
     return {

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, Status
+from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, Observed, Status
 from floodline.scan._findings.report import Report
 from floodline.scan._findings.rule import Rule
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN
@@ -17,14 +17,17 @@ from floodline.scan._sources.files import Otherwise
 
 Piece = tuple[str, str]  # style, text
 STYLES = {HIGH: "bold red", MEDIUM: "yellow", LOW: "cyan"}
+LEGEND = "yes: proved   (yes): assumed   ?: unknown   rank: 0 to 100, the worst first"
 SIGNS = {PROVED: "yes", ASSUMED: "(yes)", UNKNOWN: "?", REFUTED: "no"}
 
 
-def pieces(report: Report, *, statistics: bool = False) -> Iterator[Piece]:
-    """Yield the text of a report, finding by finding."""
+def pieces(report: Report, *, statistics: bool = False, top: int | None = None) -> Iterator[Piece]:
+    """Yield the text of a report, finding by finding, the worst first; at most `top` of them."""
     fresh = [finding for finding in report.findings if finding.status is Status.NEW]
-    for finding in fresh:
+    for finding in fresh[:top]:
         yield from _finding(finding)
+    if fresh:
+        yield "dim", f"{LEGEND}\n"
     for problem in report.problems:
         yield "yellow", f"{problem.path}:{problem.line}: {problem.says}\n"
     for skipped in report.skipped:
@@ -34,7 +37,7 @@ def pieces(report: Report, *, statistics: bool = False) -> Iterator[Piece]:
             yield "yellow", f"{item.path}: partly read, {item.how}\n"
     if statistics:
         yield from _statistics(fresh)
-    yield from _summary(report, fresh)
+    yield from _summary(report, fresh, top)
 
 
 def _rule(code: str) -> Rule:
@@ -46,13 +49,23 @@ def _rule(code: str) -> Rule:
 def _finding(finding: Finding) -> Iterator[Piece]:
     yield "bold", f"{finding.path}:{finding.line}:{finding.column}: "
     yield STYLES[finding.confidence], f"{finding.rule} {finding.confidence}"
-    yield "", f" {finding.message} [{finding.name}]\n"
+    yield "", f" {finding.message} [{finding.name}]"
+    yield "dim", f" rank {finding.rank}\n"
     yield from _frame(finding)
+    if finding.observed:
+        yield from _observed(finding.observed)
     for proof in finding.proofs:
         yield "dim", f"    {SIGNS[proof.state]:>5}  "
         yield "", f"{proof.claim}"
         yield "dim", f"  {proof.at}\n" if proof.at else "\n"
     yield "green", f"    use    {_rule(finding.rule).advice}\n\n"
+
+
+def _observed(seen: Observed) -> Iterator[Piece]:
+    rate = f", {seen.rate:+g} items a round" if seen.rate is not None else ""
+    what = "confirmed: it grew" if seen.verdict == "growing" else "it was fed and stayed flat"
+    yield "bold", f"      run  {what} in the run{rate}"
+    yield "dim", f"  {seen.line}\n" if seen.line else "\n"
 
 
 def _frame(finding: Finding) -> Iterator[Piece]:
@@ -102,9 +115,12 @@ def _statistics(findings: list[Finding]) -> Iterator[Piece]:
         yield "", f"{count:6}  {rule} {_rule(rule).name} ({confidence})\n"
 
 
-def _summary(report: Report, fresh: list[Finding]) -> Iterator[Piece]:
+def _summary(report: Report, fresh: list[Finding], top: int | None) -> Iterator[Piece]:
     statuses = Counter(finding.status for finding in report.findings)
+    levels = Counter(finding.confidence for finding in fresh)
     told = f"{counted(len(fresh), 'finding')} in {counted(report.files, 'file')}"
+    if fresh:
+        told += f" ({', '.join(f'{levels[level]} {level}' for level in STYLES if levels[level])})"
     if statuses[Status.SUPPRESSED]:
         told += f", {statuses[Status.SUPPRESSED]} suppressed"
     if statuses[Status.BASELINE]:
@@ -112,4 +128,8 @@ def _summary(report: Report, fresh: list[Finding]) -> Iterator[Piece]:
     if report.skipped:
         told += f", {counted(len(report.skipped), 'file')} skipped"
     told += "".join(f", {text}" for text in read_otherwise(report.otherwise))
+    if top is not None and len(fresh) > top:
+        yield "yellow", f"{len(fresh) - top} more are not shown; --top 0 shows all\n"
+    if report.program:
+        yield "dim", f"{report.program}\n"
     yield "bold", told + "\n"

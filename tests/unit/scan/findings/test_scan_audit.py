@@ -214,7 +214,6 @@ def test_what_has_fixed_keys_or_a_short_life_is_not_listed(tmp_path):
             tmp_path,
             """
             modes = {}
-            log = []
             known = {}
 
             def setup(user_id):
@@ -224,11 +223,33 @@ def test_what_has_fixed_keys_or_a_short_life_is_not_listed(tmp_path):
                 found = {}
                 found[session_id] = 1
                 modes["fast"] = 1
-                log.append(session_id)
             """,
         )
         == {}
     )
+
+
+def test_lists_and_what_ranks_low_are_listed_too(tmp_path):
+    code = """
+        log = []
+
+        class Parser:
+            def __init__(self):
+                self.seen = {}
+
+            def put(self, name):
+                self.seen.setdefault(name, []).append(1)
+
+        def parse(text, name):
+            log.append(text)
+            Parser().put(name)
+    """
+    listed = audited(tmp_path, code)
+    assert {name: entry.verdict for name, entry in listed.items()} == {
+        "log": "growing",
+        "seen": "undecided",
+    }
+    assert listed["log"].key == "every call adds one more"
 
 
 @pytest.fixture

@@ -368,7 +368,7 @@ def test_a_dataclass_field_belongs_to_the_instance(tmp_path):
 
         log = Log()
     """
-    assert reported(tmp_path, code) == [
+    assert sorted(reported(tmp_path, code)) == [
         "FLD101 app.Log.lines medium",
         "FLD101 app.Log.names medium",
     ]
