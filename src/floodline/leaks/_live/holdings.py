@@ -6,11 +6,11 @@ of a large container. So what is below a place is added up and scaled: an estima
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from heapq import nlargest
-from itertools import islice
 from typing import Any
 
 from floodline.leaks._figures.rss_split import split_record
@@ -18,10 +18,9 @@ from floodline.leaks._heap.owner_names import owner_of
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import NOWHERE, Slots, is_name, shorten
 from floodline.leaks._heap.walk import Held
-from floodline.leaks._live.outline_walk import OutlineWalk
+from floodline.leaks._live.outline_walk import OURS, OutlineWalk
 from floodline.leaks._live.slot_totals import SlotTotals
-from floodline.leaks._objects.anatomy import size_of
-from floodline.leaks._objects.items import some
+from floodline.leaks._objects.items import part, some
 from floodline.leaks._objects.outline import Outlines
 from floodline.leaks._suspect_record import HoldingRecord, SplitRecord
 
@@ -126,7 +125,7 @@ class Holdings:
             since = self._length(held) / items  # it may be much longer than when it was met
             items = round(items * since)
         total = totals.total[index] * since
-        total += items * self._unmet(held, sampled=index in walk.unseen)
+        total += items * self._unmet(held, texts=self._lacks_texts(walk, index))
         kinds = Counter(plan.label for plan in plans)
         owner, _ = owner_of(slot, held)
         size = min(total, resident)
@@ -146,9 +145,13 @@ class Holdings:
         found = [(one.value, self._outlines.of(type(one.value))) for one in held]
         return sum(plan.length(value) for value, plan in found if plan.length is not None)
 
-    def _unmet(self, held: list[Held], *, sampled: bool) -> float:
-        """Return the bytes per item that a walk leaves out: numbers, and keys if it samples."""
-        weighed = looked = 0
+    def _lacks_texts(self, walk: OutlineWalk, index: int) -> bool:
+        """Return True if short texts were counted with their container, though not all of them."""
+        return index in walk.unseen and index << 32 not in self._slots.kids
+
+    def _unmet(self, held: list[Held], *, texts: bool) -> float:
+        """Return the bytes per item that a walk leaves out: numbers, keys, and `texts` if told."""
+        weighed = looked = 0.0
         for one in held[:WEIGHED]:
             plan = self._outlines.of(type(one.value))
             if plan.kind != "container" or plan.length is None:
@@ -156,10 +159,10 @@ class Holdings:
             size = plan.length(one.value)
             values = some(one.value, plan.base, size, WEIGHED)
             looked += len(values)
-            weighed += _numbers(values)
+            weighed += _numbers(values) + (_sizes(values) if texts else 0)
             if plan.base is dict:
-                keys = list(islice(_keys(one.value), WEIGHED))
-                weighed += _numbers(keys) + (_sizes(keys) if sampled else 0)
+                keys = part(one.value, dict, 0, len(values), keys=True)
+                weighed += _numbers(keys) + _sizes(keys)
         return weighed / looked if looked else 0.0
 
     def _within(self, index: int, kept: list[tuple[int, HoldingRecord]]) -> str | None:
@@ -173,13 +176,6 @@ class Holdings:
         return None
 
 
-def _keys(obj: Any) -> list[Any]:
-    try:
-        return list(islice(dict.keys(obj), WEIGHED))
-    except RuntimeError:  # another thread changed it meanwhile
-        return []
-
-
 def _numbers(values: list[Any]) -> int:
     """Return the bytes of the numbers among some values; small ones are shared by all."""
     found = {
@@ -190,6 +186,10 @@ def _numbers(values: list[Any]) -> int:
     return sum(found.values())
 
 
-def _sizes(keys: list[Any]) -> int:
-    """Return the bytes of texts that are keys."""
-    return sum(size_of(key, type(key)) for key in keys if type(key) in (str, bytes))
+def _sizes(items: list[Any]) -> float:
+    """Return the bytes of the texts among some items; those that others hold too count in part."""
+    size = 0.0
+    for item in items:
+        if type(item) is str or type(item) is bytes:
+            size += sys.getsizeof(item) / max(1, sys.getrefcount(item) - OURS)
+    return size

@@ -7,6 +7,7 @@ import sys
 import types
 import weakref
 from abc import ABC
+from array import array
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,7 @@ MAX_ROOTS = 20_000
 UNKNOWN = (1 << 32) - 1  # the number that stands for no name
 KNOWN = 16  # objects in a row without an unknown attribute, after which none is looked for
 MAX_SAMPLED = 100
+OURS = 3  # references to an item that is being counted, beside those of its holders
 OTHERS = 0  # the slot of classes and functions of libraries
 SHORT = 256  # characters of a text that is not followed
 FEW = 8  # items of a library's container that is passed over
@@ -69,6 +71,7 @@ class OutlineWalk(Walk):
         self.seen = Seen()
         self.sampled: dict[int, int] = {}
         self.unseen: dict[int, int] = {}  # items that were left out, by slot
+        self.amended = array("d")  # bytes to add to those of a slot, or to take away
         self._outlines, self._anchors = outlines, anchors
 
     def _edge(self, slot: int, size: int) -> int:
@@ -80,6 +83,18 @@ class OutlineWalk(Walk):
         self.unseen[slot] = self.unseen.get(slot, 0) + size - 2 * edge
         return edge
 
+    def _texts(self, items: list[Any], slot: int) -> None:
+        before = self.bytes[slot] if slot < len(self.bytes) else 0
+        super()._texts(items, slot)
+        self._amend(slot, -shared_part(items) * (self.bytes[slot] - before))
+
+    def _amend(self, slot: int, size: float) -> None:
+        """Correct what a slot weighs, beside the figures by which growth is judged."""
+        if size:
+            if slot >= len(self.amended):
+                self.amended.extend([0.0] * (slot + 1 - len(self.amended)))
+            self.amended[slot] += size
+
     def _note(self, slot: int, size: int) -> None:
         self.sampled[slot] = max(size, self.sampled.get(slot, 0))
         if len(self.sampled) > MAX_SAMPLED:
@@ -87,12 +102,16 @@ class OutlineWalk(Walk):
 
     def _attributes(self, obj: Any, slot: int, plan: Any) -> None:
         named, names, kids = plan.attributes(obj), self.slots.names, self.slots.kids
+        texts = 0.0
         for key, value in named:
-            if not is_dull(value):
+            if type(value) is str and len(value) < SHORT:
+                texts += sys.getsizeof(value) / max(1, sys.getrefcount(value) - OURS)
+            elif not is_dull(value):
                 child = kids.get(slot << 32 | names.get(key, UNKNOWN))
                 if child is None:
                     child = self.slots.child(slot, plan.label, key.removeprefix(plan.label))
                 self.push(value, child)
+        self._amend(slot, texts)
         if plan.base is None and (plan.hidden or plan.complete < KNOWN):
             self._unnamed(obj, slot, plan, named)
 
@@ -128,6 +147,8 @@ class OutlineWalk(Walk):
         """
         kind = type(value)
         if self._skips(value, label):
+            if kind is str:
+                self._amend(slot, sys.getsizeof(value) / max(1, sys.getrefcount(value) - OURS - 1))
             return
         if kind is types.FunctionType or derives(kind, type):
             self.push(value, self._definition(value))  # named after itself, wherever it is met
@@ -237,3 +258,14 @@ def is_small(value: Any) -> bool:
         return False
     items = list(dict.values(value)) if kind is dict else list(value)
     return {id(type(item)) for item in items} <= PLAIN
+
+
+def shared_part(items: list[Any]) -> float:
+    """Return which part of texts and numbers belongs to other holders, judged by a few of them."""
+    size = theirs = 0.0
+    for at in (0, len(items) // 2, -1):
+        item = items[at]
+        own = sys.getsizeof(item)
+        size += own
+        theirs += own - own / max(1, sys.getrefcount(item) - OURS)
+    return theirs / size

@@ -17,6 +17,7 @@ from floodline.leaks._live.outline_walk import (
     definitions_in,
     is_dull,
     is_small,
+    shared_part,
 )
 from floodline.leaks._live.tracks import Row
 from floodline.leaks._live.walk_queue import GONE, NONE, Entries, Finder
@@ -342,7 +343,9 @@ class SlicedWalk(OutlineWalk):
         child = self._kids.get(slot << 32)  # number 0 stands for an item
         if child is None:
             if kinds - INERT <= _SHORT_TEXTS and all(map(is_dull, items)):
-                self.bytes[slot] += sum(map(sys.getsizeof, items))  # they need no slot of their own
+                size = sum(map(sys.getsizeof, items))
+                self.bytes[slot] += size  # they need no slot of their own
+                self._amend(slot, -shared_part(items) * size)
                 return
             child = self.slots.child(slot, "", ITEM)
         if kinds <= PLAIN:

@@ -18,6 +18,7 @@ AT_ONCE = 300  # slots or steps between two looks at the clock
 HEADER = 16  # bytes of the collector before each object that it tracks
 INSTANCE = 40  # bytes of an object with attributes, beside its own and theirs
 VALUE = 8  # bytes that an attribute takes in its object
+FEW = 4  # attributes, at least: numbers and short texts have no slot
 ROUNDED = 8  # bytes that the allocator rounds up, on average
 _WAITING, _DONE = 1, 2
 
@@ -137,15 +138,20 @@ class SlotTotals:
         """Return the bytes of the objects in a slot themselves."""
         walk, scale = self._walk, self.scale[slot]
         size, text, count = walk.bytes[slot], walk.text[slot], walk.count[slot]
+        if text > size:  # a C type reports its buffers apart
+            size += text
+        if slot < len(walk.amended):
+            size = max(0, size + round(walk.amended[slot]))
         size += ROUNDED * count
-        if text:  # a C type reports its buffers apart
-            return (size + text if text > size else size) * scale
+        if text:
+            return size * scale
         names = sum(
             self._slots.labels[self._to[at]][0] == "."
             for at in range(self._first[slot], self._first[slot + 1])
         )
-        if names:
-            size += count * (INSTANCE + VALUE * names)
+        texts = slot < len(walk.amended) and walk.amended[slot] > 0  # in attributes without a slot
+        if names or texts:
+            size += count * (INSTANCE + VALUE * max(names, FEW))
         return (size + count * HEADER) * scale
 
 

@@ -96,6 +96,26 @@ def test_keys_of_a_sampled_map_and_shared_small_numbers(watched):
     assert found["items"] == 40_000
 
 
+def test_a_text_that_many_hold_is_not_counted_in_each_of_them(watched):
+    source = """
+SAME, SHORT = "m" * 3000, "user of many"
+ROWS = [[SAME, SAME] for _ in range(500)]
+ROLES = [{"a": SHORT, "b": SHORT, "c": SHORT} for _ in range(500)]
+OWN = [["n" * 3000 + str(n)] for n in range(500)]
+"""
+    _, watch = watched(source, resident=10 * MIB)
+    found = holders(watch)
+    assert found["held.ROWS"]["bytes"] < 500 * 200
+    assert found["held.ROLES"]["bytes"] == pytest.approx(500 * 200, rel=0.25)
+    assert found["held.OWN"]["bytes"] == pytest.approx(500 * 3150, rel=0.2)
+
+
+def test_short_texts_in_a_sampled_list_are_all_weighed(watched):
+    _, watch = watched("NAMES = ['name ' + str(n) for n in range(50_000)]\n")
+    found = holders(watch)["held.NAMES"]
+    assert found["bytes"] == pytest.approx(50_000 * (8 + sys.getsizeof("name 12345")), rel=0.25)
+
+
 def test_a_path_that_leads_back_to_itself_is_counted_once(watched):
     source = """
 class Node:
