@@ -379,7 +379,7 @@ class Operations:
     def _forget(self, name: str, row: int, version: int, size: int) -> None:
         self.execute("DELETE FROM sessions WHERE row = ?", (row,))
         self.execute("UPDATE meta SET floor = max(floor, ?)", (version,))
-        self.row_logs.untied = True
+        self.row_logs.note_deleted()
         self._count(name, -1, -size)
 
     def _count(self, name: str, rows: int, size: int) -> None:

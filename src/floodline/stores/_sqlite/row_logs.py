@@ -173,6 +173,10 @@ class RowLogs:
         rows, size = self._execute("SELECT rows, bytes FROM log_totals").fetchone()
         return rows, size
 
+    def note_deleted(self) -> None:
+        """Note that a session is gone, and perhaps logs with it."""
+        self.untied = self.untied or self._there()
+
     def has_archive(self) -> bool:
         """Return True if a `SQLiteArchive` has been in this file."""
         sql = "SELECT 1 FROM sqlite_master WHERE name = 'archive'"
