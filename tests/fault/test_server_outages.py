@@ -579,3 +579,57 @@ def test_the_servers_clock_judges_what_is_unused(opened: Any) -> None:
     assert store.purge("chat", unused=0, limit=10) == ["a"]
     assert opened().purge("chat", unused=3600, limit=10) == []  # resumes what was noted
     assert store.renew("chat", "me", {}, lease=15.0) == set()
+
+
+# -- handing over
+
+
+def test_a_store_tells_an_owner_which_sessions_others_want(opened: Any) -> None:
+    store, other = opened(), opened()
+    grant = take(store, "a")
+    take(store, "b")
+    assert store.wanted("chat", "me") == set()
+    for _ in range(2):
+        assert not isinstance(other.acquire("chat", "a", "you", lease=15.0), Grant)
+    assert other.wanted("chat", "you") == set()
+    assert store.wanted("chat", "me") == {"a"}
+    assert store.wanted("chat", "me") == set()
+    assert not isinstance(other.acquire("chat", "a", "you", lease=15.0), Grant)
+    store.release("chat", "a", grant.fence)
+    assert store.wanted("chat", "me") == set()
+
+
+@pytest.mark.parametrize("driver", ["threads", "asyncio"])
+def test_an_idle_session_is_handed_over_to_who_asks_for_it(
+    server: Any, opened: Any, driver: str
+) -> None:
+    options: Any = {"name": "chats", "durability": "park", "lease": "600 ms", "busy_wait": "60 s"}
+    mine, yours = opened(), opened()
+
+    def append(sessions: Any, word: str) -> None:
+        with sessions.use("a") as state:
+            state.setdefault("words", []).append(word)
+
+    async def append_soon(sessions: Any, word: str) -> None:
+        async with sessions.use("a") as state:
+            state.setdefault("words", []).append(word)
+
+    if driver == "threads":
+        with Sessions(dict, store=mine, **options) as ours:
+            append(ours, "one")
+            with Sessions(dict, store=yours, **options) as theirs:
+                append(theirs, "two")
+            append(ours, "three")
+    else:
+        import asyncio
+
+        async def main() -> None:
+            async with AsyncSessions(dict, store=mine, **options) as ours:
+                await append_soon(ours, "one")
+                async with AsyncSessions(dict, store=yours, **options) as theirs:
+                    await append_soon(theirs, "two")
+                await append_soon(ours, "three")
+
+        asyncio.run(main())
+    with Sessions(dict, store=mine, name="chats") as sessions, sessions.use("a") as state:
+        assert state["words"] == ["one", "two", "three"]

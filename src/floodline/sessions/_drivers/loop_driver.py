@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from floodline import telemetry
 from floodline.errors import WrongLoop
 from floodline.sessions._flows.guarded_table import Core, who
-from floodline.sessions._flows.leases import renew
+from floodline.sessions._flows.handing_over import renew_and_hand_over
 from floodline.sessions._flows.leaving import release
 from floodline.sessions._flows.mending import mend_all
 from floodline.sessions._flows.opening import let_go
@@ -373,7 +373,7 @@ class LoopDriver:
 
     async def _renew_all(self) -> None:
         try:
-            await self.flow(renew(self._core))
+            await self.flow(renew_and_hand_over(self._core))
         except Exception as error:
             self._core.hook_failed("store.renew", "*", error)
 

@@ -385,7 +385,7 @@ class Sessions(SessionsBase[S]):
     def _renew_tick(self) -> float | None:
         try:
             self._run(renew(self._core))
-            if keeps_dead_leases(self._core):
+            if keeps_dead_leases(self._core) or self._core.wanted:
                 sweeper.want(self._tick, 0.0)
         except BaseException as error:
             self._core.hook_failed("store.renew", "*", error)

@@ -97,6 +97,7 @@ class Core:
         self.returning: dict[tuple[str, int], Work] = {}  # leases that are being given back
         self.tending: set[str] = set()  # upkeep that is calling the store
         self.tidying: set[int] = set()  # threads that see out what is due
+        self.wanted: set[str] = set()  # sessions that another process has asked for
         self.after_store: deque[Callable[[], object]] = deque()  # put off by finalizers
 
     def locked(self, function: Callable[..., T], *args: Any) -> T:

@@ -103,6 +103,8 @@ def renew(core: Core) -> Flow[int]:
         lost = yield StoreCall(
             "renew", (core.policy.name, core.owner, fences), {"lease": core.policy.lease}
         )
+        if core.policy.durability == "park" and hasattr(core.row_store, "wanted"):
+            core.wanted |= yield StoreCall("wanted", (core.policy.name, core.owner))
     finally:
         core.tending.discard("renew")
     for lost_id in lost:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from floodline import telemetry
 from floodline.errors import SessionConflict
 from floodline.sessions._flows.guarded_table import Core, who
+from floodline.sessions._flows.handing_over import hand_over
 from floodline.sessions._flows.leases import acquire, give_lease_back
 from floodline.sessions._flows.leaving import discard, leave, release
 from floodline.sessions._flows.mending import mend_all
@@ -49,6 +50,7 @@ def upkeep(core: Core) -> Flow[int]:
     """Do everything that a tick does; return how many sessions were seen out."""
     if core.table.entries or not core.table.closing:  # else the store may already be closed
         yield from mend_all(core)
+    yield from hand_over(core)
     done = yield from sweep(core, float("inf"))
     yield from retry_unsaved(core)
     now = core.clock()

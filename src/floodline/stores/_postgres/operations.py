@@ -32,6 +32,8 @@ _STATEMENTS = {
         %b::float8, %b::bigint, %b::bytea) AS a""",
     "renew": """SELECT a.* FROM "{s}".renew(%b::float8, %b::bytea, %b::bytea, %b::float8,
         %b::bytea[], %b::bigint[]) AS a""",
+    "wanted": """UPDATE "{s}".leases SET wanted = false
+        WHERE wanted AND name = %b::bytea AND owner = %b::bytea RETURNING id""",
     "release": """SELECT a.* FROM "{s}".release(%b::float8, %b::float8, %b::bytea, %b::bytea,
         %b::bigint) AS a""",
     "save": """SELECT o_version, o_ours, o_stored FROM "{s}".save(%b::float8, %b::float8,
@@ -111,6 +113,10 @@ class Operations(RowOperations):
         terms = (self._times.read().now, name.encode(), owner.encode(), float(lease), ids, numbers)
         lost = yield self._request("renew", *terms, key=key)
         return {one.decode() for (one,) in lost}
+
+    def wanted(self, name: str, owner: str) -> Operation:
+        found = yield self._request("wanted", name.encode(), owner.encode())
+        return {one.decode() for (one,) in found}
 
     def release(self, name: str, id: str, fence: int) -> Operation:
         key, moment = (name.encode(), id.encode()), self._times.read()

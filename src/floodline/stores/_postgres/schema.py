@@ -35,8 +35,10 @@ CREATE TABLE "{s}".sessions (
 CREATE INDEX sessions_by_slot ON "{s}".sessions (name, slot);
 CREATE TABLE "{s}".leases (
     name bytea NOT NULL, id bytea NOT NULL, owner bytea NOT NULL, fence bigint NOT NULL,
-    since float8 NOT NULL, until float8 NOT NULL, PRIMARY KEY (name, id)
+    since float8 NOT NULL, until float8 NOT NULL, wanted boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (name, id)
 ) WITH (fillfactor = 80);
+CREATE INDEX leases_wanted ON "{s}".leases (owner) WHERE wanted;
 CREATE TABLE "{s}".totals (
     name bytea NOT NULL, slot integer NOT NULL, count bigint NOT NULL, bytes bigint NOT NULL,
     floor bigint NOT NULL, log_rows bigint NOT NULL, log_bytes bigint NOT NULL,
@@ -102,7 +104,7 @@ BEGIN
         INSERT INTO "{s}".leases AS l VALUES (p_name, p_id, p_owner, o_fence, t, t + p_lease)
         ON CONFLICT (name, id) DO UPDATE SET owner = excluded.owner,
             fence = greatest(excluded.fence, l.fence + 1),
-            since = excluded.since, until = excluded.until
+            since = excluded.since, until = excluded.until, wanted = false
         WHERE l.owner = excluded.owner OR l.owner = p_dead
             OR NOT (l.since <= excluded.since + 60 AND excluded.since < l.until)
         RETURNING l.fence INTO o_fence;
@@ -111,6 +113,9 @@ BEGIN
         WHERE name = p_name AND id = p_id;
         IF FOUND THEN
             o_fence := NULL;
+            UPDATE "{s}".leases SET wanted = true WHERE (name, id) IN (
+                SELECT name, id FROM "{s}".leases WHERE name = p_name AND id = p_id
+                AND NOT wanted FOR UPDATE SKIP LOCKED);
             RETURN;
         END IF;
     END LOOP;

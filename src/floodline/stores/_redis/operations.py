@@ -73,6 +73,10 @@ class Operations(RowOperations):
             )
         return lost
 
+    def wanted(self, name: str, owner: str) -> Operation:
+        found = yield request("wanted", self._times.read(), name, owner)
+        return {one.decode() for one in found}
+
     def release(self, name: str, id: str, fence: int) -> Operation:
         yield request("release", self._times.read(), name, id, fence)
 

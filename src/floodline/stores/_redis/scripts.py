@@ -1,7 +1,7 @@
 """The scripts that run on the server: each is one operation, done whole or not at all.
 
 All keys share a hash tag and begin with it. A row is a hash `r…`, a lease a hash `l…`; `ids:` and
-`used:` are the sorted sets of one name, by id and by last use. Nothing expires by itself: retention
+`used:` are the sorted sets of one name, by id and by last use. No row expires by itself: retention
 has a floor and indexes to keep. Times are whole microseconds, as strings: a script's numbers are
 doubles, and exact up to 2**53.
 
@@ -121,6 +121,9 @@ local k = key(name, id)
 local present = redis.call('HMGET', P .. 'l' .. k, 'o', 's', 'u')
 local another = present[1] and present[1] ~= owner and present[1] ~= dead
 if another and held(present[2], present[3], now) then
+  local asked = P .. 'wanted:' .. key(name, present[1])
+  redis.call('SADD', asked, id)
+  redis.call('EXPIRE', asked, 3600)
   return {{0, present[1], text(present[3] - now)}}
 end
 if redis.call('HEXISTS', meta, 'schema') == 0 then
@@ -151,6 +154,16 @@ for i = 6, #ARGV, 2 do
   end
 end
 return lost
+"""
+
+_WANTED = """
+local name, owner = unpack(ARGV, 3)
+local asked, found = P .. 'wanted:' .. key(name, owner), {}
+for _, id in ipairs(redis.call('SMEMBERS', asked)) do
+  if redis.call('HGET', P .. 'l' .. key(name, id), 'o') == owner then found[#found + 1] = id end
+end
+redis.call('DEL', asked)
+return found
 """
 
 _RELEASE = """
@@ -316,6 +329,7 @@ _BODIES = {
     "acquire": (_ACQUIRE, _GROWS),
     "renew": (_RENEW, _FREES),
     "release": (_RELEASE, _FREES),
+    "wanted": (_WANTED, _FREES),
     "save": (_SAVE, _GROWS),
     "written": (_WRITTEN, _READ),
     # a write of its own, so that what WAIT waits for includes all that the answer rests on

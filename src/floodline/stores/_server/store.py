@@ -20,6 +20,17 @@ _OF_ONE_ID = {
 }
 
 
+class ServerCalls(AwaitedCalls):
+    """The coroutine twin of a store on a server."""
+
+    __slots__ = ()
+
+    async def wanted(self, name: str, owner: str) -> set[str]:
+        """See `ServerStore.wanted`."""
+        ids: set[str] = await self._ask("wanted", name, owner)
+        return ids
+
+
 class ServerStore(BlockingCalls):
     """Calls about one session share a connection; those of others need not wait for its reply."""
 
@@ -36,13 +47,18 @@ class ServerStore(BlockingCalls):
         return f"{type(self).__name__}({self.address!r})"
 
     @property
-    def aio(self) -> AwaitedCalls:
+    def aio(self) -> ServerCalls:
         """The coroutine twin, on the same connections; both close together."""
-        return AwaitedCalls(self, self._ask_soon, self._close_soon)
+        return ServerCalls(self, self._ask_soon, self._close_soon)
 
     def is_writer_thread(self) -> bool:
         """Return True if this thread is working for the store, so that a call would be refused."""
         return any(writer.is_writer_thread() for writer in self._writers)
+
+    def wanted(self, name: str, owner: str) -> set[str]:
+        """Return the sessions leased by `owner` that others have asked for in vain."""
+        ids: set[str] = self._ask("wanted", name, owner)
+        return ids
 
     def close(self) -> None:
         """Finish pending calls and release threads and connections; idempotent."""
