@@ -8,7 +8,10 @@ affects less than wall time; wall time is printed too. All tools take turns; wit
 fastest run of each counts, and the largest memory.
 
 Cold means once without a cache and once filling one. Warm is a second run that finds its cache:
-once with nothing changed, once with one new file. `ast.parse` is what Python itself needs to read
+once with nothing changed, once with one new file. Two processes (`--jobs 2`) are compared with one
+by their wall time, which needs two idle cores; their memory is that of all processes together. The
+shortest they could take is what the scan itself computes plus half of what its workers do, which a
+busy machine changes less. `ast.parse` is what Python itself needs to read
 the files: a lower bound for every tool written in it. pylint is slow and only gets `asyncio`.
 """
 
@@ -30,6 +33,7 @@ from typing import NamedTuple
 TARGET = 70_000
 TIMES = 10
 MEMORY = 300
+RATIO = 0.65
 ENOUGH = 500_000
 PART = "asyncio"
 SCAN = """
@@ -37,14 +41,16 @@ import resource, sys
 from pathlib import Path
 from floodline.scan import Scan
 from floodline.scan._sources.cache import Cache
-folder, *paths = sys.argv[1:]
+folder, jobs, *paths = sys.argv[1:]
 if folder == "-":
-    report = Scan(paths).report()
+    report = Scan(paths, jobs=int(jobs)).report()
 else:
     with Cache(Path(folder), "bench", day=1) as cache:
-        report = Scan(paths, cache=cache).report()
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-print(report.lines, peak, report.files, len(report.skipped))
+        report = Scan(paths, jobs=int(jobs), cache=cache).report()
+own, workers = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+peak = (own.ru_maxrss + int(jobs) * workers.ru_maxrss * (int(jobs) > 1)) // 1024
+inside = round((workers.ru_utime + workers.ru_stime) * 1000)
+print(report.lines, peak, inside, report.files, len(report.skipped))
 """
 PARSE = """
 import ast, gc, resource, sys, warnings
@@ -58,9 +64,10 @@ for source in sources([Path(path) for path in sys.argv[1:]]):
         text = decoded(source.path.read_bytes())
         ast.parse(text)
         lines += text.count("\\n")
-print(lines, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(lines, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, 0)
 """
 WITHOUT, FILLING = "floodline without cache", "floodline, filling a cache"
+TWO = "floodline, two processes"
 WARM, ONE_NEW = "floodline, warm", "floodline, one new file"
 
 
@@ -72,6 +79,7 @@ class Run(NamedTuple):
     lines: int
     peak: int = 0  # MB, if the tool says so
     note: str = ""
+    workers: float = 0  # CPU seconds of the workers
 
     @property
     def speed(self) -> int:
@@ -90,9 +98,9 @@ def run(command: list[str]) -> tuple[list[str], float, float]:
 def own(code: str, *arguments: str | Path) -> Run:
     """Run code of ours that prints lines, memory, and perhaps files and what was skipped."""
     told, cpu, wall = run([sys.executable, "-c", code, *map(str, arguments)])
-    lines, peak, *rest = map(int, told)
+    lines, peak, inside, *rest = map(int, told)
     note = f"{rest[0]} files, {rest[1]} skipped" if rest else ""
-    return Run(cpu, wall, lines, peak, note)
+    return Run(cpu, wall, lines, peak, note, inside / 1000)
 
 
 def other(tool: str, paths: list[Path], *arguments: str) -> Run:
@@ -110,13 +118,14 @@ def runs(paths: list[Path], library: Path) -> Iterator[tuple[str, Run]]:
     """Run everything once."""
     yield "ast.parse alone", own(PARSE, *paths)
     with tempfile.TemporaryDirectory() as folder:
-        yield WITHOUT, own(SCAN, "-", *paths)
-        yield FILLING, own(SCAN, folder, *paths)
-        yield WARM, own(SCAN, folder, *paths)
+        yield WITHOUT, own(SCAN, "-", "1", *paths)
+        yield TWO, own(SCAN, "-", "2", *paths)
+        yield FILLING, own(SCAN, folder, "1", *paths)
+        yield WARM, own(SCAN, folder, "1", *paths)
         extra = Path(folder) / "extra"
         extra.mkdir()
         (extra / "new.py").write_text("x = {}\n")
-        yield ONE_NEW, own(SCAN, folder, *paths, extra)
+        yield ONE_NEW, own(SCAN, folder, "1", *paths, extra)
     if find_spec("ruff"):
         quiet = ("check", "--isolated", "--no-cache", "--quiet", "--exit-zero")
         yield "ruff", other("ruff", paths, *quiet)
@@ -141,7 +150,18 @@ def verdicts(found: dict[str, Run]) -> Iterator[str]:
         yield f"{what}: {TARGET:,} lines per CPU second {met} ({speed:,})"
     times = cold.cpu / found[WARM].cpu
     yield f"warm: {TIMES}× cold {'met' if times >= TIMES else 'missed'} ({times:.0f} times)"
-    for what, peak in (("memory", cold.peak), ("memory, filling a cache", filling.peak)):
+    two = found[TWO]
+    least = (two.cpu - two.workers / 2) / cold.cpu
+    ratio = two.wall / cold.wall
+    yield (
+        f"two processes: {RATIO} of one {'met' if ratio <= RATIO else 'missed'} "
+        f"({ratio:.2f} by wall time, {least:.2f} by CPU time if both cores are idle)"
+    )
+    for what, peak in (
+        ("memory", cold.peak),
+        ("memory, filling a cache", filling.peak),
+        ("memory of all processes", two.peak),
+    ):
         part = peak / (cold.lines / 1_000_000)
         met = "met" if part < MEMORY else "missed"
         yield f"{what}: {MEMORY} MB per million lines {met} ({part:.0f} MB)"

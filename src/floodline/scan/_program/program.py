@@ -244,8 +244,18 @@ class Program:
                 self._add_references(file, call)
 
     def _add_references(self, file: FileFacts, call: Call) -> None:
-        given = [*enumerate(call.arguments), *((-1, value) for _, value in call.keywords)]
+        given = list(enumerate(call.arguments))
+        if call.keywords:
+            given += [(-1, value) for _, value in call.keywords]
+        inner = self.names.inner.get(file.module, ())
         for number, argument in given:
+            origin, ref = argument
+            if (
+                origin.kind != "function"
+                if ref is None
+                else ref.kind == LOCAL and ref.name not in inner
+            ):
+                continue  # most are values: there is no function in them
             for function in self.functions_in(file, call, argument):
                 self.by_reference[function].add(call.callee.name)
                 self._hand_function(file, call, function, argument, number)

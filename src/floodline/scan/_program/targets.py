@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import NamedTuple
 
-from floodline.scan._facts.calls import INHERITED, NAME, OWN_METHOD, Callee
-from floodline.scan._facts.references import MODULE
+from floodline.scan._facts.calls import INHERITED, METHOD, NAME, OWN_METHOD, Callee
+from floodline.scan._facts.references import CLASS, MODULE, UNKNOWN_BASE
 from floodline.scan._program.names import INSIDE, Names
 
 COMMON = {
@@ -15,6 +15,7 @@ COMMON = {
 }  # fmt: skip
 CANDIDATES = 3
 NOBODY: frozenset[str] = frozenset()
+OWNERLESS = {MODULE, CLASS, UNKNOWN_BASE.kind}  # bases that mean the same in every function
 
 
 class Target(NamedTuple):
@@ -43,16 +44,18 @@ class Targets:
     def find(self, module: str, function: str, callee: Callee) -> Target:
         """Return what a call in a function of a module may reach.
 
-        A plain name means the same in all functions without inner definitions; everything else
-        means the same in all methods of a class.
+        A plain name means the same in all functions without inner definitions; a method of what a
+        module or a class names, everywhere; all else means the same in all methods of a class.
         """
         if module != self._module:
             self._enter(module)
-        if callee.kind != NAME:
-            key = (self.owner(module, function), callee)
-        else:
+        if callee.kind == NAME:
             own = callee.name == "cls" or callee.name in self._inner
             key = (function if own else "", callee)
+        elif callee.kind == METHOD and callee.base.kind in OWNERLESS:
+            key = ("", callee)
+        else:
+            key = (self.owner(module, function), callee)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._find(module, function, callee)
