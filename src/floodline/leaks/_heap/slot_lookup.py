@@ -23,10 +23,12 @@ from floodline.leaks._objects.anatomy import (
 )
 from floodline.leaks._objects.frames import (
     READS_RUNNING,
+    SEES_RUNNING,
     code_label,
     frame_of,
     frames_of,
     read_locals,
+    variables_of,
 )
 from floodline.leaks._objects.items import some
 from floodline.leaks._objects.outline import MISSING, Outlines
@@ -57,7 +59,7 @@ def suspended_locals(obj: Any) -> list[tuple[str, Any]]:
 def locals_of(obj: Any) -> list[tuple[str, Any]]:
     """Return the variables of a running frame, or of a suspended coroutine or generator."""
     if type(obj) is types.FrameType:
-        return list(read_locals(obj).items()) if READS_RUNNING else []
+        return list(variables_of(obj).items()) if SEES_RUNNING else []
     return suspended_locals(obj)
 
 
@@ -110,6 +112,8 @@ class Places:
         if slot.parent is None:
             return [Held(None, root) for root in self._roots(slot.label)]
         holders = self.values(slot.parent)
+        if slot.parent.parent is None:
+            holders += self._running(slot.parent.label, slot.label)
         pairs = (Held(one, value) for one in holders for value in self.take(one, slot.label))
         return list(islice(pairs, 2 * MOST_AT_A_STEP))
 
@@ -117,6 +121,7 @@ class Places:
         """Return what is in a slot now, at most so many; with `whole`, all of them or nothing."""
         root, *steps = slot.way
         found = self._roots(root)
+        found += self._running(root, steps[0]) if steps else []
         for label in steps:
             holders, found = found, []
             for one in holders:
@@ -136,7 +141,11 @@ class Places:
         root = by_name(label)
         if root is not MISSING:
             known.append(root)
-        return known or (frames_of(label) if READS_RUNNING else [])
+        return known
+
+    def _running(self, label: str, step: str) -> list[Any]:
+        """Return the frames of a function that runs, if the step is to one of its variables."""
+        return list(frames_of(label)) if SEES_RUNNING and step.startswith("()") else []
 
     def take(self, holder: Any, label: str, most: int = MOST_AT_A_STEP) -> list[Any]:
         """Return what a step leads to: an attribute, a variable, items, referents of a type."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from floodline.leaks._heap.slots import Slots, shorten
 from floodline.leaks._live.sliced_walk import SlicedWalk
-from floodline.leaks._objects.frames import READS_RUNNING
+from floodline.leaks._objects.frames import READS_RUNNING, SEES_RUNNING
 
 MOST_NAMED = 3
 
@@ -19,7 +19,7 @@ class BlindSpot(StrEnum):
         "objects held only by C code are never named; the census counts them in a small heap"
     )
     CHAINS = "chains without a container are counted during walks only"
-    RUNNING = "variables of running functions are read only on Python 3.13 and later"
+    RUNNING = "variables of running functions cannot be read in this build of Python"
     SUSPENDED = (
         "before Python 3.13, a suspended coroutine's variable may be shown under a neighbour's name"
     )
@@ -50,8 +50,10 @@ def blind_spots(
     `partial` if the holders were weighed before a walk had finished.
     """
     found = [BlindSpot.HELD_BY_C, BlindSpot.CHAINS]
+    if not SEES_RUNNING:  # pragma: no cover  # a Python that is not known here
+        found.append(BlindSpot.RUNNING)
     if not READS_RUNNING:
-        found += [BlindSpot.RUNNING, BlindSpot.SUSPENDED]
+        found.append(BlindSpot.SUSPENDED)
     if inherited:
         found.append(BlindSpot.INHERITED)
     elif not census:

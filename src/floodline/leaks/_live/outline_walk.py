@@ -30,6 +30,7 @@ from floodline.leaks._objects.anatomy import (
     names_of_type,
     unwrapped,
 )
+from floodline.leaks._objects.frames import code_label, variables_of
 from floodline.leaks._objects.identity_set import Seen
 from floodline.leaks._objects.outline import Outline, Outlines
 from floodline.leaks._objects.territory import Territory
@@ -194,6 +195,13 @@ class OutlineWalk(Walk):
         for name, value in suspended_locals(obj):
             self._named(value, root, label, f"(){name}", entered=slot)
         self._opaque(obj, slot, plan)
+
+    def frame(self, frame: types.FrameType, entered: int = NOWHERE) -> None:
+        """Name what the variables of a running function hold."""
+        label = code_label(frame.f_code, frame.f_globals)
+        root = self.slots.root(label)
+        for name, value in variables_of(frame).items():
+            self._named(value, root, label, f"(){name}", entered=entered)
 
     def _cache(self, obj: Any, slot: int, plan: Any) -> None:
         size = LruWrapper.cache_info(obj).currsize

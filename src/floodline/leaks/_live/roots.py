@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._objects.anatomy import derives, names_of_module
-from floodline.leaks._objects.frames import READS_RUNNING, own_module, running_frames
+from floodline.leaks._objects.frames import SEES_RUNNING, own_module, running_frames
 from floodline.leaks._objects.territory import rank_of_module
 
 TASKS = "asyncio.<tasks>"
@@ -28,7 +28,7 @@ def roots(skipped: int = 0) -> Iterator[Begin]:
         yield _module(name)
     for ref in _tasks():
         yield _task(ref)
-    if READS_RUNNING:  # pragma: no cover  # seen only there
+    if SEES_RUNNING:
         yield _running
 
 
@@ -82,6 +82,6 @@ def _task(ref: Callable[[], Any]) -> Begin:
     return begin
 
 
-def _running(walk: SlicedWalk) -> None:  # pragma: no cover  # seen only on 3.13
+def _running(walk: SlicedWalk) -> None:
     for frame in running_frames():
         walk.frame(frame)

@@ -6,9 +6,19 @@ import sys
 import types
 from typing import Any
 
+from floodline.leaks._objects.running_frames import KNOWN_LAYOUT, running_locals
+
 READS_RUNNING = sys.version_info >= (3, 13)  # without pinning what the program drops
 _OPTIMIZED = 0x1  # a function's frame, whose `f_locals` is a copy
 _OWN = tuple(f"floodline.{part}" for part in ("leaks", "soak", "pytest_plugin", "recorder"))
+
+
+SEES_RUNNING = READS_RUNNING or KNOWN_LAYOUT
+
+
+def variables_of(frame: types.FrameType) -> dict[str, Any]:
+    """Return the variables of a function that may be running in another thread."""
+    return read_locals(frame) if READS_RUNNING else running_locals(frame)
 
 
 def code_label(code: types.CodeType, names: dict[str, Any]) -> str:

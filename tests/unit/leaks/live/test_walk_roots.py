@@ -6,7 +6,7 @@ import weakref
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live.roots import TASKS, roots
 from floodline.leaks._live.sliced_walk import SlicedWalk
-from floodline.leaks._objects.frames import READS_RUNNING
+from floodline.leaks._objects.frames import SEES_RUNNING
 from floodline.leaks._objects.outline import Outlines
 
 
@@ -24,7 +24,7 @@ def test_threads_tasks_and_odd_registries_are_no_trouble(monkeypatch):
     assert walk.done
     assert TASKS not in [slot.key for slot in walk.slots]
     monkeypatch.delitem(sys.modules, "asyncio.tasks")
-    assert list(roots(len(sys.modules)))[: 0 if READS_RUNNING else None] == []
+    assert list(roots(len(sys.modules)))[: 0 if SEES_RUNNING else None] == []
 
 
 class Restless:
