@@ -42,13 +42,18 @@ from pathlib import Path
 from floodline.scan import Scan
 from floodline.scan._sources.cache import Cache
 folder, jobs, *paths = sys.argv[1:]
+reading = 0  # the peak while there are workers: they are gone before files are linked
+def progress(done, total):
+    global reading
+    if done == total:
+        reading = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 if folder == "-":
-    report = Scan(paths, jobs=int(jobs)).report()
+    report = Scan(paths, jobs=int(jobs), progress=progress).report()
 else:
     with Cache(Path(folder), "bench", day=1) as cache:
         report = Scan(paths, jobs=int(jobs), cache=cache).report()
 own, workers = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-peak = (own.ru_maxrss + int(jobs) * workers.ru_maxrss * (int(jobs) > 1)) // 1024
+peak = max(own.ru_maxrss, reading + int(jobs) * workers.ru_maxrss) // 1024
 inside = round((workers.ru_utime + workers.ru_stime) * 1000)
 print(report.lines, peak, inside, report.files, len(report.skipped))
 """
