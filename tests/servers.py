@@ -175,6 +175,15 @@ def wait_for_port(port: int) -> None:
 
 
 @contextlib.contextmanager
+def running(server: Valkey) -> Iterator[Valkey]:
+    """End a server after the block, whatever happens in it."""
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+@contextlib.contextmanager
 def folder_of(kind: str) -> Iterator[Path]:
     """A short path, as sockets want, which another user may enter."""
     folder = Path(tempfile.mkdtemp(prefix=f"floodline-{kind}-"))

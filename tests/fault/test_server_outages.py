@@ -25,7 +25,7 @@ from floodline.stores import Grant, PostgresStore, RedisStore, open_store
 from floodline.stores._server.link import Unanswered
 from floodline.stores._writer import Call
 from loopback_proxy import Proxy
-from servers import Postgres, Valkey, folder_of
+from servers import Postgres, Valkey, folder_of, running
 
 Store = RedisStore | PostgresStore
 
@@ -346,8 +346,7 @@ def test_a_server_that_lost_everything_is_not_asked_for_differences(own: Valkey)
 
 
 def test_a_promoted_replica_that_lagged_accepts_nothing_stale(own: Valkey) -> None:
-    with folder_of("valkey") as folder:
-        replica = Valkey(folder)
+    with folder_of("valkey") as folder, running(Valkey(folder)) as replica:
         told(replica, "REPLICAOF", "127.0.0.1", str(own.port))
         with RedisStore(own.url) as store:
             while b"master_link_status:up" not in replication(replica):
@@ -378,7 +377,6 @@ def test_a_promoted_replica_that_lagged_accepts_nothing_stale(own: Valkey) -> No
             terms = {"fence": new.fence, "version": 1, "write_id": "w4", "release": True}
             assert store.save("chat", "a", b"two", **terms) != lost
             assert take(store, known=lost).envelope == b"two"
-        replica.end()
 
 
 def test_a_write_that_too_few_replicas_have_is_not_done(own: Valkey) -> None:
@@ -496,9 +494,8 @@ def test_sockets_in_the_file_system_work(pg: Postgres) -> None:
     with folder_of("valkey") as folder:
         path = Path(folder, "socket")
         server = Valkey(folder, "--unixsocket", str(path))
-        with open_store(f"unix://{path}?db=1") as store:
+        with running(server), open_store(f"unix://{path}?db=1") as store:
             assert store.stats().kind == "redis"
-        server.end()
 
 
 # -- what else can happen
