@@ -51,6 +51,8 @@ def available_cores() -> int:
 
 def worker_count(jobs: int | None, size: int) -> int:
     """Return how many workers should read so many bytes; below 2 this process reads them."""
+    if not sys.executable or hasattr(sys, "frozen"):
+        return 0  # inside another program: starting that again would not give a worker
     wanted = min(available_cores(), MANY_WORKERS) if jobs is None else jobs
     return min(wanted, size // ENOUGH)
 

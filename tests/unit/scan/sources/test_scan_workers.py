@@ -144,6 +144,14 @@ def test_the_number_of_processes_depends_on_cores_and_size(monkeypatch):
     assert worker_count(None, workers.ENOUGH - 1) == 0
 
 
+def test_a_program_that_contains_python_reads_by_itself(monkeypatch):
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert worker_count(9, 100 * workers.ENOUGH) == 0
+    monkeypatch.delattr(sys, "frozen")
+    monkeypatch.setattr(sys, "executable", "")
+    assert worker_count(9, 100 * workers.ENOUGH) == 0
+
+
 def test_cores_are_counted_on_every_platform(monkeypatch):
     assert available_cores() >= 1
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
