@@ -148,6 +148,14 @@ def watch(session: nox.Session) -> None:
 
 
 @nox.session
+def livebench(session: nox.Session) -> None:
+    """Small programs on several frameworks under `floodline run`: is what it says of them true?"""
+    wanted = ("flask", "tornado", "bottle", "cachetools", "starlette", "sqlalchemy")
+    session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".", *wanted)
+    session.run("python", "benchmarks/livebench/run.py", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Each benchmark once, quickly: to see that it runs, and roughly where it stands."""
     session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".[bench]")
