@@ -21,7 +21,7 @@ from floodline.leaks._vocabulary import Cause, Outcome, Where
 EVERY = 2.0
 LEAST_NAMED = 15.0  # seconds of growth before it is named
 LEAST_SURE = 60.0  # seconds after the first look before anything is called bounded
-LEAST_GROWN = 85.0  # seconds before it is called growing: what a server fills at start-up looks so
+LEAST_GROWN = 78.0  # seconds before it is called growing: what a server fills at start-up looks so
 LEAST_SPAN = 45.0  # seconds for which the growth of one of its suspects was seen
 AGAIN = 3  # judgements in a row that a new verdict takes
 STALLED = 45.0  # seconds without growth, after which what was called growing no longer is
