@@ -8,7 +8,7 @@ from floodline._python.names import dotted, last_name, written
 from floodline.scan._facts.calls import HERE, IN_BODY, IN_ITEM, Kept, in_entry, in_slot
 from floodline.scan._facts.circumstances import Circumstance, Marks
 from floodline.scan._facts.model import Alias, Container, Mark, Verb
-from floodline.scan._facts.origins import CONSTANT, NO_KEY, Origin
+from floodline.scan._facts.origins import CONSTANT, NO_KEY, UNKNOWN, Origin
 from floodline.scan._facts.references import (
     INSTANCE,
     LOCAL,
@@ -143,7 +143,8 @@ class Bindings(Calls):
             self._bind_slot(in_module(target.id), target, value, marks)
             return
         if type(value) is ast.Constant:
-            self._forget(target.id, CONSTANT)
+            # a number is where a count begins, as often as not
+            self._forget(target.id, UNKNOWN if type(value.value) is int else CONSTANT)
             scope.stored[target.id] = "other"
             return
         kind, fills = created(value)
