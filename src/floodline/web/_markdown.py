@@ -41,6 +41,7 @@ def markdown(state: Snapshot, suspects: list[ExplainedSuspect]) -> str:
         "",
         plain(words.because(state)),
         "",
+        *([plain(changed), ""] if (changed := words.verdicts(state)) else []),
         *([f"> {plain(unclosed)}", ""] if unclosed else []),
         f"{code(state['command'])}, {words.moment(state['started'])}, {span}.",
         plain(words.ending(state)),

@@ -48,7 +48,7 @@ def page(state: Snapshot, suspects: list[ExplainedSuspect]) -> str:
 
 def _verdict(state: Snapshot) -> Markup:
     memory = state["memory"]
-    unclosed = words.unclosed(state)
+    unclosed, changed = words.unclosed(state), words.verdicts(state)
     figures = [
         ("Memory at the end", words.measured(memory["now"])),
         ("Peak", words.measured(memory["peak"])),
@@ -61,6 +61,7 @@ def _verdict(state: Snapshot) -> Markup:
         words.because(state),
         figures,
         tag("p", words.ending(state), class_="ended") if failed else None,
+        tag("p", changed, class_="note") if changed else None,
         tag("p", unclosed, class_="note") if unclosed else None,
     )
 

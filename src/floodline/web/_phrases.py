@@ -20,6 +20,7 @@ from floodline.recorder._snapshot import (
 )
 
 SHORT = 22.0  # seconds
+LAST_VERDICTS = 6
 RUNNING = "This recording is still being written. It is complete up to {at}."
 CUT = "Nothing could be written from {since} on ({why}). The last tick is that of {at}."
 UNCLOSED = "{cause}. The recording is complete up to its last tick, {at}."
@@ -43,6 +44,18 @@ def because(state: Snapshot) -> str:
     why = title((needed and needed["why"]) or "not enough was seen").rstrip(".")
     more = f" Watch for about {format_duration(needed['seconds'])} more." if needed else ""
     return f"{why}.{more}"
+
+
+def verdicts(state: Snapshot) -> str:
+    """Say how the verdict changed, the last changes at most; nothing if it never did."""
+    changes = state["history"][-LAST_VERDICTS:]
+    if len(state["history"]) < 2:
+        return ""
+    told = [
+        f"{one['verdict']} after {format_duration(max(one['at'] - state['started'], 0.0))}"
+        for one in changes[1:]
+    ]
+    return f"The verdict so far: {changes[0]['verdict']}, then {', '.join(told)}."
 
 
 def shown(state: Snapshot) -> list[SuspectState]:
@@ -147,6 +160,8 @@ def amount(container: ContainerState) -> str:
     if container["max_bytes"]:
         held = format_size(container["bytes"] or 0)
         parts.append(f"{held} of {format_size(container['max_bytes'])}")
+    if filling := container.get("filling"):
+        parts.append(f"full in about {format_duration(filling['full_in'])}")
     return ", ".join(parts)
 
 

@@ -27,6 +27,28 @@ def test_the_reason_of_a_verdict_is_one_sentence(state, says):
     assert says in words.because(state)
 
 
+def test_how_the_verdict_changed_is_told():
+    state = leaking()
+    begun = state["started"]
+    state["history"] = [
+        {"at": begun + 1, "verdict": "undecided", "where": "none"},
+        {"at": begun + 95, "verdict": "growing", "where": "python"},
+    ]
+    says = "The verdict so far: undecided, then growing after 1 min 35 s."
+    assert words.verdicts(state) == says
+    for form in ("markdown", "html"):
+        assert says in render_report(state, form)
+    state["history"] = state["history"][:1]
+    assert words.verdicts(state) == ""
+
+
+def test_a_container_that_fills_says_when_it_is_full():
+    container = {"items": 5, "max_items": 10, "max_bytes": None, "bytes": None}
+    full = {**container, "filling": {"limit": 10, "full_in": 65.0}}
+    assert words.amount(container) == "5 of 10 items"
+    assert words.amount(full) == "5 of 10 items, full in about 1 min 5 s"
+
+
 def test_a_suspect_whose_line_is_not_known_is_named_without_it():
     state = leaking()
     state["suspects"] = [{**SUSPECT, "file": None, "line": None}]
