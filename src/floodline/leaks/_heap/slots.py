@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from floodline.leaks._objects.anatomy import is_standard
 
 MAX_DEPTH = 14
-MAX_SLOTS = 100_000
+MAX_SLOTS = 400_000
 MAX_PATH = 200
 MAX_UP = 64  # steps; a function may be in a variable of its own
 NOWHERE = -1
