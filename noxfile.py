@@ -97,6 +97,8 @@ def coverage(session: nox.Session) -> None:
     """All suites together make one figure; processes that they start are measured too."""
     session.run(*PLAIN, "coverage", "erase", external=True)
     _pytest(session, *MEASURE, *PYTEST)
+    # in processes of their own: beside what frameworks import, every walk of a heap takes longer
+    _pytest(session, *MEASURE, *PYTEST, "tests/frameworks")
     _accept(session, *MEASURE)
     session.run(*PLAIN, "coverage", "combine", "--quiet", external=True)
     session.run(*PLAIN, "coverage", "report", external=True)
@@ -113,7 +115,8 @@ def brief(session: nox.Session) -> None:
     """The promises on another Python, without the long random walks: for `make test`."""
     session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".[test]")
     suites = ("tests/contract", "tests/unit/bounded", "tests/unit/sessions", "tests/unit/leaks")
-    _pytest(session, str(Path(session.bin) / "python"), "-m", *PYTEST, *suites)
+    here = ("-k", "not Redis and not Postgres")  # servers are the same for every Python
+    _pytest(session, str(Path(session.bin) / "python"), "-m", *PYTEST, *here, *suites)
 
 
 @nox.session(venv_backend="none")
