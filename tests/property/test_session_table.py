@@ -709,10 +709,14 @@ class Copy:
             [{k: self.of(v) for k, v in getattr(table, name).items()} for name in dicts],
             {k: self.of(v) for k, v in table.waiting.entries.items()},
             [self.of(hold) for hold in table.shared],
-            [table.tombs.until(one) for one in IDS],
+            [self.buried_until(one) for one in IDS],
             {self.of(e): self.slots(e) for e in table.entries.values()},
             {name: self.slots(thing) for thing, name in self.names.items()},
         )
+
+    def buried_until(self, id: str) -> float | None:
+        until = self.table.tombs.until(id)
+        return None if until is not None and until <= self.now else until  # over: as good as none
 
     def slots(self, thing: Any) -> object:
         kind = Entry if isinstance(thing, Entry) else Hold

@@ -8,6 +8,8 @@ import sys
 import threading
 import types
 
+import pytest
+
 from floodline.leaks._heap import roots
 from floodline.leaks._heap.roots import survey
 from floodline.leaks._heap.slots import Slots
@@ -61,6 +63,7 @@ def test_no_code_of_the_program_runs(tmp_path, monkeypatch):
     assert found["walked_program.ONE.kept"] == 2
 
 
+@pytest.mark.usefixtures("untraced")
 def test_a_lazy_module_stays_asleep(tmp_path, monkeypatch):
     class Lazy(types.ModuleType):
         woken = False
@@ -118,6 +121,7 @@ def test_slots_that_were_never_assigned_are_passed_over(tmp_path, monkeypatch):
     assert "walked_program.X.b" not in found
 
 
+@pytest.mark.usefixtures("untraced")
 def test_what_only_c_code_and_other_threads_hold_is_found(tmp_path, monkeypatch):
     local = threading.local()
     made = types.ModuleType("with_local")
@@ -139,6 +143,7 @@ def test_what_only_c_code_and_other_threads_hold_is_found(tmp_path, monkeypatch)
     assert found["with_local.LOCAL.rows"] == 3
 
 
+@pytest.mark.usefixtures("untraced")
 def test_running_frames_contexts_and_loops_are_walked():
     variable = contextvars.ContextVar("walked_variable")
 

@@ -110,6 +110,7 @@ Lies.ran.clear()
     assert list(vars(made)["Lies"].__dict__["ran"]) == []
 
 
+@pytest.mark.usefixtures("untraced")
 def test_a_module_that_is_loaded_on_demand_stays_unloaded(tmp_path, monkeypatch):
     (tmp_path / "sleeping_thing.py").write_text("raise RuntimeError('woken')\n", encoding="utf-8")
     spec = importlib.util.spec_from_file_location("sleeping_thing", tmp_path / "sleeping_thing.py")
@@ -313,6 +314,7 @@ def test_a_variable_that_a_coroutine_drops_dies_at_once():
     assert done == [True]
 
 
+@pytest.mark.usefixtures("untraced")
 def test_the_variables_of_what_waits_are_named(tmp_path, monkeypatch):
     async def main():
         async def work(first, *, second):
@@ -362,6 +364,7 @@ def test_what_runs_shows_its_variables_on_new_pythons_only():
 
 
 @pytest.mark.skipif(not SEES_RUNNING, reason="frames that run cannot be read in this Python")
+@pytest.mark.usefixtures("untraced")
 def test_the_variables_of_a_running_thread_are_named():
     def serve(ready, end):
         backlog = [1, 2, 3]

@@ -3,6 +3,8 @@ from __future__ import annotations
 import sys
 import weakref
 
+import pytest
+
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live.roots import TASKS, roots
 from floodline.leaks._live.sliced_walk import SlicedWalk
@@ -10,6 +12,7 @@ from floodline.leaks._objects.frames import SEES_RUNNING
 from floodline.leaks._objects.outline import Outlines
 
 
+@pytest.mark.usefixtures("untraced")
 def test_threads_tasks_and_odd_registries_are_no_trouble(monkeypatch):
     tasks = sys.modules["asyncio.tasks"]
     restless = weakref.WeakSet()
