@@ -57,10 +57,22 @@ CREATE FUNCTION "{s}".now_s() RETURNS float8 LANGUAGE sql VOLATILE AS
     'SELECT extract(epoch FROM clock_timestamp())::float8';
 CREATE FUNCTION "{s}".next_fence() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    fence bigint := nextval('"{s}".fences');
-    micros bigint := "{s}".now_s() * 1000000;
+    lock bigint := hashtext('"{s}".fences');
+    fence bigint;
+    micros bigint;
 BEGIN
-    RETURN CASE WHEN fence < micros THEN setval('"{s}".fences', micros) ELSE fence END;
+    -- one at a time, or two that find the sequence behind the clock both set it to the same number
+    PERFORM pg_advisory_lock(lock);
+    micros := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
+    fence := nextval('"{s}".fences');
+    IF fence < micros THEN
+        fence := setval('"{s}".fences', micros);
+    END IF;
+    PERFORM pg_advisory_unlock(lock);
+    RETURN fence;
+EXCEPTION WHEN OTHERS THEN
+    PERFORM pg_advisory_unlock(lock);
+    RAISE;
 END $$;
 CREATE FUNCTION "{s}".look() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
