@@ -113,6 +113,16 @@ class TestPostgresStore(OnServer):
         assert made.stats().kind == "postgres"
         assert made.stats().file_bytes > 100_000
 
+    def test_fences_are_handed_out_one_at_a_time(self, made: Any, pg: Any) -> None:
+        psycopg = pytest.importorskip("psycopg")
+        put(made, b"state")
+        lock = "SELECT pg_advisory_lock(hashtext('\"floodline\".fences'))"
+        with psycopg.connect(pg.url) as first, psycopg.connect(pg.url) as second:
+            first.execute(lock)  # as if another connection were between its look and its step
+            second.execute("SET lock_timeout = '20ms'")
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                second.execute('SELECT "floodline".next_fence()')
+
 
 # ---- the suite finds what it is for
 
