@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 from floodline._units import Duration
 from floodline.errors import ConfigError, SessionIdMissing
 from floodline.sessions import AsyncSessions, AsyncUse
-from floodline.web._held_request import SCOPE_KEY, HeldRequest
-from floodline.web._hold_middleware import App, HoldSessions, Receive, Scope, Send
-from floodline.web._http_errors import ANSWERED, Answer, answer_for
-from floodline.web._turn import Turn, turn
+from floodline.web._asgi.held_request import SCOPE_KEY, HeldRequest
+from floodline.web._asgi.hold_middleware import App, HoldSessions, Receive, Scope, Send
+from floodline.web._asgi.http_errors import ANSWERED, Answer, answer_for
+from floodline.web._asgi.turn import Turn, turn
 
 __all__ = [
     "Answer",

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from floodline import telemetry
-from floodline.web._held_request import SCOPE_KEY, HeldRequest, current_request
-from floodline.web._http_errors import answer_for
+from floodline.web._asgi.held_request import SCOPE_KEY, HeldRequest, current_request
+from floodline.web._asgi.http_errors import answer_for
 
 Scope = MutableMapping[str, Any]
 Event = MutableMapping[str, Any]

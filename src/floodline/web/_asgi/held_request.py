@@ -20,7 +20,7 @@ current_request: ContextVar[HeldRequest | None] = ContextVar("floodline_request"
 
 
 class OpenTurn(Protocol):
-    """An answer that is being streamed; see `floodline.web._turn`."""
+    """An answer that is being streamed; see `floodline.web._asgi.turn`."""
 
     def interrupt(self) -> None:
         """Keep what was written so far, marked; later writes are refused."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodline.errors import SessionError
 from floodline.history import INTERRUPTED, Conversation
-from floodline.web._held_request import current_request
+from floodline.web._asgi.held_request import current_request
 
 if TYPE_CHECKING:
     from floodline.history import Message

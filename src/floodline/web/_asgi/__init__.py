@@ -1,0 +1,1 @@
+"""Sessions in ASGI apps: what a request holds, its middleware, its errors, a streamed turn."""
