@@ -25,6 +25,7 @@ nox.options.sessions = [
     "lint",
     "types",
     "imports",
+    "frameworks",
     "coverage",
     *(f"brief-{python}" for python in PYTHONS if python != HERE),
 ]
@@ -72,6 +73,11 @@ def _accept(session: nox.Session, *python: str) -> None:
     )
 
 
+def _measured() -> Path:
+    """Where `frameworks` leaves its figures for `coverage`, which erases those of its own."""
+    return Path(".nox/measured-frameworks").absolute()
+
+
 _show_all_pyenv_versions()
 
 
@@ -100,8 +106,26 @@ def coverage(session: nox.Session) -> None:
     # in processes of their own: beside what frameworks import, every walk of a heap takes longer
     _pytest(session, *MEASURE, *PYTEST, "tests/frameworks")
     _accept(session, *MEASURE)
-    session.run(*PLAIN, "coverage", "combine", "--quiet", external=True)
+    measured = [str(folder) for folder in (Path(), _measured()) if any(folder.glob(".coverage.*"))]
+    session.run(*PLAIN, "coverage", "combine", "--quiet", *measured, external=True)
     session.run(*PLAIN, "coverage", "report", external=True)
+
+
+@nox.session
+def frameworks(session: nox.Session) -> None:
+    """The adapters of the frameworks that `dev` leaves out; `coverage` adds what this measures."""
+    wanted = ".[test,frameworks]"
+    session.install("--quiet", "--constraint", "constraints.txt", "--editable", wanted)
+    shutil.rmtree(_measured(), ignore_errors=True)
+    _measured().mkdir(parents=True)
+    python = str(Path(session.bin) / "python")
+    adapters = sorted(Path("src/floodline/adapters").glob("*.py"))
+    session.run(
+        *(*PLAIN, "mypy", "--python-executable", python, *map(str, adapters)), external=True
+    )
+    pages = ("tests/test_docs.py", "-k", "frameworks or docs/adapters")
+    command = (python, *MEASURE[1:], *PYTEST, "tests/frameworks/adapters", *pages)
+    _pytest(session, *command, env={"COVERAGE_FILE": str(_measured() / ".coverage")})
 
 
 @nox.session(python=PYTHONS)

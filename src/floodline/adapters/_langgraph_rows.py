@@ -10,11 +10,16 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import get_checkpoint_id
 
+from floodline.adapters._extras import missing
 from floodline.adapters._store_flows import Flow, ask
 from floodline.stores import Row
+
+try:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import get_checkpoint_id
+except ImportError as error:
+    raise missing("LangGraph", "langgraph", error) from error
 
 CHECKPOINTS, VALUES, WRITES = "c:", "v:", "w:"  # how the names of the three kinds of logs begin
 PAGE = 500

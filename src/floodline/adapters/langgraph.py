@@ -14,21 +14,8 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    WRITES_IDX_MAP,
-    BaseCheckpointSaver,
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-    get_checkpoint_id,
-    get_checkpoint_metadata,
-    writes_sort_key,
-)
-from langgraph.checkpoint.serde.base import SerializerProtocol
-
 from floodline._units import Duration, parse_count, parse_duration
+from floodline.adapters._extras import missing
 from floodline.adapters._langgraph_keeping import keep_newest, keep_only, remove
 from floodline.adapters._langgraph_rows import (
     CHECKPOINTS,
@@ -50,6 +37,23 @@ from floodline.adapters._langgraph_rows import (
 from floodline.adapters._store_flows import Flow, FlowStore, Give, Stream, ask
 from floodline.errors import ConfigError, SessionBusy
 from floodline.stores import Append, Held, NewRow, Row, RowStore, new_owner
+
+try:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import (
+        WRITES_IDX_MAP,
+        BaseCheckpointSaver,
+        ChannelVersions,
+        Checkpoint,
+        CheckpointMetadata,
+        CheckpointTuple,
+        get_checkpoint_id,
+        get_checkpoint_metadata,
+        writes_sort_key,
+    )
+    from langgraph.checkpoint.serde.base import SerializerProtocol
+except ImportError as error:
+    raise missing("LangGraph", "langgraph", error) from error
 
 __all__ = ["FloodlineSaver"]
 
@@ -309,17 +313,14 @@ class FloodlineSaver(BaseCheckpointSaver[str], AbstractContextManager["Floodline
             if channel in values
         ]
         key = checkpoint["id"]
+        # equal numbers, so that checkpoints are ordered by their ids
+        new = [NewRow(key, encode(saved), 0)]
         yield from self._rows.ask(
             "append_rows",
             place.thread,
             [
                 Append(VALUES + place.ns, rows, when_taken="replace"),
-                # equal numbers, so that checkpoints are ordered by their ids
-                Append(
-                    CHECKPOINTS + place.ns,
-                    [NewRow(key, encode(saved), 0)],
-                    when_taken="replace",
-                ),
+                Append(CHECKPOINTS + place.ns, new, when_taken="replace"),
             ],
         )
         step = full.get("step")
@@ -391,8 +392,7 @@ class FloodlineSaver(BaseCheckpointSaver[str], AbstractContextManager["Floodline
         now = time.monotonic()
         if self._retention is not None and now >= self._next_purge:
             self._next_purge = now + PURGE_EVERY
-            terms = {"unused": self._retention, "limit": PAGE}
-            yield from ask("purge", self._rows.name, **terms)
+            yield from ask("purge", self._rows.name, unused=self._retention, limit=PAGE)
         if self._max_threads is not None:
             over = (yield from ask("count", self._rows.name)) - self._max_threads
             if over > 0:

@@ -14,13 +14,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from agents.memory import SessionSettings
-from agents.memory.session_settings import resolve_session_limit
-
+from floodline.adapters._extras import missing
 from floodline.errors import ConfigError, SessionNotFound
 from floodline.history import Conversation
 from floodline.sessions import Sessions
 from floodline.stores import Store
+
+try:
+    from agents.memory import SessionSettings
+    from agents.memory.session_settings import resolve_session_limit
+except ImportError as error:
+    raise missing("the OpenAI Agents SDK", "openai-agents", error) from error
 
 if TYPE_CHECKING:
     from agents.items import TResponseInputItem
