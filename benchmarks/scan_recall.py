@@ -18,7 +18,7 @@ from typing import Any
 
 from floodline.scan import Finding, Scan
 
-WANTED = 7
+WANTED = 10
 
 
 def findings(case: dict[str, Any], role: str, environments: Path) -> list[Finding] | None:
@@ -33,6 +33,8 @@ def findings(case: dict[str, Any], role: str, environments: Path) -> list[Findin
 def names(finding: Finding, culprit: dict[str, Any]) -> bool:
     """Return True if a finding is about the container that grew."""
     owner = [part for part in culprit["owner"].split(".") if part != "<locals>"]
+    if culprit["owner_kind"].startswith("closure cell"):
+        owner.append(culprit["owner_kind"].split("'")[1])
     symbol = finding.symbol.replace("{", ".").replace("}", "").split(".")
     return symbol[-1] == owner[-1] and finding.path.endswith(culprit["file"])
 

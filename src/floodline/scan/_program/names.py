@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from floodline.scan._facts.calls import NAME
 from floodline.scan._facts.model import Class, FileFacts, Function
@@ -52,6 +53,7 @@ class Names:
         self._attributes = {key: dict(item.attributes) for key, item in self.classes.items()}
         self._orders: dict[str, list[str]] = {}
         self._overrides: dict[tuple[str, str], list[str]] = {}
+        self._shared: dict[tuple[str, int], str] = {}
         self._answers: dict[tuple[str, str, str], str] = {}
         self._makings: dict[str, dict[str, set[str]]] = {}
         self.children: dict[str, list[str]] = defaultdict(list)
@@ -127,6 +129,18 @@ class Names:
                 found += [item for item in self.order(parent) if item not in found]
         self._orders[key] = found
         return found
+
+    def of_one_family(self, attribute: str, keys: Sequence[str]) -> str:
+        """Return the attribute that others of this name only set again, `""` if there is none."""
+        if len(keys) < 2:
+            return keys[0] if keys else ""
+        asked = attribute, len(keys)
+        if asked not in self._shared:
+            owners = [key.rpartition(".")[0] for key in keys]
+            above = [self.order(one) if one in self.classes else [one] for one in owners]
+            tops = [one for one in owners if all(one in order for order in above)]
+            self._shared[asked] = f"{tops[0]}.{attribute}" if tops else ""
+        return self._shared[asked]
 
     def attribute_class(self, key: str, attribute: str) -> str:
         """Return the class of what an attribute holds, as far as the program says so."""

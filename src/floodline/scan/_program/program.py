@@ -149,7 +149,7 @@ class Program:
                 return self.names.resolve(module[:-1], attribute)
             return self._of_global(file, base.name, attribute)
         alike = self.attributes.get(attribute, ())
-        return alike[0] if len(alike) == 1 and len(attribute) > 3 else ""
+        return self.names.of_one_family(attribute, alike) if len(attribute) > 3 else ""
 
     def _of_global(self, file: FileFacts, base: str, attribute: str) -> str:
         """Return the key of what is attached to an external object: `app.state.sessions`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floodline.scan._facts.calls import Argument
 from floodline.scan._facts.circumstances import details
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.origins import NO_KEY, Origin, before_call, parts_of
@@ -222,7 +223,35 @@ class Paths:
         asked = (key, number, depth)
         if asked not in self._known:
             self._known[asked] = self._given(key, number, name, depth)
+        if self._known[asked][0] == UNKNOWN and origin.steps and origin.steps[0].how == "asked":
+            kinds = self._kinds_of(module, annotation, key, number, name)
+            told = self._field(kinds, origin.steps[0].name, depth)
+            return told or self._known[asked]
         return self._known[asked]
+
+    def _kinds_of(
+        self, module: str, annotation: str, key: str, number: int, name: str
+    ) -> list[str]:
+        """Return the classes of the program whose instances a parameter gets."""
+        names = self._program.names
+        if annotation:
+            return [kind for kind in (names.class_of(module, annotation),) if kind]
+        found = []
+        for edge in self._program.callers.get(key, ()):
+            given = _passed(edge, number, name)
+            if given and given.origin.kind == "call":
+                found.append(names.class_of(edge.caller.partition(":")[0], given.origin.name))
+        return [kind for kind in dict.fromkeys(found) if kind]
+
+    def _field(self, kinds: list[str], attribute: str, depth: int) -> Answer | None:
+        """Judge an attribute that instances get from the argument of this name."""
+        names = self._program.names
+        for kind in kinds if depth < DEEP else ():
+            maker = names.method(kind, "__init__")
+            taken = names.functions[maker].parameters if maker else ()
+            if attribute in taken:
+                return self._given(maker, taken.index(attribute), attribute, depth + 1)
+        return None
 
     def _given(self, key: str, number: int, name: str, depth: int) -> Answer:
         if key in self.events.handlers:
@@ -259,19 +288,20 @@ class Paths:
         return any("Enum" in b for k in names.order(key) for b in names.classes[k].bases)
 
     def _at_call(self, edge: Edge, number: int, name: str, depth: int) -> Answer:
-        index = number - edge.shift
-        given = None
-        if 0 <= index < len(edge.call.arguments):
-            given = edge.call.arguments[index]
-        for keyword, value in edge.call.keywords:
-            if keyword == name:
-                given = value
+        given = _passed(edge, number, name)
         if given is None:
             return REFUTED, Why.DEFAULT(name)
         if given.origin.kind == "function":
             return UNKNOWN, Why.A_FUNCTION()
         caller_module, _, caller = edge.caller.partition(":")
         return self.origin(caller_module, caller, given.origin, depth + 1)
+
+
+def _passed(edge: Edge, number: int, name: str) -> Argument | None:
+    """Return what a call gives a parameter, `None` for its default."""
+    index = number - edge.shift
+    given = edge.call.arguments[index] if 0 <= index < len(edge.call.arguments) else None
+    return next((value for keyword, value in edge.call.keywords if keyword == name), given)
 
 
 def _new(name: str, *, maker: bool) -> Answer:

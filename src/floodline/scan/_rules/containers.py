@@ -27,6 +27,7 @@ from floodline.scan._rules.false_bounds import (
     twin_containers,
 )
 from floodline.scan._rules.growth import (
+    any_of_several,
     cleanup,
     closures,
     locks,
@@ -65,7 +66,7 @@ ORDER = (
     once_sets.SEEN_VALUES,
     twin_containers.BOUNDED_TWIN,
 )
-OTHERWISE = (lookups.READ, skipped_removal.PAIR)
+OTHERWISE = (lookups.READ, skipped_removal.PAIR, any_of_several.LISTENS)
 
 
 def in_order(
