@@ -19,9 +19,9 @@ Stored = Literal[
 Risk = Literal["return", "raise", "await", "yield", "call"]
 REWRITTEN = "rewritten"
 Sign = Literal[
-    "cache", "capped", "classvar", "client", "close", "finalize", "flip", "fresh", "gives",
-    "handle", "handler", "label", "listener", "queue", "raise", "refused", "set", "singleton",
-    "timer", "ttl", "waits",
+    "by_name", "cache", "capped", "classvar", "client", "close", "finalize", "flip", "fresh",
+    "gives", "handle", "handler", "label", "listener", "queue", "raise", "refused", "set",
+    "singleton", "timer", "ttl", "waits",
 ]  # fmt: skip
 
 

@@ -8,6 +8,8 @@ import re
 MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
 # constructors of what threads and tasks wait on
 LOCKS = {"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition", "Event"}
+# what a table of methods is, as if it were a call that gets them
+LISTED = "{}"
 # calls that keep none of their arguments
 HARMLESS = {
     "len", "list", "tuple", "set", "dict", "sorted", "sum", "any", "all", "iter", "enumerate",
@@ -16,6 +18,7 @@ HARMLESS = {
     "debug", "info", "warning", "error", "append", "add", "extend", "update", "gather", "wait",
     "cast", "choice", "sample", "Lock", "next", "format", "items", "keys", "values", "dump",
     "chain", "islice", "Counter", "groupby", "deque", "product", "zip_longest", "accumulate",
+    LISTED,
 }  # fmt: skip
 # a listener is added by one word and removed by its opposite
 OPPOSITES = {

@@ -17,7 +17,7 @@ from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, Evidence
 from floodline.scan._proofs.grounds import Holder, Key, Origin, Path
 from floodline.scan._proofs.growth import COMMAND_LINE
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.removal import NONE, PUBLIC, Removal
+from floodline.scan._proofs.removal import EVENT, NONE, PUBLIC, Removal
 
 WORD = re.compile(r"[A-Za-z_]\w*(?!\w*\()")
 PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -62,7 +62,7 @@ def features(
     runs = _path(judge, file, change, path)
     return Features(
         _life(judge, held, holder), runs, _key(change, key),
-        word(change.key_text) if change.key != NO_KEY else "none", _removal(removal, runs),
+        word(change.key_text) if change.key != NO_KEY else "none", _removal(removal, path, runs),
         _intent(held), _what(held, change), _doubts((*proofs, removal.proof)),
     )  # fmt: skip
 
@@ -94,7 +94,7 @@ def _path(judge: Judge, file: FileFacts, change: Change, path: Evidence) -> str:
         return "command"
     if path.state != PROVED and judge.decorates(f"{file.module}:{change.function}"):
         return "definition"
-    if path.reason.ground in (Path.UNSEEN, Path.FOR_CALLERS):
+    if path.reason.ground in (Path.UNSEEN, Path.PASSED, Path.FOR_CALLERS):
         return "uncalled" if judge.paths.events.shown else "open"
     return {PROVED: "event", ASSUMED: "loop"}.get(path.state, "unknown")
 
@@ -120,13 +120,13 @@ def word(text: str) -> str:
     return "id" if parts[-1] in IDS else "kind" if parts[-1] in KINDS else "other"
 
 
-def _removal(removal: Removal, path: str) -> str:
+def _removal(removal: Removal, path: Evidence, runs: str) -> str:
     if removal.when == NONE and removal.proof.state != PROVED:
         return "escapes"
     if (
-        removal.when == PUBLIC
-        and path in UNSEEN
-        and any(way.named for way in removal.ways if way.when == PUBLIC)
+        removal.when in (PUBLIC, EVENT if path.reason.ground is Path.PASSED else PUBLIC)
+        and runs in UNSEEN
+        and any(way.named for way in removal.ways if way.when == removal.when)
     ):
         return "paired"  # who adds and who removes is equally unseen
     return removal.when.value

@@ -159,6 +159,17 @@ class Names:
                 return f"{module}:{owner}.{name}"
         return ""
 
+    def methods_like(self, key: str, prefix: str) -> list[str]:
+        """Return the methods of a class and those below it whose names begin alike."""
+        kinds = [*self.order(key), *self.children.get(key, ())] if key in self.classes else []
+        found = [(kind.partition(":")[0], f"{kind.partition(':')[2]}.{prefix}") for kind in kinds]
+        return [
+            f"{module}:{function.name}"
+            for module, start in found
+            for function in self.modules[module].functions
+            if function.name.startswith(start)
+        ]
+
     def overrides(self, key: str, name: str) -> list[str]:
         """Return the methods of this name in classes below a class."""
         known = self._overrides.get((key, name))

@@ -23,7 +23,7 @@ from floodline.scan._facts.references import (
     of_instance,
     of_object,
 )
-from floodline.scan._facts.vocabulary import HARMLESS
+from floodline.scan._facts.vocabulary import HARMLESS, LISTED
 from floodline.scan._program.names import INSIDE, Names
 from floodline.scan._program.targets import CANDIDATES, Targets
 
@@ -344,6 +344,10 @@ class Program:
                 self.fresh[mark.name.rpartition(".")[2]] = mark.origin
             if mark.kind == "singleton":
                 self.singletons.add(f"{file.module}:{mark.name}")
+            if mark.kind == "by_name":
+                owner = f"{file.module}:{self.owner(file, mark.function)}"
+                for method in self.names.methods_like(owner, mark.name):
+                    self.by_reference[method].add(LISTED)
             if mark.kind == "ttl":
                 self.clocks.add(f"{file.module}:{mark.function}")
             if mark.kind in SIGNS and mark.ref:
@@ -365,14 +369,10 @@ class Program:
         for call in file.calls:
             if call.again or not (call.arguments or call.keywords):
                 continue
+            told: list[tuple[int | str, Argument]] = [*enumerate(call.arguments), *call.keywords]
             given: list[Given] = [
-                (number, value.ref)
-                for number, value in enumerate(call.arguments)
-                if value.ref and self._may_hold(file, value.ref)
-            ]
-            given += [
-                (name, value.ref)
-                for name, value in call.keywords
+                (place, value.ref)
+                for place, value in told
                 if value.ref and self._may_hold(file, value.ref)
             ]
             if given and call.callee.name not in HARMLESS:

@@ -9,7 +9,7 @@ from floodline.scan._facts.reasons import Reason
 from floodline.scan._program.frameworks import Outer
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.grounds import Run
-from floodline.scan._proofs.reach import Often, Reach
+from floodline.scan._proofs.reach import TIMED, Often, Reach
 
 DEEP = 5  # calls below a handler; further down much is done once and kept
 # classes of the standard library, and what it calls on them for each request, packet or record
@@ -49,6 +49,7 @@ class Events:
         self.shown = bool(self._runs) or self._loops()
         self.open = frozenset(() if self.shown else filter(self._is_open, program.names.functions))
         self.handlers = frozenset(self._runs)
+        self._runs |= self._rearmed()
         self._spread()
 
     def why(self, function: str) -> Reason | None:
@@ -62,6 +63,15 @@ class Events:
     def makes(self, maker: str) -> bool:
         """Return True if a handler itself creates what a constructor creates."""
         return any(edge.caller in self.handlers for edge in self._program.callers.get(maker, ()))
+
+    def _rearmed(self) -> dict[str, Reason]:
+        """Return what hands itself to a timer again each time it runs."""
+        return {
+            key: Run.TIMER(key.rpartition(":")[2].rpartition(".")[2])
+            for key, edges in self._program.handed.items()
+            if key not in self._runs
+            and any(edge.caller == key and edge.call.callee.name in TIMED for edge in edges)
+        }
 
     def _loops(self) -> bool:
         """Return True if there is a loop that waits or never ends."""

@@ -32,6 +32,7 @@ class Holder(Ground):
     MADE_BY_CACHED = "{} is created once by a cached function"
     MADE_ANEW = "{} is created for each call"
     HANDED_ON = "{} is passed on"
+    SERVES = "{} is passed to what calls it for each event"
     ENDLESS_LOOP = "{} lives as long as its function's endless loop"
     LOCAL_INSTANCE = "{} is a local variable of a single call"
     KEPT_IN = "{} is kept in {}"
@@ -50,6 +51,7 @@ class Run(Ground):
     SERVES_ITS_OWNER = "{}() is called by the code that was given the {}"
     DECORATED = "@{} calls {}() for each event"
     REGISTERED = "{}() is registered for an event"
+    TIMER = "a timer runs {}() again and again"
 
 
 class Path(Ground):
@@ -66,6 +68,7 @@ class Path(Ground):
     LOOP = "grows in a loop in {}()"
     COMMAND_LINE = "{}() is command-line code, which runs once"
     UNSEEN = "grows each time {}() runs; no caller found"
+    PASSED = "grows each time {}() runs; it is passed on, and what calls it is not seen"
     START = "{}() runs only at start-up"
     NOT_KNOWN = "grows in {}(); how often that runs is unknown"
 
@@ -81,6 +84,7 @@ class Key(Ground):
     NARROWED = "{}, {}"
     IN_ANOTHER_TABLE = "and must be in another table first"
     THERE_ALREADY = "only keys that already exist"
+    IN_FIXED_TABLE = "others than those of a fixed table are rejected first"
     OTHERS_REFUSED = "others are rejected first"
     MAY_BE_REFUSED = "and a call that receives it may reject it"
 

@@ -78,7 +78,8 @@ class Paths:
         if often is Often.REPEATS and COMMAND_LINE & set(file.module.split(".")):
             return Evidence(Path.COMMAND_LINE(name), UNKNOWN, at)
         if often is Often.REPEATS:
-            return Evidence(Path.UNSEEN(name), ASSUMED, at)
+            told = Path.PASSED if self._reach.is_passed(function) else Path.UNSEEN
+            return Evidence(told(name), ASSUMED, at)
         if often is Often.STARTS:
             return Evidence(Path.START(name), REFUTED, at)
         return Evidence(Path.NOT_KNOWN(name), UNKNOWN, at)

@@ -8,6 +8,7 @@ from floodline.scan._facts.circumstances import details
 from floodline.scan._facts.references import INSTANCE, ITSELF, LOCAL, MODULE, OBJECT, Reference
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Held, Making, Program
+from floodline.scan._proofs.events import Events
 from floodline.scan._proofs.evidence import (
     ASSUMED,
     PROVED,
@@ -21,6 +22,7 @@ from floodline.scan._proofs.grounds import Holder
 from floodline.scan._proofs.reach import LOOPS, Often, Reach
 
 DEEP = 6
+SCRIPTS = {"scripts", "examples", "__main__"}  # what these keep, no server keeps
 PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "dict", "list", "set"}
 SHORT_LIVED = {"Exception", "BaseException", "NodeVisitor", "NodeTransformer", "HTMLParser", "Enum",
                "NamedTuple", "TestCase", "TypedDict", "Action"}  # fmt: skip
@@ -31,9 +33,12 @@ _PASSING = ("argument", "local", "item", "member", "default", "dropped")
 class Holders:
     """Follows instances from where they are created to where they are kept."""
 
-    def __init__(self, program: Program, reach: Reach, *, library: bool) -> None:
+    def __init__(self, program: Program, reach: Reach, events: Events, *, library: bool) -> None:
         self._program = program
         self._reach = reach
+        handlers = events.handlers - events.servants
+        # classes with methods that are registered for events
+        self._served = frozenset(key.rpartition(".")[0] for key in handlers)
         self._library = library
         self._known: dict[str, Evidence] = {}
         self._returned: dict[tuple[str, str], Evidence] = {}
@@ -134,7 +139,7 @@ class Holders:
         at = place(making.path, making.line)
         often = self._reach.often(making.function)
         kept = making.kept
-        if kept.how == "main":
+        if kept.how == "main" or SCRIPTS & set(making.function.partition(":")[0].split(".")):
             return Evidence(Holder.MADE_BY_PROGRAM(name), UNKNOWN, at)
         if kept.in_slot(MODULE) or _is_of_module(kept):
             return Evidence(Holder.KEPT_BY_MODULE(name), PROVED, at)
@@ -154,6 +159,8 @@ class Holders:
             return self._given_out(owner, making, depth, at)
         if kept.how == "argument" and often is Often.REPEATS:
             return Evidence(Holder.MADE_ANEW(name), UNKNOWN, at)
+        if kept.how == "argument" and owner in self._served:
+            return Evidence(Holder.SERVES(name), ASSUMED, at)
         if kept.how in ("argument", "item", "member", "default"):
             return Evidence(Holder.HANDED_ON(name), UNKNOWN, at)
         if often is Often.STARTS and not making.repeats:

@@ -26,9 +26,10 @@ class Judge:
         self.program = program
         self._library = library
         self.reach = Reach(program, library=library)
-        self.holders = Holders(program, self.reach, library=library)
         self.paths = Paths(program, self.reach)
-        self.removals = Removals(program, self.reach, library=library)
+        events = self.paths.events
+        self.holders = Holders(program, self.reach, events, library=library)
+        self.removals = Removals(program, self.reach, events, library=library)
         self._marks: dict[Sign, list[tuple[FileFacts, Mark]]] = defaultdict(list)
         for file in program.files:
             for mark in file.marks:

@@ -7,7 +7,8 @@ from collections import defaultdict
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.reasons import Reason
-from floodline.scan._facts.references import Reference
+from floodline.scan._facts.references import LOCAL, Reference
+from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.evidence import ASSUMED, REFUTED, State
 from floodline.scan._proofs.grounds import Key
@@ -39,6 +40,8 @@ class Refusals:
                     doubt = doubt or (ASSUMED, Key.IN_ANOTHER_TABLE())
             elif table and self._is_same(file, change, table):
                 return REFUTED, Key.THERE_ALREADY()
+            elif table and self._is_fixed(file, change, table):
+                return REFUTED, Key.IN_FIXED_TABLE()
             else:
                 doubt = ASSUMED, Key.OTHERS_REFUSED()
         if "answer" in change.marks:
@@ -48,6 +51,28 @@ class Refusals:
     def _is_same(self, file: FileFacts, change: Change, table: Reference) -> bool:
         own = self._program.key(file, change.function, change.ref)
         return own == self._program.key(file, change.function, table)
+
+    def _is_fixed(self, file: FileFacts, change: Change, table: Reference) -> bool:
+        """Return True if a table gets its keys while it is created, and from nothing else."""
+        key = self._program.key(file, change.function, table)
+        held = self._program.held.get(key)
+        if held is None or held.escapes or held.made[0].ref.kind == LOCAL:
+            return False
+        filled = any(c.verb == "grow" and _is_making(c.function) for _, c in held.changes)
+        return (filled or table.name.isupper()) and all(
+            c.verb in ("lookup", "shrink")
+            or c.depth
+            or _is_making(c.function)
+            or (c.verb == "grow" and self._is_there(where, c))
+            for where, c in held.changes
+        )
+
+    def _is_there(self, file: FileFacts, change: Change) -> bool:
+        """Return True if a change only replaces the item of a key that was checked to exist."""
+        return any(
+            refuses and table and line < change.at.line and self._is_same(file, change, table)
+            for line, table, refuses in self._asked(file).get((change.function, change.key), ())
+        )
 
     def _asked(self, file: FileFacts) -> dict[tuple[str, Origin], Asked]:
         known = self._known.get(file.path)
@@ -61,3 +86,8 @@ class Refusals:
                     asked = known[change.function, change.key]
                     asked.append((change.at.line, change.ref, False))
         return known
+
+
+def _is_making(function: str) -> bool:
+    """Return True for the body of a module or a class, and for what creates an instance."""
+    return not function or function.endswith(":") or function.rpartition(".")[2] in MAKERS

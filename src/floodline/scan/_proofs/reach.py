@@ -6,6 +6,7 @@ import re
 from collections import deque
 from enum import StrEnum
 
+from floodline.scan._facts.vocabulary import LISTED
 from floodline.scan._program.program import Program
 
 LOOPS = ("while", "serves", "forever")
@@ -32,6 +33,8 @@ RUN_BY_ITSELF = {
     "start_soon", "to_thread", "spawn", "partial", "callback", "push", "set_timer", "map",
     "run_forever", "weakref", "proxy", "schedule", "every", "add_job", "Process",
 }  # fmt: skip
+# what runs a function later: once, or each time that it asks for it again
+TIMED = {"Timer", "call_later", "call_at", "set_timer", "enter", "enterabs"}
 SELDOM = {"register_at_fork", "add_signal_handler", "signal", "on_shutdown", "atexit", "excepthook"}
 SUBSCRIBING = re.compile(
     r"^(on|once|off|subscribe|connect|listen|register|bind|hook|attach|route|watch|observe|"
@@ -247,9 +250,14 @@ class Reach:
         """Return True if it is passed to something that runs it without waiting for one event."""
         passed = self._program.by_reference.get(function, set())
         return any(
-            name in RUN_BY_ITSELF or not (name in SELDOM or SUBSCRIBING.match(name))
+            name in RUN_BY_ITSELF
+            or not (name in SELDOM or name == LISTED or SUBSCRIBING.match(name))
             for name in passed
         )
+
+    def is_timed(self, function: str) -> bool:
+        """Return True if it is passed to a timer."""
+        return bool(self._program.by_reference.get(function, set()) & TIMED)
 
     def is_seldom(self, function: str) -> bool:
         """Return True if it is passed only to what runs it at a fork, a signal or the end."""

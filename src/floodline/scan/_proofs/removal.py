@@ -15,6 +15,7 @@ from floodline.scan._facts.references import INSTANCE
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.branches import Branches, exclude, is_forgetting
+from floodline.scan._proofs.events import Events
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Out
 from floodline.scan._proofs.reach import ENDING, LOOPS, Often, Reach
@@ -90,9 +91,10 @@ class Removal(NamedTuple):
 class Removals:
     """Judges everything that shrinks a container."""
 
-    def __init__(self, program: Program, reach: Reach, *, library: bool) -> None:
+    def __init__(self, program: Program, reach: Reach, events: Events, *, library: bool) -> None:
         self._program = program
         self._reach = reach
+        self._events = events
         self._library = library
         self._arms = Branches(program, reach)
 
@@ -219,7 +221,7 @@ class Removals:
         if self._own(function, change, grown):
             return RUNS, Out.BY_ITS_INSTANCE(name)
         above = self._reach.ancestors(function, owner)
-        if any(self._reach.runs_by_itself(item) and not self._ends(item) for item in above):
+        if any(self._runs(item) for item in above):
             return RUNS, Out.BY_ITSELF(name)
         if self._loops(item for item in above if not (owner and self._reach.ends(item, owner))):
             return RUNS, Out.IN_A_LOOP(name)
@@ -253,7 +255,7 @@ class Removals:
             return END, Out.AT_AN_END(name)
         if tops and all(self._ends(item) or is_forgetting(item) for item in tops):
             return EVENT, Out.ON_REQUEST(name)
-        if any(self._reach.is_passed(item) for item in above):
+        if any(self._reach.is_passed(item) or item in self._events.handlers for item in above):
             if self._reach.is_seldom(function):
                 return END, Out.AT_EXIT(name)
             return EVENT, Out.ITS_EVENT(name)
@@ -304,6 +306,12 @@ class Removals:
         if dunder or (public and (self._library or not used)):
             return PUBLIC, Out.FOR_CALLERS(name)
         return NEVER, Out.UNCALLED(name)
+
+    def _runs(self, function: str) -> bool:
+        """Return True if something runs a function by itself; an end only if a timer brings it."""
+        if self._ends(function):
+            return self._reach.is_timed(function)
+        return self._reach.runs_by_itself(function)
 
     def _ends(self, function: str) -> bool:
         return self._reach.is_end(function)

@@ -165,6 +165,8 @@ class Bindings(Calls):
                 scope.types[target.id] = name
             elif answer := dotted(value.func):
                 scope.answers[target.id] = answer
+            if type(value.func) is ast.Attribute and value.func.attr == "get":
+                scope.asked[target.id] = value
         elif type(value) is ast.Await and type(value.value) is ast.Call:
             scope.answers[target.id] = dotted(value.value.func)
         scope.stored[target.id] = stored_value(value)
@@ -176,6 +178,7 @@ class Bindings(Calls):
         scope.refs.pop(name, None)
         scope.types.pop(name, None)
         scope.answers.pop(name, None)
+        scope.asked.pop(name, None)
         scope.origins[name] = origin
 
     def _bind_slot(self, ref: Reference, target: ast.expr, value: ast.expr, marks: Marks) -> None:

@@ -25,12 +25,14 @@ from floodline.scan._facts.calls import (
     Argument,
     Callee,
     Kept,
+    argument,
+    by_name,
 )
 from floodline.scan._facts.circumstances import Circumstance, Marks, Standing, standing
 from floodline.scan._facts.model import Call, Function, Mark, Verb
 from floodline.scan._facts.origins import CONSTANT, NO_KEY, UNKNOWN, Origin, turn_of
-from floodline.scan._facts.references import LOCAL
-from floodline.scan._facts.vocabulary import HARMLESS, OPPOSITES, opposites_of
+from floodline.scan._facts.references import LOCAL, of_instance
+from floodline.scan._facts.vocabulary import HARMLESS, LISTED, OPPOSITES, opposites_of
 from floodline.scan._frontends.python.arguments import Arguments, lambda_name
 from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.nodes import below
@@ -41,6 +43,7 @@ from floodline.scan._frontends.python.signs import (
     METERS,
     TIMERS,
     ages,
+    asks_by_name,
     awaits,
     blocks,
     closes,
@@ -61,6 +64,7 @@ HEAPS = HEAP_GROWS | HEAP_SHRINKS
 RARE = {"addHandler", "finalize", *HEAPS, *TIMERS}
 MOVING = GROWS_BY_ITEM | GROWS_BY_KEY | SHRINKS
 LEAVES = {ast.Name, ast.Constant, NoneType}
+IN_TABLE = by_name(LISTED)
 _PAUSES = {ast.Await, ast.Yield, ast.YieldFrom}
 _THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr}
 _GATHERS = {ast.List, ast.Tuple, ast.Dict, ast.Set}
@@ -111,6 +115,9 @@ class Calls(Arguments):
             elif type(here) is ast.Lambda:
                 self.lambda_(here)
                 continue
+            elif type(here) is ast.Dict:
+                self._list_methods(here)
+                goes = GIVEN
             elif kind in _PAUSES:
                 self._pause(here)  # type: ignore[arg-type]  # kind says so
             elif kind is ast.BoolOp and goes is HERE:
@@ -118,6 +125,16 @@ class Calls(Arguments):
             elif kind not in _THROUGH:
                 goes = GIVEN if kind in _GATHERS else HERE
             stack += [(item, goes) for item in below(here, kind) if type(item) not in LEAVES]
+
+    def _list_methods(self, node: ast.Dict) -> None:
+        """Read a table of methods: `{"join": self.join}`."""
+        for value in node.values:
+            if type(value) is not ast.Attribute or type(value.value) is not ast.Name:
+                continue
+            if value.value.id == "self" and self.scope.owner:
+                given = argument(UNKNOWN, of_instance(value.attr))
+                listed = Call(self.scope.name, IN_TABLE, value.lineno, "", (given,), (), HERE)
+                self.calls.append(listed)
 
     def _pause(self, node: ast.Await | ast.Yield | ast.YieldFrom) -> None:
         waits = type(node) is ast.Await
@@ -158,6 +175,8 @@ class Calls(Arguments):
             name = function.id
             if name in ASKING:
                 return
+            if name == "getattr" and (asked := asks_by_name(self.scope, node)):
+                self.marks.append(asked)
         elif type(function) is ast.Attribute:
             name = function.attr
             if name in MOVING:

@@ -88,9 +88,9 @@ class _Reader(Bindings):
                     if isinstance(value, ast.expr):
                         self.expression(value, marks)
             if type(statement) is ast.If and leaves(statement):
+                self._refuse(statement)
                 if tests_membership(statement):
                     marks = marks | {"absent"}
-                    self._refuse(statement)
                 elif self.sized(statement.test) is not None:
                     marks = marks | {"limit"}
                 elif runs_once(statement, body[number + 1 :]):
@@ -98,7 +98,7 @@ class _Reader(Bindings):
 
     def _refuse(self, node: ast.If) -> None:
         """Read `if key not in known: raise`: what follows has only known keys."""
-        for key, table in outsiders(node.test):
+        for key, table in outsiders(self.scope, node.test):
             found = self.scope.reference(table)
             ref = found[0] if found else None
             origin = self.scope.origin(key)

@@ -65,8 +65,8 @@ class Scope:
     """A function (or the module, or the body of a class) while it is read."""
 
     __slots__ = (
-        "annotations", "answers", "clients", "globals", "kinds", "locals", "name", "origins",
-        "outer", "owner", "parameters", "refs", "selves", "stored", "types", "waiters",
+        "annotations", "answers", "asked", "clients", "globals", "kinds", "locals", "name",
+        "origins", "outer", "owner", "parameters", "refs", "selves", "stored", "types", "waiters",
     )  # fmt: skip
 
     def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
@@ -81,6 +81,7 @@ class Scope:
         self.origins: dict[str, Origin] = {}
         self.types: dict[str, str] = {}
         self.answers: dict[str, str] = {}  # a local, and the function whose result it is
+        self.asked: dict[str, ast.Call] = {}  # a local, and the `get` of a map that it is
         self.stored: dict[str, Stored] = {}
         self.clients: dict[str, ast.expr] = {}
         self.selves: set[str] = set()  # other names of the instance, in `__new__`

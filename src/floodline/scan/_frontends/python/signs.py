@@ -147,6 +147,20 @@ def blocks(scope: Scope, node: ast.Call, function: ast.Attribute) -> Iterator[Ma
         yield Mark("waits", "", at(node), scope.name, how, waits_in)
 
 
+def asks_by_name(scope: Scope, node: ast.Call) -> Mark | None:
+    """Return a mark for `getattr(self, f"do_{verb}")`: it may mean any method that begins so."""
+    if len(node.args) < 2 or not scope.owner or written(node.args[0]) != "self":
+        return None
+    asked = node.args[1]
+    first = asked.values[0] if isinstance(asked, ast.JoinedStr) and asked.values else None
+    if isinstance(asked, ast.BinOp) and isinstance(asked.op, ast.Add | ast.Mod):
+        first = asked.left
+    if not (isinstance(first, ast.Constant) and isinstance(first.value, str)):
+        return None
+    prefix = first.value.partition("%")[0]
+    return Mark("by_name", prefix, at(node), scope.name) if len(prefix) > 1 else None
+
+
 def refers(value: ast.expr, key: str) -> bool:
     """Return True if a value is built from its key: `map[x] = Wrapper(x)`, `map[x] = x.method`."""
     if isinstance(value, ast.Attribute):

@@ -38,15 +38,31 @@ def tests_membership(node: ast.If) -> bool:
     return False
 
 
-def outsiders(test: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+def outsiders(scope: Scope, test: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     """Return the keys that a test does not find, each with where it looks."""
-    return [
-        (part.left, part.comparators[0])
-        for part in (
-            test.values if type(test) is ast.BoolOp and type(test.op) is ast.Or else [test]
-        )
-        if type(part) is ast.Compare and type(part.ops[0]) is ast.NotIn
-    ]
+    found = []
+    for part in test.values if type(test) is ast.BoolOp and type(test.op) is ast.Or else [test]:
+        if type(part) is ast.Compare and type(part.ops[0]) is ast.NotIn:
+            found.append((part.left, part.comparators[0]))
+        elif (asked := _missing(scope, part)) is not None and len(asked.args) == 1:
+            found.append((asked.args[0], asked.func.value))  # type: ignore[attr-defined]  # a method
+    return found
+
+
+def _missing(scope: Scope, test: ast.expr) -> ast.Call | None:
+    """Return the `get` of a map whose answer a test finds to be `None` or empty."""
+    if type(test) is ast.Compare and type(test.ops[0]) is ast.Is:
+        test = test.left
+    elif type(test) is ast.UnaryOp and type(test.op) is ast.Not:
+        test = test.operand
+    else:
+        return None
+    if type(test) is ast.NamedExpr:
+        test = test.value
+    if type(test) is ast.Name:
+        return scope.asked.get(test.id)
+    is_get = type(test) is ast.Call and type(test.func) is ast.Attribute and test.func.attr == "get"
+    return test if is_get else None  # type: ignore[return-value]  # just asked
 
 
 def absent(test: ast.expr) -> Marks:
