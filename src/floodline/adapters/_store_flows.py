@@ -6,6 +6,8 @@ any thread and on any event loop, because a flow keeps nothing of either.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,14 +25,20 @@ class Ask(NamedTuple):
     options: dict[str, Any]
 
 
+class Pause(NamedTuple):
+    """A wait before the next call, for what another worker holds."""
+
+    seconds: float
+
+
 class Give(NamedTuple):
     """A result among several, handed to the caller at once."""
 
     value: Any
 
 
-Flow = Generator[Ask, Any, T]
-Stream = Generator[Ask | Give, Any, None]
+Flow = Generator[Ask | Pause, Any, T]
+Stream = Generator[Ask | Pause | Give, Any, None]
 
 
 def ask(method: str, *args: Any, **options: Any) -> Flow[Any]:
@@ -39,12 +47,18 @@ def ask(method: str, *args: Any, **options: Any) -> Flow[Any]:
     return answer
 
 
+def pause(seconds: float) -> Flow[None]:
+    """Wait: `yield from pause(0.01)`."""
+    yield Pause(seconds)
+
+
 class FlowStore:
     """A store that flows run on; one that was given as a URL is closed with it."""
 
     def __init__(self, store: RowStore | str | None) -> None:
         self.owned = store is None or isinstance(store, str)
         opened = MemoryStore() if store is None else store
+        self._running: set[asyncio.Future[Any]] = set()
         self._store: Any = open_store(opened) if isinstance(opened, str) else opened
         if not isinstance(self._store, RowStore):
             raise ConfigError(
@@ -73,6 +87,10 @@ class FlowStore:
         result: T = pump.result
         return result
 
+    async def finish(self, flow: Flow[T]) -> T:
+        """Run a flow to its end, also if the caller is cancelled: no lease is left behind."""
+        return await asyncio.shield(self._keep(asyncio.ensure_future(self.arun(flow))))
+
     def stream(self, flow: Stream) -> Iterator[Any]:
         """Run a flow that gives several results."""
         pump = _Pump(flow)
@@ -96,10 +114,19 @@ class FlowStore:
         if self.owned:
             self._store.close()
 
-    def _call(self, step: Ask) -> Any:
+    def _keep(self, task: asyncio.Future[T]) -> asyncio.Future[T]:
+        self._running.add(task)  # the event loop holds tasks weakly
+        task.add_done_callback(self._running.discard)
+        return task
+
+    def _call(self, step: Ask | Pause) -> Any:
+        if isinstance(step, Pause):
+            return time.sleep(step.seconds)
         return getattr(self._store, step.method)(*step.args, **step.options)
 
-    async def _acall(self, step: Ask) -> Any:
+    async def _acall(self, step: Ask | Pause) -> Any:
+        if isinstance(step, Pause):
+            return await asyncio.sleep(step.seconds)
         return await getattr(self._store.aio, step.method)(*step.args, **step.options)
 
 

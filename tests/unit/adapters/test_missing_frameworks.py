@@ -10,6 +10,10 @@ import pytest
 ADAPTERS = {  # what each imports first, and the extra
     "langgraph": ("langchain_core", "langgraph"),
     "openai_agents": ("agents", "openai-agents"),
+    "mcp": ("mcp", "mcp"),
+    "aiogram": ("aiogram", "aiogram"),
+    "litestar": ("litestar", "litestar"),
+    "llama_index": ("llama_index", "llama-index"),
 }
 
 
