@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Generic
 
 from floodline.errors import (
+    ConfigError,
     HoldDeadlock,
     ReentrantUse,
     SessionClosed,
@@ -20,6 +21,7 @@ from floodline.sessions._flows.leaving import closed_elsewhere
 from floodline.sessions._flows.requests import Flow
 from floodline.sessions._flows.saving import save
 from floodline.sessions._table.entry import CLOSED, HELD, Entry, Hold
+from floodline.stores import Append
 from floodline.telemetry import Reason
 
 IN_OWN_HANDS = (ReentrantUse, HoldDeadlock)  # or in those of an abandoned hold
@@ -30,6 +32,8 @@ class UseBase(Hold, Generic[S]):
 
     __slots__ = ()
 
+    _sessions: Any  # a slot of each driver's hold
+
     @property
     def state(self) -> S:
         """The state while it is held; assign to replace it."""
@@ -39,6 +43,23 @@ class UseBase(Hold, Generic[S]):
     @state.setter
     def state(self, new: S) -> None:
         self._held_alone("replace").state = new
+
+    def append_rows(self, *appends: Append) -> None:
+        """Write rows to logs of this session, in the transaction of its next save.
+
+        Check first what could be refused: a save that raises `RowConflict` or `LogFull` is retried.
+        """
+        entry = self._held_alone("append rows to")
+        if self._sessions._core.row_store is None:
+            raise ConfigError(
+                f"session {self.id!r} has no row log; give its sessions a store of floodline.stores"
+            )
+        entry.rows.extend(appends)
+
+    @property
+    def waiting_rows(self) -> tuple[Append, ...]:
+        """The rows that no save has written yet; those of a save that failed are among them."""
+        return tuple(self._held().rows)
 
     def discard(self) -> None:
         """Do not save at the end: the object leaves, and the next use loads the last saved one."""

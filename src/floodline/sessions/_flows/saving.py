@@ -33,10 +33,16 @@ def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
             yield from acquire(core, entry, known=entry.version, until=core.clock())
             yield from own_write(core, entry)
         rows = _rows_of(core, entry, owners) if owners else []
-        if digest == entry.digest and entry.version and not rows:
+        appends = list(entry.rows)
+        if digest == entry.digest and entry.version and not rows and not appends:
             yield from _keep(core, entry, release)
         else:
-            yield from _write(core, entry, payload, digest, release, rows)
+            appends += [
+                Append(log, [NewRow(*row) for row in new]) for _, logs in rows for log, new in logs
+            ]
+            waiting = len(entry.rows)
+            yield from _write(core, entry, payload, digest, release, appends)
+            del entry.rows[:waiting]
             for owner, written in rows:
                 owner.__floodline_rows_saved__(written)
     except (SessionConflict, CodecError):
@@ -79,7 +85,7 @@ def _write(
     payload: bytes,
     digest: bytes,
     release: bool,
-    rows: list[tuple[Any, list[NewRows]]],
+    rows: list[Append],
 ) -> Flow[None]:
     mark = core.codec.mark(entry.state)
     envelope = seal(payload, version=entry.version + 1, codec=mark)
@@ -91,9 +97,7 @@ def _write(
         "release": release,
     }
     if rows:  # a store of one's own need not know of them
-        terms["rows"] = [
-            Append(log, [NewRow(*row) for row in new]) for _, logs in rows for log, new in logs
-        ]
+        terms["rows"] = rows
     try:
         version = yield StoreCall("save", (core.policy.name, entry.id, envelope), terms)
     except SessionConflict:

@@ -59,6 +59,7 @@ class Entry:
         "phase",
         "pins",
         "reported",
+        "rows",
         "runner",
         "said",
         "seat_for",
@@ -98,6 +99,7 @@ class Entry:
         self.fence = 0  # 0: no lease
         self.asking = False  # for a lease; the store may have given one that we do not know
         self.digest = b""
+        self.rows: list[Any] = []  # appends to row logs that wait for the next save
         self.write_id: str | None = None  # a write that may or may not have reached the store
 
     def is_untended(self) -> bool:
