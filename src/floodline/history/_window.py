@@ -51,9 +51,11 @@ def _sendable(atom: Atom, family: str | None, strict: bool) -> bool:
         return True
     if strict and atom.kind is Kind.system:
         return False
-    if family == ANTHROPIC and atom.kind is Kind.model and not atom.entries[0].message["content"]:
-        return False  # the model said nothing, and the API rejects an empty message
-    return accepts(family, atom.family, atom.kind)
+    if not accepts(family, atom.family, atom.kind):
+        return False
+    # if the model said nothing, the API rejects the empty message
+    said_nothing = atom.kind is Kind.model and not atom.entries[0].message.get("content")
+    return not (family == ANTHROPIC and said_nothing)
 
 
 def _summary_for(family: str | None, message: Message) -> Message:
