@@ -170,6 +170,7 @@ PUBLIC = {
         "FORMATS",
         "Serving",
         "Source",
+        "create_app",
         "make_app",
         "render_report",
         "report_document",

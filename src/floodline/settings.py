@@ -21,7 +21,8 @@ __all__ = ["Settings", "default", "load", "resolve"]
 T = TypeVar("T")
 Check = Callable[[Any, str], object]
 PREFIX = "FLOODLINE_"
-SECTIONS = ("scan",)  # tables of their own, which a command checks
+SECTIONS = ("scan", "serve")  # tables of their own, which a command checks
+SERVE = f"{PREFIX}SERVE_"  # the variables of the table `serve`
 
 
 def _probe(value: Any, what: str) -> str | None:
@@ -91,7 +92,7 @@ def load(start: Path | None = None, environ: Mapping[str, str] | None = None) ->
     file, table = _nearest(start)
     values = _checked(table, f"{file}: ")
     for variable, text in (os.environ if environ is None else environ).items():
-        if variable.startswith(PREFIX):
+        if variable.startswith(PREFIX) and not variable.startswith(SERVE):
             name = variable.removeprefix(PREFIX).lower()
             check = KEYS.get(name) or _unknown(variable, [PREFIX + key.upper() for key in KEYS])
             values[name] = check(_plain(text or "none"), variable)

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("_explain", "Explain a rule of scan."),
     "verify": ("_verify", "Prove or refute announced fixes."),
     "soak": ("_soak", "Run a scenario for many rounds and report what grows."),
+    "serve": ("_serve", "Serve sessions over HTTP, to clients of OpenAI."),
     "store": ("_store", "Look after a store of sessions, or copy it."),
 }
 

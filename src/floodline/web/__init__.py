@@ -1,4 +1,4 @@
-"""Shows the state of a recorder: dashboard, report and `top`.
+"""Shows the state of a recorder (dashboard, report and `top`), and serves sessions over HTTP.
 
 The server needs the extra `web`; the report and `top` do not, so names are imported on demand.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from floodline._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from floodline.web._api import create_app
     from floodline.web._app import make_app
     from floodline.web._event_stream import Source
     from floodline.web._plain_text import snapshot_text
@@ -21,6 +22,7 @@ __all__ = [
     "FORMATS",
     "Serving",
     "Source",
+    "create_app",
     "make_app",
     "render_report",
     "report_document",
@@ -33,6 +35,7 @@ _HOMES = {
     "FORMATS": "_report",
     "Serving": "_serve",
     "Source": "_event_stream",
+    "create_app": "_api",
     "make_app": "_app",
     "render_report": "_report",
     "report_document": "_report_document",

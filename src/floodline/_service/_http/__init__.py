@@ -1,0 +1,1 @@
+"""How conversations are asked for: requests, answers, and who may ask."""

@@ -1,0 +1,1 @@
+"""What a client may append: the item types of the API, checked and completed."""

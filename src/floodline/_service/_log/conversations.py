@@ -1,0 +1,284 @@
+"""What a client can do with conversations: each request is one flow, each write one transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from floodline._service._items.accept import Accepted
+from floodline._service._log.flows import Hold, Keeping, save
+from floodline._service._log.rows import (
+    ITEMS,
+    KEYS,
+    ConversationRecord,
+    Page,
+    RememberedKey,
+    append_key,
+    append_record,
+    read_key,
+    read_page,
+    read_record,
+    read_remembered,
+)
+from floodline._service._refusals import Refusal, conflict, not_found, too_large
+from floodline.adapters._store_flows import Flow, ask
+from floodline.errors import ConfigError, MalformedMessage, SessionNotFound
+from floodline.history import Conversation
+from floodline.history._copies import attached
+from floodline.stores import Append, NewRow, Row
+
+T = TypeVar("T")
+BUSY_WAIT = 2.0
+
+
+@dataclass(slots=True, frozen=True)
+class Once:
+    """What makes an append recognisable: the row key of its key, and the digest of its body."""
+
+    key: str
+    digest: str
+
+
+@dataclass(slots=True, frozen=True)
+class Appended:
+    """The items of an append as they are stored, and how many of them are new."""
+
+    data: list[bytes]
+    ids: list[str]
+    new: int
+
+
+class Conversations:
+    """The conversations of one tenant."""
+
+    def __init__(
+        self, keeping: Keeping, *, max_items: int, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.keeping, self.name = keeping, keeping.name
+        self.max_items, self._clock = max_items, clock
+
+    async def create(
+        self, id: str, metadata: dict[str, str], items: Sequence[Accepted], digest: str = ""
+    ) -> ConversationRecord:
+        """Begin a conversation; with a digest, one that exists already is the same request."""
+        record = ConversationRecord(int(self._clock()), metadata, digest)
+
+        def work(hold: Hold) -> Flow[ConversationRecord]:
+            if digest:
+                try:
+                    found = yield from read_record(self.name, id)
+                except SessionNotFound:
+                    pass
+                else:
+                    if found.digest != digest:
+                        raise _key_reused()
+                    return found
+            yield from self._take_in(hold, items)
+            hold.append_rows(append_record(record))
+            return record
+
+        return await self._use(id, work, create=True)
+
+    async def record(self, id: str) -> ConversationRecord:
+        """Return what a conversation has besides items."""
+        return await self.keeping.read(read_record(self.name, id))
+
+    async def update(self, id: str, metadata: dict[str, str]) -> ConversationRecord:
+        """Replace the metadata."""
+
+        def work(hold: Hold) -> Flow[ConversationRecord]:
+            old = yield from read_record(self.name, id)
+            new = ConversationRecord(old.created_at, metadata, old.digest)
+            hold.append_rows(append_record(new))
+            return new
+
+        return await self._use(id, work)
+
+    async def delete(self, id: str) -> None:
+        """Delete a conversation: its items, its window and its keys."""
+        if not await self.keeping.call("close", id):
+            raise not_found("conversation")
+
+    async def append(
+        self, id: str, items: Sequence[Accepted], once: Once | None = None
+    ) -> Appended:
+        """Append items; what is known by its id or by the key is not appended again."""
+
+        def work(hold: Hold) -> Flow[Appended]:
+            if once is not None:
+                known = yield from self._remembered(hold, once.key)
+                if known is not None:
+                    if known.digest != once.digest:
+                        raise _key_reused()
+                    return (yield from self._again(hold, known.items))
+            done = yield from self._take_in(hold, items)
+            if once is not None:
+                hold.append_rows(append_key(once.key, RememberedKey(once.digest, done.ids)))
+            return done
+
+        return await self._use(id, work)
+
+    async def page(self, id: str, *, after: str | None, limit: int, newest: bool) -> Page:
+        """Return items from the log."""
+
+        def flow() -> Flow[Page]:
+            if after is None:
+                page = yield from read_page(self.name, id, after=None, limit=limit, newest=newest)
+                if page.rows:
+                    return page
+            yield from read_record(self.name, id)
+            return (yield from read_page(self.name, id, after=after, limit=limit, newest=newest))
+
+        return await self.keeping.read(flow())
+
+    async def item(self, id: str, item: str) -> bytes:
+        """Return one item as it was accepted."""
+
+        def flow() -> Flow[bytes]:
+            return (yield from self._row(id, item)).data
+
+        return await self.keeping.read(flow())
+
+    async def delete_item(self, id: str, item: str) -> ConversationRecord:
+        """Delete an item from the log and from the window, which stays valid."""
+
+        def work(hold: Hold) -> Flow[ConversationRecord]:
+            yield from self._row(id, item)
+            # the window first: after a crash in between the item is listed, and can be deleted
+            _forget(hold, item)
+            yield from save()
+            assert hold.entry is not None
+            fence = hold.entry.fence
+            yield from ask("delete_rows", self.name, id, ITEMS, keys=[item], fence=fence)
+            return (yield from read_record(self.name, id))
+
+        return await self._use(id, work)
+
+    async def window(self, id: str, *, max_tokens: int | None, provider: str | None) -> Any:
+        """Return what to send to a model: messages, system messages and their tokens."""
+
+        def work(hold: Hold) -> Flow[Any]:
+            chat = _chat(hold)
+            messages = chat.window(max_tokens, provider)
+            system = [one for one in chat.system() if one not in messages]
+            yield from ()
+            return {"messages": messages, "system": system, "tokens": chat._window_tokens}
+
+        return await self._use(id, work)
+
+    async def leave(self, id: str, how: str) -> None:
+        """Complete or park a conversation that exists."""
+        await self.record(id)
+        await self.keeping.call(how, id)
+
+    async def _use(self, id: str, work: Callable[[Hold], Flow[T]], *, create: bool = False) -> T:
+        try:
+            return await self.keeping.use(id, work, create=create, wait=BUSY_WAIT)
+        except ConfigError as error:  # an id that no store can write
+            raise error if create else not_found("conversation") from error
+
+    def _row(self, id: str, item: str) -> Flow[Row]:
+        yield from read_record(self.name, id)
+        found = yield from ask("get_rows", self.name, id, ITEMS, [item])
+        if not found:
+            raise not_found("item")
+        row: Row = found[item]
+        return row
+
+    def _take_in(self, hold: Hold, items: Sequence[Accepted]) -> Flow[Appended]:
+        """Put new items into the window and have them written with the save."""
+        named = [item.id for item in items if item.named]
+        known: dict[str, bytes] = {}
+        if named:
+            found = yield from ask("get_rows", self.name, hold.id, ITEMS, named)
+            known = {key: row.data for key, row in found.items()}
+        waiting = _waiting(hold, ITEMS)
+        known |= waiting
+        new: dict[str, Accepted] = {}
+        for item in items:
+            old = new[item.id].data if item.id in new else known.get(item.id)
+            if old is None:
+                new[item.id] = item
+            elif old != item.data:
+                raise conflict(f"item {item.id} has other content", "item_conflict", "items")
+        if new:
+            kept = yield from ask("count_rows", self.name, hold.id, ITEMS)
+            if kept + len(waiting) + len(new) > self.max_items:
+                raise too_large(
+                    f"the conversation has {kept} items and may have {self.max_items}; "
+                    "delete some, or begin another",
+                    "too_many_items",
+                    "items",
+                )
+            _extend(hold, list(new.values()))
+            rows = [NewRow(item.id, item.data) for item in new.values()]
+            hold.append_rows(Append(ITEMS, rows))
+        data = [known.get(item.id, item.data) for item in items]
+        return Appended(data, [item.id for item in items], len(new))
+
+    def _remembered(self, hold: Hold, key: str) -> Flow[RememberedKey | None]:
+        waiting = _waiting(hold, KEYS)
+        if key in waiting:
+            return read_remembered(waiting[key])
+        return (yield from read_key(self.name, hold.id, key))
+
+    def _again(self, hold: Hold, ids: list[str]) -> Flow[Appended]:
+        """Answer a repeated request; what was deleted since is left out."""
+        found = yield from ask("get_rows", self.name, hold.id, ITEMS, ids)
+        data = {key: row.data for key, row in found.items()} | _waiting(hold, ITEMS)
+        here = [each for each in ids if each in data]
+        return Appended([data[each] for each in here], here, 0)
+
+
+def _waiting(hold: Hold, log: str) -> dict[str, bytes]:
+    """Return rows that a failed save has left to be written; they are as good as stored."""
+    return {row.key: row.data for one in hold.waiting_rows if one.log == log for row in one.rows}
+
+
+def _chat(hold: Hold) -> Conversation:
+    chat = hold.state
+    if not isinstance(chat, Conversation):
+        raise Refusal(500, "wrong_state", f"This session holds a {type(chat).__name__}.")
+    return chat
+
+
+def _extend(hold: Hold, items: list[Accepted]) -> None:
+    """Show new items to the window; one that a model would reject is in the log only."""
+    chat = _chat(hold)
+    try:
+        chat.extend([item.item for item in items])
+    except MalformedMessage:
+        for item in items:
+            try:
+                chat.append(item.item)
+            except MalformedMessage:
+                continue
+            except Exception:
+                hold.discard()
+                raise
+
+
+def _forget(hold: Hold, item: str) -> None:
+    """Rebuild the window without one item: a call or result that it leaves alone goes, too."""
+    chat = _chat(hold)
+    left = [message for message in chat if message.get("id") != item]
+    if len(left) == len(chat):
+        return
+    bounds: dict[str, Any] = dict(zip(_BOUNDS, chat._keeper.bounds.as_list(), strict=True))
+    fresh = Conversation(archive_id=chat._archive_id, **bounds)
+    fresh.configure(**attached(chat._keeper))
+    for message in left:
+        try:
+            fresh.append(message)
+        except MalformedMessage:
+            continue
+    hold.state = fresh
+
+
+_BOUNDS = ("max_messages", "max_tokens", "max_bytes", "max_message_bytes")
+
+
+def _key_reused() -> Exception:
+    return conflict("this Idempotency-Key came with another body", "idempotency_key_reused")

@@ -1,0 +1,263 @@
+"""The Conversations API: what is appended is kept exactly, found again, and never doubled."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from floodline import AsyncSessions, Sessions
+from floodline._service._log import rows
+from floodline.errors import StoreUnavailable
+from floodline.stores import MemoryStore
+from service_items import text
+
+
+@pytest.mark.parametrize("kind", [AsyncSessions, Sessions])
+def test_a_conversation_from_its_first_item_to_its_end(make, kind):
+    ask = make(kind)
+    chat = ask.new(text("one"), metadata={"topic": "demo"})
+    assert ask.append(chat, text("two"), text("three")).status_code == 200
+    assert ask.texts(chat) == ["one", "two", "three"]
+    found = ask("GET", f"/v1/conversations/{chat}").json()
+    assert found["metadata"] == {"topic": "demo"}
+    assert found["object"] == "conversation"
+    changed = ask("POST", f"/v1/conversations/{chat}", json={"metadata": {"topic": "other"}})
+    assert changed.json() == found | {"metadata": {"topic": "other"}}
+    gone = ask("DELETE", f"/v1/conversations/{chat}")
+    assert gone.json() == {"id": chat, "deleted": True, "object": "conversation.deleted"}
+    for method, path in [("GET", ""), ("DELETE", ""), ("GET", "/items"), ("GET", "/items/x")]:
+        assert ask(method, f"/v1/conversations/{chat}{path}").status_code == 404
+    assert ask.append(chat, text("late")).status_code == 404
+    assert ask.sessions._store.stats().log_rows == 0
+
+
+def test_pages_go_both_ways_and_meet_at_after(ask):
+    chat = ask.new(*(text(str(n), f"m{n}") for n in range(20)))
+    assert ask.append(chat, *(text(str(n), f"m{n}") for n in range(20, 30))).status_code == 200
+    newest = ask.items(chat)
+    assert [item["id"] for item in newest["data"]] == [f"m{n}" for n in range(29, 9, -1)]
+    assert (newest["first_id"], newest["last_id"], newest["has_more"]) == ("m29", "m10", True)
+    older = ask.items(chat, after="m10")
+    assert [item["id"] for item in older["data"]] == [f"m{n}" for n in range(9, -1, -1)]
+    assert older["has_more"] is False
+    assert [item["id"] for item in ask.items(chat, order="asc", limit=2, after="m3")["data"]] == [
+        "m4",
+        "m5",
+    ]
+    assert ask("GET", f"/v1/conversations/{chat}/items?after=nothing").status_code == 404
+    assert ask.items(ask.new()) == {
+        "object": "list",
+        "data": [],
+        "first_id": "",
+        "last_id": "",
+        "has_more": False,
+    }
+
+
+def test_a_page_of_large_items_ends_early_and_goes_on(ask, monkeypatch):
+    monkeypatch.setattr(rows, "PAGE_BYTES", 1000)
+    monkeypatch.setattr(rows, "FIRST_READ", 2)
+    chat = ask.new(*(text("x" * 400, f"m{n}") for n in range(5)))
+    seen, after = [], {}
+    while True:
+        page = ask.items(chat, order="asc", **after)
+        seen += [item["id"] for item in page["data"]]
+        after = {"after": page["last_id"]}
+        if not page["has_more"]:
+            break
+    assert seen == [f"m{n}" for n in range(5)]
+
+
+def test_trimming_and_shortening_never_show_in_the_log(make):
+    ask = make(max_history=4)
+    long = "word " * 100_000
+    chat = ask.new(text(long, "long"))
+    for n in range(10):
+        ask.append(chat, text(f"question {n}"), text(f"answer {n}", role="assistant"))
+    assert len(ask.items(chat, limit=100)["data"]) == 21
+    first = ask("GET", f"/v1/conversations/{chat}/items/long").json()
+    assert first["content"] == [{"type": "input_text", "text": long}]
+    window = ask("GET", f"/v1/floodline/conversations/{chat}/window").json()
+    assert len(window["messages"]) == 4
+    assert window["tokens"] > 0
+
+
+def test_a_known_id_is_the_same_item_and_other_content_a_lasting_conflict(ask):
+    chat = ask.new()
+    first = ask.append(chat, text("one", "a")).json()
+    assert (
+        ask.append(chat, text("one", "a"), text("two", "b")).json()["data"][0] == first["data"][0]
+    )
+    assert ask.texts(chat) == ["one", "two"]
+    for items in ([text("other", "a")], [text("x", "c"), text("y", "c")]):
+        refused = ask.append(chat, *items)
+        assert refused.status_code == 409
+        assert refused.headers["x-should-retry"] == "false"
+        assert refused.json()["error"]["code"] == "item_conflict"
+    assert ask.texts(chat) == ["one", "two"]
+
+
+def test_without_an_id_or_a_key_a_repeated_append_is_a_second_one(ask):
+    chat = ask.new()
+    ask.append(chat, text("again"))
+    ask.append(chat, text("again"))
+    assert ask.texts(chat) == ["again", "again"]
+
+
+def test_a_key_makes_a_repeated_append_the_same_one(ask):
+    chat = ask.new()
+    key = {"headers": {"idempotency-key": "k1"}}
+    first = ask.append(chat, text("one"), text("two"), **key)
+    assert ask.append(chat, text("one"), text("two"), **key).json() == first.json()
+    assert ask.texts(chat) == ["one", "two"]
+    refused = ask.append(chat, text("three"), **key)
+    assert (refused.status_code, refused.headers["x-should-retry"]) == (409, "false")
+    assert refused.json()["error"]["code"] == "idempotency_key_reused"
+    ask("DELETE", f"/v1/conversations/{chat}/items/{first.json()['first_id']}")
+    assert len(ask.append(chat, text("one"), text("two"), **key).json()["data"]) == 1
+    assert ask.append(chat, text("x"), headers={"idempotency-key": "k" * 600}).status_code == 400
+
+
+def test_the_keys_of_a_conversation_are_bounded(ask, monkeypatch):
+    monkeypatch.setattr(rows, "MAX_KEYS", 3)
+    chat = ask.new()
+    for n in range(6):
+        ask.append(chat, text(str(n)), headers={"idempotency-key": f"k{n}"})
+    assert ask.sessions._store.count_rows("test", chat, rows.KEYS) == 3
+    ask.append(chat, text("5"), headers={"idempotency-key": "k5"})
+    assert len(ask.texts(chat)) == 6
+
+
+def test_a_key_makes_a_repeated_creation_the_same_one(ask):
+    def create(**body):
+        return ask("POST", "/v1/conversations", json=body, headers={"idempotency-key": "c1"})
+
+    first = create(items=[text("one")])
+    assert create(items=[text("one")]).json() == first.json()
+    assert ask.texts(first.json()["id"]) == ["one"]
+    assert create(items=[text("two")]).status_code == 409
+
+
+def test_a_full_conversation_refuses_and_drops_nothing(make):
+    ask = make(max_items=3)
+    chat = ask.new(text("1", "a"), text("2"))
+    refused = ask.append(chat, text("3"), text("4"))
+    assert refused.status_code == 413
+    assert refused.json()["error"]["code"] == "too_many_items"
+    assert ask.append(chat, text("3"), text("1", "a")).status_code == 200
+    assert ask.append(chat, text("1", "a")).status_code == 200
+    assert ask.texts(chat) == ["1", "2", "3"]
+    ask("DELETE", f"/v1/conversations/{chat}/items/a")
+    assert ask.append(chat, text("4")).status_code == 200
+
+
+def test_deleting_an_item_keeps_the_window_valid(ask):
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "id": "call"}
+    result = {"type": "function_call_output", "call_id": "c", "output": "42", "id": "result"}
+    chat = ask.new(text("why", "q"), call, result, text("so", "a", "assistant"))
+    kept = ask("DELETE", f"/v1/conversations/{chat}/items/call")
+    assert kept.json()["object"] == "conversation"
+    assert [item["id"] for item in ask.items(chat, order="asc")["data"]] == ["q", "result", "a"]
+    window = ask("GET", f"/v1/floodline/conversations/{chat}/window").json()["messages"]
+    assert [message["id"] for message in window] == ["q", "a"]
+    assert ask("DELETE", f"/v1/conversations/{chat}/items/call").status_code == 404
+
+
+def test_what_a_failed_save_left_behind_is_not_appended_twice(make):
+    class Flaky(MemoryStore):
+        failing = False
+
+        def save(self, *args, **options):
+            if self.failing:
+                raise StoreUnavailable("down")
+            return super().save(*args, **options)
+
+    store = Flaky()
+    ask = make(Sessions, sessions={"store": store})
+    chat = ask.new()
+    store.failing = True
+    key = {"headers": {"idempotency-key": "k"}}
+    failed = ask.append(chat, text("one", "a"), **key)
+    assert (failed.status_code, failed.headers["retry-after"]) == (503, "1")
+    store.failing = False
+    assert ask.append(chat, text("one", "a"), **key).status_code == 200
+    assert ask.texts(chat) == ["one"]
+
+
+def test_a_session_of_the_users_own_code_is_a_conversation_too(make):
+    ask = make(Sessions)
+    with ask.sessions.use("alice@example.com") as held:
+        held.append({"role": "user", "content": "from Python"})
+    path = "/v1/conversations/alice@example.com"
+    assert ask("GET", path).json()["created_at"] == 0
+    assert ask.append("alice@example.com", text("from HTTP")).status_code == 200
+    assert ask.texts("alice@example.com") == ["from HTTP"]
+    window = ask("GET", "/v1/floodline/conversations/alice@example.com/window").json()
+    assert len(window["messages"]) == 2
+
+
+def test_a_state_that_is_no_conversation_is_said_to_be_one(make, store):
+    ask = make(Sessions)
+    with Sessions(dict, store=store, name="test") as other, other.use("d") as state:
+        state["x"] = 1
+    assert ask.append("d", text("x")).status_code == 500
+
+
+def test_items_are_saved_under_durability_park_as_well(make):
+    for kind in (AsyncSessions, Sessions):
+        ask = make(kind, sessions={"durability": "park", "name": kind.__name__})
+        chat = ask.new(text("one"))
+        assert ask.texts(chat) == ["one"]
+
+
+def test_metadata_is_limited(ask):
+    chat = ask.new()
+    for metadata in (
+        {str(n): "x" for n in range(17)},
+        {"x" * 65: "y"},
+        {"x": "y" * 513},
+        {"x": 1},
+        ["x"],
+    ):
+        for path in ("/v1/conversations", f"/v1/conversations/{chat}"):
+            refused = ask("POST", path, json={"metadata": metadata})
+            assert refused.status_code == 400
+            assert refused.json()["error"]["param"].startswith("metadata")
+    assert ask("POST", f"/v1/conversations/{chat}", json={}).status_code == 400
+    assert (
+        ask("POST", f"/v1/conversations/{chat}", json={"metadata": None}).json()["metadata"] == {}
+    )
+
+
+def test_a_busy_conversation_is_a_conflict_that_may_be_retried(make, monkeypatch):
+    monkeypatch.setattr("floodline._service._log.conversations.BUSY_WAIT", 0.01)
+    ask = make(Sessions)
+    chat = ask.new()
+    with ask.sessions.use(chat):
+        refused = ask.append(chat, text("x"))
+    assert (refused.status_code, refused.headers["x-should-retry"]) == (409, "true")
+    assert refused.headers["retry-after"] == "1"
+    assert refused.json()["error"]["code"] == "conversation_busy"
+
+
+def test_a_full_table_is_unavailable(make, monkeypatch):
+    monkeypatch.setattr("floodline._service._log.conversations.BUSY_WAIT", 0.01)
+    ask = make(Sessions, sessions={"max_sessions": 1})
+    with ask.sessions.use("holds the only place"):
+        refused = ask("POST", "/v1/conversations", json={})
+    assert refused.status_code == 503
+    assert int(refused.headers["retry-after"]) >= 1
+
+
+def test_errors_have_the_shape_that_clients_parse(ask):
+    refused = ask("GET", "/v1/conversations/nothing")
+    assert json.loads(refused.text) == {
+        "error": {
+            "message": "There is no such conversation.",
+            "type": "invalid_request_error",
+            "param": None,
+            "code": "not_found",
+        }
+    }
+    assert refused.headers["x-request-id"].startswith("req_")
