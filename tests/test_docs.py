@@ -39,7 +39,9 @@ PACKAGES = [
     "web",
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-NOT_INSTALLED = re.compile(r"^ImportError: (.*pip install 'floodline\[.*\]')$", re.MULTILINE)
+NOT_INSTALLED = re.compile(
+    r"^(?:Import|ModuleNotFound)Error: (.*(?:floodline\[|No module named).*)$", re.MULTILINE
+)
 LINK = re.compile(r"(?:\]\(|src=\")(?!https?:|mailto:)([^)#\"]+)")
 
 

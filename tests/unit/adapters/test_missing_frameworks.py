@@ -14,6 +14,7 @@ ADAPTERS = {  # what each imports first, and the extra
     "aiogram": ("aiogram", "aiogram"),
     "litestar": ("litestar", "litestar"),
     "llama_index": ("llama_index", "llama-index"),
+    "pydantic_ai": ("pydantic_ai", "pydantic-ai"),
 }
 
 
