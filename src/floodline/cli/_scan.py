@@ -46,8 +46,9 @@ LEVEL = click.Choice(_scan_settings.LEVELS)
 @click.option("--with", "run", type=click.Path(path_type=Path, dir_okay=False, exists=True),
               help="A recording, or the JSON of a soak: what grew there is confirmed.")  # fmt: skip
 @click.option("--statistics", is_flag=True, help="Count the findings per rule.")
-@click.option("--library", is_flag=True,
-              help="The code is a library: its public classes may be long-lived.")  # fmt: skip
+@click.option("--library/--no-library", default=None,
+              help="Is it a library, with public classes that may be long-lived?"
+                   "  [default: by the shape of the project]")  # fmt: skip
 @click.option("--fix", is_flag=True, help="Fix what can be fixed safely, and show the diff.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option("--unsafe", is_flag=True,
@@ -74,7 +75,7 @@ def command(
     top: int | None,
     run: Path | None,
     statistics: bool,
-    library: bool,
+    library: bool | None,
     fix: bool,
     diff: bool,
     unsafe: bool,
@@ -112,7 +113,8 @@ def command(
         folder = folder_for_cache(wanted=not no_cache, given=cache_dir, set_to=said.cache_dir)
         left = (*said.exclude, *exclude)
         return scanning(
-            paths, library=library or said.library, exclude=left, cache_dir=folder,
+            paths, library=said.library if library is None else library, exclude=left,
+            cache_dir=folder,
             jobs=jobs or said.jobs,
         )  # fmt: skip
 

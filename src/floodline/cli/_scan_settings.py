@@ -25,7 +25,7 @@ class ScanSettings:
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     confidence: str = "medium"
     fail_on: str = "high"
-    library: bool = False
+    library: bool | None = None
     preview: bool = False
     baseline: Path | None = None
     cache_dir: Path | None = None

@@ -54,7 +54,7 @@ class Bar:
 def scanning(
     paths: Sequence[Path],
     *,
-    library: bool,
+    library: bool | None,
     exclude: Sequence[str],
     cache_dir: Path | None,
     jobs: int | None = None,

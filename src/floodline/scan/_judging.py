@@ -12,10 +12,12 @@ from floodline.scan._findings.audit import Audited, audit
 from floodline.scan._findings.finding import Finding, in_characters, worst_first
 from floodline.scan._findings.report import Report
 from floodline.scan._program.program import Program
+from floodline.scan._proofs.holders import SCRIPTS
 from floodline.scan._proofs.judge import Judge
 from floodline.scan._rules.checks import found_by_rules
 from floodline.scan._rules.containers import explain
 from floodline.scan._rules.registry import RULES
+from floodline.scan._sources.projects import Project
 from floodline.scan._sources.reading import Reading
 
 PREVIEW = [code for code, rule in RULES.items() if rule.preview]
@@ -35,16 +37,31 @@ class Told(Ground):
     LOOPS = "no handlers found, but loops that wait; ranked by what these lead to"
     STRUCTURE = "no handlers found; ranked by structure (for a library, add --library)"
     LIBRARY = "a library; its public classes and functions are taken to be used"
+    SHAPE = (
+        "a library by its shape (packaged, no commands, no handlers); its public classes and "
+        "functions are taken to be used (for a program, add --no-library)"
+    )
 
 
 class Judging:
     """A program that was read, and the judge of its containers."""
 
-    def __init__(self, reading: Reading, *, library: bool) -> None:
+    def __init__(self, reading: Reading, project: Project, *, library: bool | None) -> None:
         self._reading = reading
         self._library = library
         self.program = Program(reading.facts)
-        self.judge = Judge(self.program, library=library)
+        self.judge = Judge(self.program, library=bool(library))
+        self._by_shape = library is None and self._looks_like_a_library(project)
+        if self._by_shape:
+            self.judge = Judge(self.program, library=True)
+
+    def _looks_like_a_library(self, project: Project) -> bool:
+        """Return True if it is packaged for others and nothing in it runs on its own."""
+        if not project.packaged or project.runs or self.judge.paths.events.shown:
+            return False
+        files = [f for f in self.program.files if not SCRIPTS & set(f.module.split("."))]
+        starts = any(file.path.endswith("__main__.py") for file in self.program.files)
+        return not starts and not any(c.kept.how == "main" for f in files for c in f.calls)
 
     def report(
         self, chosen: tuple[str, ...], left_out: tuple[str, ...], *, preview: bool
@@ -76,7 +93,9 @@ class Judging:
     def _kind(self) -> str:
         """Say in one line what kind of program it is, and what the rank rests on."""
         events = self.judge.paths.events
-        if self._library:
+        if self._by_shape:
+            kind = Told.SHAPE()
+        elif self._library:
             kind = Told.LIBRARY()
         elif events.handlers:
             kind = Told.HANDLERS(str(len(events.handlers)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from floodline.scan._findings.packing import pack_report, unpack_report
 from floodline.scan._findings.report import Report
 from floodline.scan._sources.cache import Cache
+from floodline.scan._sources.projects import Project, project_of
 from floodline.scan._sources.reading import Progress, Reading
 
 if TYPE_CHECKING:
@@ -22,13 +23,14 @@ class Scan:
     """One scan of some paths; `silence(name)` explains afterwards why something is not reported.
 
     Up to `jobs` processes read the files, `None` for one per core; this one reads small trees.
+    With `library=None`, the shape of the project decides whether it is a library.
     """
 
     def __init__(
         self,
         paths: Sequence[Path | str],
         *,
-        library: bool = False,
+        library: bool | None = False,
         exclude: Sequence[str] = (),
         cache: Cache | None = None,
         progress: Progress | None = None,
@@ -37,6 +39,8 @@ class Scan:
         self._library = library
         self._cache = cache
         self._known: Judging | None = None
+        asked = library is None
+        self._project = project_of([Path(path) for path in paths]) if asked else Project()
         self._reading = Reading(
             [Path(path) for path in paths],
             exclude=exclude, cache=cache, progress=progress, jobs=jobs,
@@ -51,7 +55,7 @@ class Scan:
 
             with _uncollected():
                 self._reading.read()
-                self._known = Judging(self._reading, library=self._library)
+                self._known = Judging(self._reading, self._project, library=self._library)
         return self._known
 
     def report(
@@ -78,7 +82,7 @@ class Scan:
     ) -> Report:
         if self._cache is None:
             return self._judging.report(chosen, left_out, preview=preview)
-        asked = f"{chosen} {left_out} {preview} {self._library}".encode()
+        asked = f"{chosen} {left_out} {preview} {self._library} {self._project}".encode()
         key = self._cache.key(b"report", asked, self._reading.digest())
         if (known := self._cache.get(key)) is not None:
             with suppress(ValueError, TypeError, EOFError, LookupError):

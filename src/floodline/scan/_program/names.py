@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import PurePosixPath as Path
 
 from floodline.scan._facts.calls import NAME
 from floodline.scan._facts.model import Class, FileFacts, Function
@@ -29,7 +30,10 @@ class Names:
     def __init__(self, files: list[FileFacts]) -> None:
         self.files = files
         self.modules = {file.module: file for file in files}
-        self.imports = {file.module: dict(file.imports) for file in files}
+        self.imports = {
+            file.module: {name: self._imported(target) for name, target in file.imports}
+            for file in files
+        }
         self.globals = {file.module: dict(file.globals) for file in files}
         self.classes: dict[str, Class] = {}
         self.functions: dict[str, Function] = {}
@@ -60,6 +64,19 @@ class Names:
         for key in self.classes:
             for parent in self.order(key)[1:]:
                 self.children[parent].append(key)
+
+    def _imported(self, target: str) -> str:
+        """Return what an import means, even if it starts with a folder above the packages: `src`.
+
+        The folder has to be there: `discord.utils` is not the `utils` of the program.
+        """
+        source, colon, name = target.partition(":")
+        head, _, rest = source.partition(".")
+        if not head or source in self.modules or rest not in self.modules:
+            return target
+        inside = Path(self.modules[rest].path).parts[: -len(rest.split("."))]
+        found = inside[-1:] == (head,) or inside[-2:-1] == (head,)  # with an `__init__.py`
+        return f"{rest}{colon}{name}" if found else target
 
     def resolve(self, module: str, name: str) -> str:
         """Follow imports from a name of a module to `module:name`; a module gives `module:`."""

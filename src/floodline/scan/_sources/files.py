@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tokenize
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from io import BytesIO
@@ -90,20 +91,73 @@ def sources(paths: Sequence[Path], exclude: Sequence[str] = ()) -> Iterator[Sour
     file that is given explicitly is read whatever its name.
     """
     seen: set[tuple[int, int]] = set()
+    listed: list[Source | Skipped] = []
     for root in paths:
         if root.is_dir():
-            yield from _below(root, seen, tuple(exclude))
+            listed += _below(root, seen, tuple(exclude))
         else:
-            name = module_name(_absolute(root), in_project=True)
-            yield _source(root, shown(root), name)
+            name = _joined(_first(_absolute(root).parent).package, root.stem)
+            listed.append(_source(root, shown(root), _text(name or "__init__")))
+    return _told_apart(listed)
+
+
+def _told_apart(listed: list[Source | Skipped]) -> Iterator[Source | Skipped]:
+    """Give files names of their own: two services may both have an `app`, and mean their own."""
+    homes: dict[str, set[Path]] = defaultdict(set)
+    for source in listed:
+        if isinstance(source, Source):
+            homes[source.module].add(_absolute(source.path))
+    for source in listed:
+        if isinstance(source, Source) and len(homes[source.module]) > 1:
+            shared = Path(os.path.commonpath(homes[source.module]))
+            below = _absolute(source.path).relative_to(shared).with_suffix("").parts
+            yield source._replace(module=_text(".".join(below).removesuffix(".__init__")))
+        else:
+            yield source
+
+
+class _Folder(NamedTuple):
+    """A folder, and where the names of its modules start: at a package, or at a project."""
+
+    path: Path
+    home: Path
+    outer: Path | None = None  # what is above the outermost package
+
+    def entered(self, names: set[str]) -> _Folder:
+        """Return the same folder, knowing what is in it."""
+        if not names.isdisjoint(PROJECT):
+            return self._replace(home=self.path, outer=None)
+        if self.outer is None and self.path != self.home and "__init__.py" in names:
+            return self._replace(outer=self.path.parent)
+        return self
+
+    @property
+    def package(self) -> str:
+        """Return the name that its modules have in front of their own."""
+        parts = self.path.relative_to(self.outer or self.home).parts
+        if self.outer is None and parts[:1] == ("src",):
+            parts = parts[1:]
+        return ".".join(parts)
+
+
+def _first(root: Path) -> _Folder:
+    """Return the root of a scan, with the project and the packages that it is in."""
+    above = [root, *root.parents]
+    home = next((f for f in above if any((f / mark).exists() for mark in PROJECT)), None)
+    if home is None:
+        home = next(folder for folder in above if not _is_package(folder, in_project=True))
+    inside = [folder for folder in above if home in folder.parents]
+    packages = [folder for folder in inside if _is_package(folder, in_project=True)]
+    return _Folder(root, home, packages[-1].parent if packages else None)
 
 
 def _below(
     root: Path, seen: set[tuple[int, int]], exclude: tuple[str, ...]
 ) -> Iterator[Source | Skipped]:
-    stack, above = [root], _absolute(root)
+    first = _first(_absolute(root))
+    stack = [(root, first)]
     while stack:
-        here = stack.pop()
+        here, folder = stack.pop()
         try:
             status = here.stat()
             if (status.st_dev, status.st_ino) in seen:
@@ -115,7 +169,8 @@ def _below(
             yield Skipped(shown(here), Skip.SYSTEM(error.strerror or str(error)))
             continue
         below = []
-        package = _package_of(above / here.relative_to(root), above)
+        folder = folder.entered({entry.name for entry in entries})
+        package = folder.package
         prefix = shown(here)
         for entry in entries:
             name = entry.name
@@ -124,7 +179,7 @@ def _below(
                 continue
             if _is_folder(entry):
                 if name not in SKIPPED_FOLDERS and name not in TESTS and name[0] != ".":
-                    below.append(here / name)
+                    below.append((here / name, folder._replace(path=folder.path / name)))
             elif name.endswith(".py") and not name.startswith(NOT_READ):
                 module = _text(_joined(package, name[:-3]) or "__init__")
                 yield _source(here / name, place, module)
@@ -153,13 +208,6 @@ def _source(path: Path, place: str, module: str) -> Source | Skipped:
 
 def _absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow links
-
-
-def _package_of(folder: Path, root: Path) -> str:
-    """Return the dotted name of a folder below a root, `""` for a root that is not a package."""
-    if folder == root and not _is_package(folder, in_project=True):
-        return ""
-    return module_name(folder / "__init__.py", root, in_project=True)
 
 
 def _is_package(folder: Path, *, in_project: bool) -> bool:
@@ -201,20 +249,14 @@ def _text(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def module_name(path: Path, root: Path | None = None, *, in_project: bool = False) -> str:
-    """Return the dotted name under which Python would import the file.
-
-    Folders with an `__init__.py` above the file count, and those below the scanned root. With
-    `in_project` the root of a project does not: the name is the same in every clone.
-    """
+def module_name(path: Path) -> str:
+    """Return the dotted name under which Python would import the file, by its `__init__.py`s."""
     parts = [path.stem] if path.stem != "__init__" else []
     folder = path.parent
-    while _is_package(folder, in_project=in_project):
+    while _is_package(folder, in_project=False):
         parts.insert(0, folder.name)
         folder = folder.parent
-    if root is not None and folder != root and root in folder.parents:
-        parts = [*folder.relative_to(root).parts, *parts]
-    return _text(".".join(parts) or ("__init__" if in_project else path.parent.name))
+    return _text(".".join(parts) or path.parent.name)
 
 
 def decoded(data: bytes) -> str:

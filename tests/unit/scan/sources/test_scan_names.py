@@ -82,3 +82,37 @@ def test_an_instance_that_a_local_name_passes_on_has_the_line_where_it_goes(tmp_
     places = [proof.at for proof in finding.proofs if proof.at]
     assert [place for place in places if place.endswith("app.py:15")]
     assert all(re.search(r":[1-9]\d*$", place) for place in places)
+
+
+def test_a_project_has_the_same_fingerprints_wherever_the_scan_begins(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").touch()
+    clone(tmp_path / "src" / "shop")
+    (tmp_path / "tools" / "watch").mkdir(parents=True)
+    (tmp_path / "tools" / "watch" / "main.py").write_text(
+        "seen = {}\n\nasync def handle(request):\n    seen[request.id] = request\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    everything = prints(".")
+    assert everything.keys() == {
+        "shop.state.Registry.seen", "shop.sub.state.Registry.seen", "tools.watch.main.seen",
+    }  # fmt: skip
+    assert everything == prints("src", "tools") == prints("src/shop", "tools/watch/main.py")
+
+
+def test_packages_of_the_same_name_are_told_apart_and_mean_their_own(tmp_path):
+    for service in ("one", "two"):
+        clone(tmp_path / service / "app")
+    assert prints(tmp_path).keys() == {
+        f"{service}.app.{name}.Registry.seen"
+        for service in ("one", "two")
+        for name in ("state", "sub.state")
+    }
+
+
+@pytest.mark.parametrize(("folder", "found"), [("src", "shop.state.Registry.seen"), ("lib", None)])
+def test_an_import_may_start_with_the_folder_above_a_package(tmp_path, folder, found):
+    clone(tmp_path / folder / "shop")
+    (tmp_path / folder / "shop" / "sub" / "app.py").unlink()
+    (tmp_path / folder / "shop" / "app.py").write_text(LEAK.replace(".state", "src.shop.state"))
+    known = [s for s in prints(tmp_path) if s == "shop.state.Registry.seen"]
+    assert known == ([found] if found else [])
