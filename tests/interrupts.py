@@ -55,10 +55,8 @@ class Interrupter:
         inside: Callable[[FrameType], bool],
         *places: int,
         error: type[BaseException] = Interrupt,
-        spare: str | None = None,  # what the path of a file contains in which nothing arrives
     ) -> None:
         self._inside, self._places, self._error = inside, set(places), error
-        self._spare = spare
         self.count = self.skipped = 0
         self.raised: list[str] = []
         self._before: Any = None
@@ -101,8 +99,6 @@ class Interrupter:
         if not root and not self._roots:
             return None
         if "interrupts.py" in frame.f_code.co_filename or _is_user_code(frame):
-            return None
-        if self._spare is not None and self._spare in frame.f_code.co_filename:
             return None
         if root:
             self._roots += 1

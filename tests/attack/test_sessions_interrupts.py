@@ -400,13 +400,14 @@ async def async_play(
 ) -> Interrupter:
     make, act = ASYNC_SCENARIOS[name]
     world = await make()
-    # asyncio itself forgets whom to wake if one arrives inside its `call_soon`: see docs/design.md
-    spare = "/asyncio/" if world.other_task is not None else None
-    trace = Interrupter(in_sessions, *places, error=error, spare=spare)
+    trace = Interrupter(in_sessions, *places, error=error)
     with trace:
         task = asyncio.ensure_future(act(world))
-        await asyncio.wait([task], timeout=20)
+        await asyncio.wait([task], timeout=20 if world.other_task is None else 0.2)
     world.over.set()
+    if not task.done():  # whoever holds what it waits for, or whoever was to wake it, was hit
+        await world.sessions.sweep()
+        await asyncio.wait([task], timeout=20)
     if world.other_task is not None:
         await asyncio.wait([world.other_task], timeout=20)
         world.other_task.exception()  # what arrived there is that task's

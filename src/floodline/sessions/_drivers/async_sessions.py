@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from floodline import telemetry
 from floodline._units import Duration, parse_duration
 from floodline.errors import WouldBlockLoop
+from floodline.sessions._drivers.doorbell import Doorbell
 from floodline.sessions._drivers.hold import (
     IN_OWN_HANDS,
     UseBase,
@@ -65,7 +66,7 @@ SLICE = 8  # how many other sessions one call sees out
 class AsyncUse(UseBase[S]):
     """A hold on a session: `async with sessions.use(id) as state:`."""
 
-    __slots__ = ("_future", "_saving", "_sessions", "_wait")
+    __slots__ = ("_bell", "_saving", "_sessions", "_wait")
 
     def __init__(
         self, sessions: AsyncSessions[S], id: str, shared: bool, create: bool, wait: float | None
@@ -73,7 +74,7 @@ class AsyncUse(UseBase[S]):
         super().__init__(id, shared, create)
         self._sessions = sessions
         self._wait = wait
-        self._future: asyncio.Future[bool] | None = None
+        self._bell: Doorbell | None = None
         self._saving: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> S:
@@ -137,27 +138,22 @@ class AsyncUse(UseBase[S]):
 
     def wake(self) -> None:
         """Wake the waiting task."""
-        future = self._future
-        if future is None or future.done():
+        bell = self._bell
+        if bell is None:
             return
-        loop = future.get_loop()
+        loop = bell.future.get_loop()
         if loop is _get_running_loop():
-            future.set_result(True)
+            bell.ring(True)
             return
         try:
-            loop.call_soon_threadsafe(_wake, future)
+            loop.call_soon_threadsafe(bell.ring, True)
         except RuntimeError:  # the loop was closed: nothing waits any more
-            self._future = None
+            self._bell = None
             self._sessions._core.guard.late.append(self._pass_on)
 
     def _pass_on(self) -> None:
         sessions = self._sessions
         sessions._driver.spawn_or_run(abandon(sessions._core, self))
-
-
-def _wake(future: asyncio.Future[bool]) -> None:
-    if not future.done():
-        future.set_result(True)
 
 
 class AsyncSessions(SessionsBase[S]):
@@ -226,6 +222,7 @@ class AsyncSessions(SessionsBase[S]):
         What the store refused is retried, however recent the last try.
         """
         self._core.retry_at = 0.0
+        self._driver.remind()
         done = 0
         while more := await self._driver.join(upkeep(self._core)):
             done += more

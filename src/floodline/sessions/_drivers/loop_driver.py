@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from floodline import telemetry
 from floodline.errors import WrongLoop
+from floodline.sessions._drivers.doorbell import Doorbell
 from floodline.sessions._flows.guarded_table import Core, who
 from floodline.sessions._flows.handing_over import renew_and_hand_over
 from floodline.sessions._flows.leaving import release
@@ -74,6 +75,7 @@ class LoopDriver:
         self.loop: asyncio.AbstractEventLoop | None = None
         self.closes_store = False
         self._tasks: dict[asyncio.Task[Any], Work | None] = {}
+        self._bells: set[Doorbell] = set()  # of the tasks that wait
         self._tick_timer: asyncio.TimerHandle | None = None
         self._renew_timer: asyncio.TimerHandle | None = None
 
@@ -253,18 +255,26 @@ class LoopDriver:
 
     async def _wait(self, hold: Any, deadline: float) -> bool:
         loop, core = self.here(), self._core
-        future = core.locked(_arm, hold, loop)
-        if future is None:
+        bell = core.locked(_arm, hold, loop)
+        if bell is None:
             return True
         timer = None
-        if deadline != NEVER:
-            timer = loop.call_later(max(0.0, deadline - core.clock()), _give_up, future)
+        self._bells.add(bell)
         try:
-            woken: bool = await future
+            if deadline != NEVER:
+                timer = loop.call_later(max(0.0, deadline - core.clock()), bell.ring, False)
+            woken = await bell.future
         finally:
+            self._bells.discard(bell)
             if timer is not None:
                 timer.cancel()
         return woken
+
+    def remind(self) -> None:
+        """Wake whom an interrupted call should have woken."""
+        for bell in self._bells:
+            if bell.future.done():
+                bell.look_after()
 
     def _perform_blocking(self, request: Request) -> Any:
         match request:
@@ -348,6 +358,7 @@ class LoopDriver:
         core = self._core
         try:
             core.guard.run_late()
+            self.remind()
             await self.flow(upkeep(core))
         except Exception as error:
             telemetry.emit("tick_error", core.policy.name, error=telemetry.describe(error))
@@ -387,14 +398,9 @@ def _call_weakly(ref: weakref.ref[LoopDriver], method: Callable[[LoopDriver], No
         method(driver)
 
 
-def _arm(hold: Any, loop: asyncio.AbstractEventLoop) -> asyncio.Future[bool] | None:
+def _arm(hold: Any, loop: asyncio.AbstractEventLoop) -> Doorbell | None:
     """Prepare to wait, unless the hold has already been served."""
     if hold.outcome != WAIT or hold.error is not None:
         return None
-    hold._future = loop.create_future()
-    return hold._future  # type: ignore[no-any-return]  # each driver has its own kind of hold
-
-
-def _give_up(future: asyncio.Future[bool]) -> None:
-    if not future.done():
-        future.set_result(False)
+    hold._bell = bell = Doorbell(loop)
+    return bell
