@@ -21,6 +21,7 @@ LIMIT_WORDS = frozenset(
 )
 QUEUES = frozenset(("Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue"))
 CACHES = frozenset(("lru_cache", "cache", "alru_cache"))
+SESSIONS = frozenset(("Sessions", "AsyncSessions"))
 LRU_DEFAULT = 128
 _GIVEN_FIRST = QUEUES | {"LRUCache", "BoundedMap", "BoundedLog"}
 
@@ -35,7 +36,8 @@ class CacheSize(NamedTuple):
 def bound_argument(node: ast.Call) -> ast.expr | None:
     """Return the expression of the bound that a container is created with, None if none."""
     name = last_name(node.func)
-    given = next((k.value for k in node.keywords if k.arg in COUNT_WORDS), None)
+    words = ("max_sessions",) if name in SESSIONS else COUNT_WORDS
+    given = next((k.value for k in node.keywords if k.arg in words), None)
     if given is None and name == "deque" and len(node.args) > 1:
         given = node.args[1]
     if given is None and name in _GIVEN_FIRST and node.args:
@@ -57,7 +59,8 @@ def at_bound(node: ast.Call) -> frozenset[AtLimit]:
     order = next((k.value for k in node.keywords if k.arg == "order"), None)
     if name in ("deque", "BoundedLog"):
         return frozenset({AtLimit.FIRST})
-    if name in ("LRUCache", "lru_cache") or (name == "BoundedMap" and order is None):
+    used = {"LRUCache", "lru_cache", *SESSIONS}
+    if name in used or (name == "BoundedMap" and order is None):
         return frozenset({AtLimit.FIRST, AtLimit.RENEWED})
     if name == "BoundedMap" and isinstance(order, ast.Constant):
         kept = {AtLimit.RENEWED} if order.value == "lru" else set()

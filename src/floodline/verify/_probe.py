@@ -1,7 +1,8 @@
 """Feeds one class more than its limit, in a child process: `python _probe.py REQUEST`.
 
 Standard library only, and nothing from floodline: the code under test comes first on the path.
-Counting runs no user code: sizes are read through the builtin types the containers derive from.
+Counting runs no user code: sizes are read through the builtin types the containers derive from,
+and those of floodline's own holders, which the code under test may have imported, by `len`.
 """
 
 from __future__ import annotations
@@ -146,6 +147,12 @@ def _is(value: Any, *kinds: type) -> bool:
     return issubclass(type(value), kinds)
 
 
+def _is_holder(value: Any) -> bool:
+    """Return True for what floodline bounds itself: sessions, a map, a log, a batch."""
+    kind = type(value)
+    return kind.__module__.partition(".")[0] == "floodline" and hasattr(kind, "__len__")
+
+
 def _attributes(value: Any) -> dict[str, Any]:
     """Return the attributes of an instance, without running a property or a `__getattr__`."""
     found: dict[str, Any] = {}
@@ -168,7 +175,7 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 def contents(value: Any, path: str, depth: int = DEPTH) -> dict[str, Any]:
     """Return the containers in a value by path; their own contents are not searched."""
-    if _is(value, *BUILTIN, CACHED):
+    if _is(value, *BUILTIN, CACHED) or _is_holder(value):
         return {path: value}
     if depth == 0 or _is(value, type, ModuleType, FunctionType):
         return {}
@@ -182,6 +189,8 @@ def size(value: Any) -> int:
     """Count a container through the builtin type it derives from."""
     if _is(value, CACHED):
         return int(CACHED.cache_info(value).currsize)
+    if _is_holder(value):
+        return len(value)
     kind = next(each for each in BUILTIN if _is(value, each))
     return kind.__len__(value)
 
@@ -190,6 +199,8 @@ def items(value: Any) -> list[Any]:
     """Return the keys or items of a container, oldest first where it has an order."""
     if _is(value, CACHED):
         return []
+    if _is_holder(value):
+        return list(value if hasattr(type(value), "__iter__") else getattr(value, "ids", list)())
     kind = next(each for each in BUILTIN if _is(value, each))
     return list(kind.__iter__(value))
 
@@ -203,7 +214,7 @@ def look(module: ModuleType, it: Any, symbol: list[str]) -> dict[str, Any]:
         return contents(first, name)
     if kind is None or it is module:
         public = {n: v for n, v in vars(module).items() if not n.startswith("__")}
-        return {n: v for n, v in public.items() if _is(v, *BUILTIN, CACHED)}
+        return {n: v for n, v in public.items() if _is(v, *BUILTIN, CACHED) or _is_holder(v)}
     inside = _attributes(it)
     if symbol[-1] in inside:
         return contents(inside[symbol[-1]], name)

@@ -180,6 +180,25 @@ def test_a_batch_of_ours_is_a_batch(tmp_path):
     assert verify(claim(tmp_path, code, "batch")).verdict == "proved"
 
 
+@pytest.mark.parametrize(
+    ("made", "policy", "feed", "verdict"),
+    [
+        ("Sessions(dict, max_sessions=10)", "lru", "with x.use(k): pass", "proved"),
+        ("Sessions(dict, max_sessions=9)", "lru", "with x.use(k): pass", "refuted"),
+        ("Sessions(dict)", "lru", "with x.use(k): pass", "refuted"),
+        ("BoundedMap(10)", "lru", "x[k] = 1", "proved"),
+        ("BoundedLog(10)", "window", "x.append(k)", "proved"),
+    ],
+)
+def test_what_floodline_bounds_is_counted_as_a_whole(
+    tmp_path, made, policy, feed, verdict, in_process
+):
+    code = f"from floodline import BoundedLog, BoundedMap, Sessions\nx = {made}\n"
+    answer = verify(claim(tmp_path, code, policy, symbol="x", feed=feed), run=True)
+    assert answer.verdict == verdict, answer.evidence
+    assert "x._" not in str(answer.executed)
+
+
 CACHED = [
     ("@lru_cache(maxsize=10)", "lru", "proved"),
     ("@lru_cache(10)", "lru", "proved"),
