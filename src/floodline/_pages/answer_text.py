@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from floodline._units import format_size
 from floodline.leaks._suspect_record import SuspectRecord
@@ -86,13 +87,21 @@ def _lines(one: Named) -> list[str]:
     lines = [f"  {record['owner']}   {record['type']}, {record['len']} {one.unit}s{shared}"]
     lines.append(f"    reached by  {record['path']}")
     if record["file"]:
-        where = f"{record['file']}:{record['line']}  {one.function}".rstrip()
+        where = f"{_from_here(record['file'])}:{record['line']}  {one.function}".rstrip()
         read = "" if record["line_source"] == LineSource.TRACE else "  (static)"
         lines.append(f"    fed at      {where}{read}")
     if caller := record.get("caller"):
-        lines.append(f"    called from {caller['file']}:{caller['line']}")
+        lines.append(f"    called from {_from_here(caller['file'])}:{caller['line']}")
     if record["holds"]:
         lines.append(f"    holds       {record['holds']}")
     if record["echoes"]:
         lines.append(f"    echoed by   {', '.join(record['echoes'])}")
     return lines
+
+
+def _from_here(file: str) -> str:
+    """Write a path as it is seen from the current folder, if it lies below it."""
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except (ValueError, OSError):  # elsewhere, or the folder is gone
+        return file

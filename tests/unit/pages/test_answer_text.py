@@ -27,6 +27,16 @@ def test_a_suspect_is_told_with_the_unit_and_the_function_that_are_known_of_it()
     ]
 
 
+def test_a_file_below_the_current_folder_is_told_from_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    caller = {"file": str(tmp_path / "src" / "app.py"), "line": 3}
+    inside = Named(suspect(file=str(tmp_path / "lib.py"), caller=caller))
+    assert "    fed at      lib.py:7  (static)" in told(inside)
+    assert "    called from src/app.py:3" in told(inside)
+    elsewhere = str(tmp_path.parent / "lib.py")
+    assert f"    fed at      {elsewhere}:7  (static)" in told(Named(suspect(file=elsewhere)))
+
+
 @pytest.mark.parametrize(
     ("by", "rate", "says"),
     [
