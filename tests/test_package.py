@@ -171,6 +171,7 @@ PUBLIC = {
         "Serving",
         "Source",
         "create_app",
+        "create_dashboard",
         "make_app",
         "render_report",
         "report_document",

@@ -43,7 +43,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 
 def make_board(tenants: Tenants, workers: int = 1) -> Board:
     """Return the table of figures; it is made before workers are forked."""
-    names = dict.fromkeys([*(endpoint.name for endpoint in ENDPOINTS), UNMATCHED])
+    names = dict.fromkeys([*(endpoint.name for endpoint in ENDPOINTS), "dashboard", UNMATCHED])
     return Board(list(names), tenants.names, workers)
 
 

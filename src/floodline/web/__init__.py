@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from floodline.web._api import create_app
     from floodline.web._app import make_app
     from floodline.web._event_stream import Source
+    from floodline.web._own_process import create_dashboard
     from floodline.web._plain_text import snapshot_text
     from floodline.web._report import FORMATS, render_report, write_report
     from floodline.web._report_document import report_document
@@ -23,6 +24,7 @@ __all__ = [
     "Serving",
     "Source",
     "create_app",
+    "create_dashboard",
     "make_app",
     "render_report",
     "report_document",
@@ -36,6 +38,7 @@ _HOMES = {
     "Serving": "_serve",
     "Source": "_event_stream",
     "create_app": "_api",
+    "create_dashboard": "_own_process",
     "make_app": "_app",
     "render_report": "_report",
     "report_document": "_report_document",

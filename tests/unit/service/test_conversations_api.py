@@ -9,6 +9,7 @@ import pytest
 from floodline import AsyncSessions, Sessions
 from floodline._service._log import rows
 from floodline.errors import StoreUnavailable
+from floodline.history import check
 from floodline.stores import MemoryStore
 from service_items import text
 
@@ -162,6 +163,46 @@ def test_deleting_an_item_keeps_the_window_valid(ask):
     window = ask("GET", f"/v1/floodline/conversations/{chat}/window").json()["messages"]
     assert [message["id"] for message in window] == ["q", "a"]
     assert ask("DELETE", f"/v1/conversations/{chat}/items/call").status_code == 404
+
+
+@pytest.mark.parametrize("provider", ["openai", "responses", "anthropic", "gemini"])
+def test_a_window_can_be_had_in_the_shape_of_every_provider(ask, provider):
+    calls = [
+        {"type": "function_call", "call_id": each, "name": "f", "arguments": arguments}
+        for each, arguments in (("a", '{"x": 1}'), ("b", "not JSON"))
+    ]
+    parts = [{"type": "input_text", "text": "2"}]
+    chat = ask.new(
+        text("be brief", role="system"),
+        text("why"),
+        {"type": "reasoning", "summary": []},
+        *calls,
+        {"type": "function_call_output", "call_id": "a", "output": "1"},
+        {"type": "function_call_output", "call_id": "b", "output": parts},
+        text("so", role="assistant"),
+        {"role": "user", "content": [{"type": "input_file", "file_id": "f"}]},
+        text("more"),
+    )
+    path = f"/v1/floodline/conversations/{chat}/window"
+    found = ask("GET", path, params={"provider": provider}).json()
+    assert check(found["messages"], provider) == []
+    assert len(found["messages"]) >= 7
+    system = [*found["system"], *found["messages"]]
+    assert sum("be brief" in json.dumps(message) for message in system) == 1
+    assert "more" in json.dumps(found["messages"][-1])
+
+
+def test_messages_of_another_shape_stay_as_they_are(make):
+    for provider, message in [
+        ("openai", {"role": "user", "content": "x"}),
+        ("anthropic", {"role": "user", "content": [{"type": "text", "text": "x"}]}),
+        ("gemini", {"role": "user", "parts": [{"text": "x"}]}),
+    ]:
+        ask = make(Sessions, sessions={"name": provider})
+        with ask.sessions.use("c") as held:
+            held.append(message)
+        path = f"/v1/floodline/conversations/c/window?provider={provider}"
+        assert ask("GET", path).json()["messages"] == [message]
 
 
 def test_what_a_failed_save_left_behind_is_not_appended_twice(make):

@@ -45,6 +45,7 @@ class Service:
         }
         self.buffers, self.streams = Buffers(limits), Streams()
         self.draining = False
+        self.on_drain: list[Callable[[], object]] = []
         self._clock = clock
         self._asked_at, self._up = -ASK_EVERY, False
         self._asking: asyncio.Task[bool] | None = None
@@ -71,9 +72,13 @@ class Service:
 
     def drain(self) -> None:
         """Turn not ready, and end the streams."""
+        if self.draining:
+            return
         self.draining = True
         self.board.set("draining", 1)
         self.streams.end()
+        for end in self.on_drain:
+            end()
 
     async def store_up(self) -> bool:
         """Return True if the store answers; asked at most once a second, by one caller."""

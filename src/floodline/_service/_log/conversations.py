@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from floodline._service._items.accept import Accepted
 from floodline._service._log.flows import Hold, Keeping, save
+from floodline._service._log.provider_shapes import RESPONSES, translated
 from floodline._service._log.rows import (
     ITEMS,
     KEYS,
@@ -161,6 +162,8 @@ class Conversations:
 
         def work(hold: Hold) -> Flow[Any]:
             chat = _chat(hold)
+            if provider not in (None, RESPONSES):
+                chat = translated(chat, provider)
             messages = chat.window(max_tokens, provider)
             system = [one for one in chat.system() if one not in messages]
             yield from ()

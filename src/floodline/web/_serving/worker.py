@@ -16,6 +16,7 @@ from floodline._service._http.service import Service
 from floodline._service._metrics import Board
 from floodline.web._connections import Allowance, Server, bounded_protocol
 from floodline.web._serving.access_log import logging_lines
+from floodline.web._serving.dashboard import dashboard_routes
 from floodline.web._serving.options import Options
 
 HEAD = 16 << 10
@@ -71,7 +72,7 @@ def make_server(
 ) -> DrainingServer:
     """Return a server that has opened its store and waits for a socket."""
     limits = options.limits
-    app = make_service(limits, options.tenants, options.door, board=board)
+    app = make_service(limits, options.tenants, options.door, board=board, extra=dashboard_routes)
     allowance = Allowance(
         connections=limits.max_connections,
         head=HEAD,
