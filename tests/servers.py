@@ -13,6 +13,9 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+from floodline.stores import Grant
 
 _DEADLINE = 60.0
 _NOBODY = 65534
@@ -65,7 +68,7 @@ class Valkey:
         log = (self.folder / "log").open("ab")
         self.process = subprocess.Popen(command, stdout=log, stderr=log)
         log.close()
-        wait_for_port(self.port)
+        wait_for_port(self.port, still=b"-LOADING")
 
     def send(self, number: int) -> None:
         assert self.process is not None
@@ -136,7 +139,7 @@ class Postgres:
         with psycopg.connect(self.url, autocommit=True) as connection:
             ask = connection.execute
             if ask("SELECT to_regclass('floodline.meta')").fetchone() != (None,):
-                tables = "sessions, leases, totals, kept, dropped, logs, log_rows"
+                tables = "sessions, leases, beats, totals, kept, dropped, logs, log_rows"
                 listed = ", ".join(f"floodline.{one}" for one in tables.split(", "))
                 ask(f"TRUNCATE {listed} RESTART IDENTITY")
                 ask("UPDATE floodline.meta SET base = 0, noted = NULL")
@@ -162,12 +165,16 @@ class Postgres:
             self.process = None
 
 
-def wait_for_port(port: int) -> None:
+def wait_for_port(port: int, still: bytes) -> None:
+    """Wait until a server answers, with another word than that it is `still` busy."""
     last = time.monotonic() + _DEADLINE
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
-            return
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as one:
+                one.sendall(b"PING\r\n")
+                if not one.recv(100).startswith(still):
+                    return
+            raise ConnectionError("still busy")
         except OSError:
             if time.monotonic() > last:
                 raise
@@ -191,3 +198,32 @@ def folder_of(kind: str) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def told(server: Valkey, *command: str) -> Any:
+    """Tell a Valkey something as its administrator."""
+    import redis
+
+    with redis.Redis(port=server.port) as client:
+        return client.execute_command(*command)
+
+
+def asked(server: Postgres, sql: str) -> Any:
+    import psycopg
+
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        cursor = connection.execute(sql)
+        return cursor.fetchall() if cursor.description else None
+
+
+def take(store: Any, id: str = "a", owner: str = "me", **options: Any) -> Grant:
+    grant = store.acquire("chat", id, owner, lease=15.0, **options)
+    assert isinstance(grant, Grant)
+    return grant
+
+
+def put(store: Any, content: bytes, id: str = "a", write_id: str = "") -> int:
+    grant = take(store, id)
+    terms = {"version": grant.version, "write_id": write_id or f"w{grant.fence}"}
+    version: int = store.save("chat", id, content, fence=grant.fence, release=True, **terms)
+    return version

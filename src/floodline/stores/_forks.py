@@ -5,16 +5,32 @@ from __future__ import annotations
 import os
 import weakref
 from _thread import get_ident
-
-from floodline.stores._writer import Writer
+from typing import Protocol
 
 _FORK_PATIENCE = 10.0
+
+
+class Connected(Protocol):
+    """Whoever has a connection."""
+
+    def suspend(self, patience: float) -> bool:
+        """Close what is open until `resume`; False if it stays open."""
+        ...
+
+    def resume(self) -> None:
+        """End what `suspend` began, in the process that called it."""
+        ...
+
+    def start_anew(self, *, inherited: bool) -> None:
+        """Forget in a forked child what belongs to its parent."""
+        ...
+
 
 # SQLite keeps the locks of a process in its memory: a child that inherits an open connection
 # believes it holds its parent's locks, and each may delete what the other still writes. So all
 # connections are closed around a fork, and both processes open their own when they need one.
-writers: weakref.WeakSet[Writer] = weakref.WeakSet()
-_suspended: dict[int, list[Writer]] = {}
+writers: weakref.WeakSet[Connected] = weakref.WeakSet()
+_suspended: dict[int, list[Connected]] = {}
 
 
 def _before_fork() -> None:

@@ -355,6 +355,9 @@ class AsyncSessions(SessionsBase[S]):
         if core.table.refused() and core.clock() >= core.retry_at:
             driver.spawn_or_run(retry_unsaved(core))
 
+    def _wanted_elsewhere(self) -> None:
+        self._driver.hand_over_soon()
+
     def _soon(self) -> None:
         self._driver.tick_soon()
 

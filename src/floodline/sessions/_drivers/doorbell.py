@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from floodline.sessions._table.entry import WAIT
+
 
 class Doorbell:
     """A future that one task awaits; its result says whether the task was served."""
@@ -39,3 +41,11 @@ class Doorbell:
         if self.future.done() and self._task._fut_waiter is self.future:
             for waker, context in self._wakers:
                 context.run(waker, self.future)
+
+
+def arm(hold: Any, loop: asyncio.AbstractEventLoop) -> Doorbell | None:
+    """Prepare to wait, unless the hold has already been served."""
+    if hold.outcome != WAIT or hold.error is not None:
+        return None
+    hold._bell = bell = Doorbell(loop)
+    return bell

@@ -12,15 +12,16 @@ import time
 import weakref
 from asyncio import _get_running_loop
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
 from floodline import telemetry
 from floodline.errors import WrongLoop
-from floodline.sessions._drivers.doorbell import Doorbell
+from floodline.sessions._drivers.doorbell import Doorbell, arm
+from floodline.sessions._drivers.loop_work import Work
 from floodline.sessions._flows.guarded_table import Core, who
-from floodline.sessions._flows.handing_over import renew_and_hand_over
+from floodline.sessions._flows.handing_over import answer_wishes, renew_and_hand_over
 from floodline.sessions._flows.leaving import release
 from floodline.sessions._flows.mending import mend_all
 from floodline.sessions._flows.opening import let_go
@@ -35,7 +36,7 @@ from floodline.sessions._flows.requests import (
 )
 from floodline.sessions._flows.runner import run, run_async
 from floodline.sessions._flows.upkeep import retry_unsaved, shed, upkeep
-from floodline.sessions._table.entry import WAIT, Hold
+from floodline.sessions._table.entry import Hold
 from floodline.sessions._table.policy import NEVER
 from floodline.telemetry import Reason
 
@@ -45,18 +46,6 @@ NO_LOOP = (
     'asyncio.run(), or anyio.run(…, backend="asyncio"); under trio, use Sessions in a thread'
 )
 Perform = Callable[[Request], Awaitable[Any]]
-
-
-@dataclass(slots=True, frozen=True)
-class Work:
-    """What a task does, and what must be done if it was cancelled before its first step."""
-
-    flow: Flow[Any]
-    instead: Flow[Any]
-
-    def was_not_begun(self) -> bool:
-        """Return True if nothing of the flow has run."""
-        return inspect.getgeneratorstate(self.flow) == inspect.GEN_CREATED
 
 
 class LoopDriver:
@@ -241,8 +230,8 @@ class LoopDriver:
                 return await answer if inspect.isawaitable(answer) else answer
             case Await(hold, deadline):
                 return await self._wait(hold, deadline)
-            case Pause(seconds):
-                return await asyncio.sleep(seconds)
+            case Pause(seconds, bell):
+                return await (bell.wait_soon if bell is not None else asyncio.sleep)(seconds)
             case SeeOut(flow, wait):
                 task = self._spawn(flow)
                 return await self.wait_for(task) if wait else None
@@ -255,7 +244,7 @@ class LoopDriver:
 
     async def _wait(self, hold: Any, deadline: float) -> bool:
         loop, core = self.here(), self._core
-        bell = core.locked(_arm, hold, loop)
+        bell = core.locked(arm, hold, loop)
         if bell is None:
             return True
         timer = None
@@ -292,9 +281,8 @@ class LoopDriver:
                 if inspect.iscoroutine(answer):
                     answer.close()
                 return None
-            case Pause(seconds):
-                time.sleep(seconds)
-                return None
+            case Pause(seconds, bell):
+                return (bell.wait if bell is not None else time.sleep)(seconds)
             case SeeOut(flow, _) if self.loop is not None and self.loop is _get_running_loop():
                 self._spawn(flow)
                 return None
@@ -379,14 +367,25 @@ class LoopDriver:
     def _renew(self) -> None:
         self._renew_timer = None
         if self._core.table.leased:
-            self._note(self.here().create_task(self._renew_all()))
+            self._note(self.here().create_task(self._tend("store.renew", renew_and_hand_over)))
             self._want_renewal()
 
-    async def _renew_all(self) -> None:
+    def hand_over_soon(self) -> None:
+        """Hand over what others want; called by a thread of the store."""
+        if self.loop is not None:
+            with suppress(RuntimeError):  # it is closed
+                self.loop.call_soon_threadsafe(
+                    _call_weakly, weakref.ref(self), LoopDriver._hand_over
+                )
+
+    def _hand_over(self) -> None:
+        self._note(self.here().create_task(self._tend("store.wanted", answer_wishes)))
+
+    async def _tend(self, what: str, flow: Callable[[Core], Flow[None]]) -> None:
         try:
-            await self.flow(renew_and_hand_over(self._core))
+            await self.flow(flow(self._core))
         except Exception as error:
-            self._core.hook_failed("store.renew", "*", error)
+            self._core.hook_failed(what, "*", error)
 
     def _later(self, delay: float, method: Callable[[LoopDriver], None]) -> asyncio.TimerHandle:
         return self.here().call_later(delay, _call_weakly, weakref.ref(self), method)
@@ -396,11 +395,3 @@ def _call_weakly(ref: weakref.ref[LoopDriver], method: Callable[[LoopDriver], No
     driver = ref()
     if driver is not None:
         method(driver)
-
-
-def _arm(hold: Any, loop: asyncio.AbstractEventLoop) -> Doorbell | None:
-    """Prepare to wait, unless the hold has already been served."""
-    if hold.outcome != WAIT or hold.error is not None:
-        return None
-    hold._bell = bell = Doorbell(loop)
-    return bell

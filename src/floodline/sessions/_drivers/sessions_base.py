@@ -129,6 +129,7 @@ class SessionsBase(ABC, Generic[S]):
         self._owns_store = isinstance(store, str)
         self._store: Any = open_store(store) if isinstance(store, str) else store
         self._core.row_store = self._store if hasattr(self._store, "append_rows") else None
+        self._core.told = weakref.WeakMethod(self._wanted_elsewhere)
         self._is_writer_thread = getattr(self._store, "is_writer_thread", None)
         telemetry.register(self)
         if pressure is not None:
@@ -189,6 +190,10 @@ class SessionsBase(ABC, Generic[S]):
     @abstractmethod
     def _tidy(self, leaver: Entry | None) -> None:
         """See out one entry, and a few of those that are due."""
+
+    @abstractmethod
+    def _wanted_elsewhere(self) -> None:
+        """Schedule the hand-over of what others want; called by a thread of the store."""
 
     @abstractmethod
     def _soon(self) -> None:

@@ -15,8 +15,9 @@ from floodline._clock import renewer, sweeper
 from floodline._units import Duration, parse_duration
 from floodline.sessions._drivers.hold import IN_OWN_HANDS, UseBase, checkpoint
 from floodline.sessions._drivers.sessions_base import S, SessionsBase, checked_id
-from floodline.sessions._drivers.thread_waits import arm, refuse_loop
+from floodline.sessions._drivers.thread_waits import pause, wait
 from floodline.sessions._flows.guarded_table import who
+from floodline.sessions._flows.handing_over import answer_wishes
 from floodline.sessions._flows.leases import renew
 from floodline.sessions._flows.leaving import exit_hold, see_out
 from floodline.sessions._flows.mending import keeps_dead_leases, mend, mend_all, mend_for
@@ -193,7 +194,7 @@ class Sessions(SessionsBase[S]):
         """
         core, until = self._core, time.monotonic() + parse_duration(grace, "grace", zero=True)
         core.table.closing = True
-        pause = 0.001
+        breath = 0.001
         while True:
             core.retry_at = 0.0
             self._run(mend_all(core))
@@ -202,8 +203,8 @@ class Sessions(SessionsBase[S]):
             left = until - time.monotonic()
             if not (core.table.entries or core.tending) or left <= 0:
                 break
-            time.sleep(min(pause, left))
-            pause = min(2 * pause, 0.05)
+            time.sleep(min(breath, left))
+            breath = min(2 * breath, 0.05)
         self._close_own_store()
         self._say_shut_down(len(core.table.entries))
         for ticker, tick in ((sweeper, self._tick), (renewer, self._renew_tick)):
@@ -342,18 +343,12 @@ class Sessions(SessionsBase[S]):
                 return self._run(flow)
             case Await(hold, deadline):
                 return self._wait(hold, deadline)
-            case Pause(seconds):
-                refuse_loop(f"another owner holds the session; waiting {seconds:.3g} s")
-                time.sleep(seconds)
+            case Pause(seconds, bell):
+                return pause(seconds, bell)
         return None
 
     def _wait(self, hold: Any, deadline: float) -> bool:
-        core = self._core
-        if not core.locked(arm, hold):
-            return True
-        refuse_loop(f"session {hold.id!r} is busy, or there is no room for it; waiting")
-        patience = min(deadline - core.clock(), threading.TIMEOUT_MAX)
-        return bool(hold._parker.acquire(timeout=max(0.0, patience)))
+        return wait(self._core, hold, deadline)
 
     # ---- ticking
 
@@ -365,6 +360,15 @@ class Sessions(SessionsBase[S]):
 
     def _soon(self) -> None:
         sweeper.want(self._tick, 0.0, start=False)
+
+    def _wanted_elsewhere(self) -> None:
+        sweeper.want(self._hand_over, 0.0)
+
+    def _hand_over(self) -> None:
+        try:
+            self._run(answer_wishes(self._core))
+        except BaseException as error:
+            self._core.hook_failed("store.wanted", "*", error)
 
     def _tick(self) -> float | None:
         try:

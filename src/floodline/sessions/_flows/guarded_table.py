@@ -78,6 +78,7 @@ class Core:
         self.policy, self.hooks, self.codec, self.clock = policy, hooks, codec, clock
         self.make_owner, self.scope, self.closers = owner, scope, closers
         self.row_store: Any = None  # the store, if it has row logs
+        self.told: Any = None  # called, and held weakly, when another process wants a session
         self.counters = Counters()
         self.start_empty()
 
@@ -97,6 +98,7 @@ class Core:
         self.returning: dict[tuple[str, int], Work] = {}  # leases that are being given back
         self.tending: set[str] = set()  # upkeep that is calling the store
         self.tidying: set[int] = set()  # threads that see out what is due
+        self._hears = False
         self.wanted: set[str] = set()  # sessions that another process has asked for
         self.after_store: deque[Callable[[], object]] = deque()  # put off by finalizers
 
@@ -145,6 +147,20 @@ class Core:
     def make_state(self, id: str) -> UserCall:
         """Return the call that creates a new state."""
         return UserCall(self.hooks.factory, (id,) if self.hooks.wants_id else ())
+
+    def bell(self, id: str) -> Any:
+        """Return what rings when a session that is held elsewhere becomes free, or None."""
+        if not hasattr(type(self.row_store), "bell"):
+            return None
+        return self.row_store.bell(self.policy.name, id)
+
+    def hear_wishes(self) -> None:
+        """Have the store tell us who wants a session of ours, if we keep leases of idle ones."""
+        if self._hears or self.policy.durability != "park":
+            return
+        self._hears = True
+        if hasattr(type(self.row_store), "on_wanted"):
+            self.row_store.on_wanted(self.owner, self.told)
 
     def lease_taken(self, entry: Entry, fence: int) -> None:
         """Note a lease, so that it is renewed."""

@@ -9,7 +9,7 @@ from floodline.errors import SessionBusy
 from floodline.sessions._flows.guarded_table import Core
 from floodline.sessions._flows.requests import Flow, Pause, StoreCall
 from floodline.sessions._table.entry import Entry, Hold
-from floodline.stores import Grant
+from floodline.stores import Grant, Held
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.25
 
@@ -21,35 +21,46 @@ def acquire(
 
     If it is for `hold`, that may be cancelled in the meantime.
     """
-    pause, policy, now = FIRST_PAUSE, core.policy, core.clock()
-    while True:
-        entry.asking = True
-        try:
-            answer = yield StoreCall(
-                "acquire",
-                (policy.name, entry.id, core.owner),
-                {"lease": policy.lease, "known": known},
-            )
-        except CancelledError:  # the loop is ending, and nothing can be asked: it will expire
+    pause, now, bell = FIRST_PAUSE, core.clock(), None
+    core.hear_wishes()
+    try:
+        while True:
+            answer = yield from _ask(core, entry, known)
+            if isinstance(answer, Grant):
+                core.locked(core.lease_taken, entry, answer.fence)
+                return answer
             entry.asking = False
-            raise
-        if isinstance(answer, Grant):
-            core.locked(core.lease_taken, entry, answer.fence)
-            return answer
+            left = until - max(now, core.clock())
+            if left <= 0:
+                raise SessionBusy(
+                    f"session {entry.id!r} is held by another owner ({answer.owner}); its lease "
+                    f"lasts {answer.seconds:.3g} s more unless renewed; retry later, or wait "
+                    "longer (busy_wait=)"
+                )
+            bell = bell or core.bell(entry.id)
+            pause = min(pause, left)
+            rung = yield Pause(pause, bell)
+            if hold is not None and hold.error is not None:
+                raise hold.error
+            if not rung:
+                now += pause  # an injected clock may stand still
+                pause = min(pause * 2, LONGEST_PAUSE)
+    finally:
+        if bell is not None:
+            bell.close()
+
+
+def _ask(core: Core, entry: Entry, known: int | None) -> Flow[Grant | Held]:
+    entry.asking = True
+    terms = {"lease": core.policy.lease, "known": known}
+    try:
+        answer: Grant | Held = yield StoreCall(
+            "acquire", (core.policy.name, entry.id, core.owner), terms
+        )
+    except CancelledError:  # the loop is ending, and nothing can be asked: it will expire
         entry.asking = False
-        left = until - max(now, core.clock())
-        if left <= 0:
-            raise SessionBusy(
-                f"session {entry.id!r} is held by another owner ({answer.owner}); its lease lasts "
-                f"{answer.seconds:.3g} s more unless renewed; retry later, or wait longer "
-                "(busy_wait=)"
-            )
-        pause = min(pause, left)
-        yield Pause(pause)
-        if hold is not None and hold.error is not None:
-            raise hold.error
-        now += pause  # an injected clock may stand still
-        pause = min(pause * 2, LONGEST_PAUSE)
+        raise
+    return answer
 
 
 def is_leased(entry: Entry) -> bool:
@@ -92,6 +103,12 @@ def own_write(core: Core, entry: Entry) -> Flow[int | None]:
     return version
 
 
+def take_wishes(core: Core) -> Flow[None]:
+    """Ask the store which of our idle sessions others want; used ones have no lease otherwise."""
+    if core.policy.durability == "park" and hasattr(core.row_store, "wanted"):
+        core.wanted |= yield StoreCall("wanted", (core.policy.name, core.owner))
+
+
 def renew(core: Core) -> Flow[int]:
     """Extend all leases in use and return their number. A lost one can no longer write."""
     core.tending.add("renew")  # set before looking: a shutdown waits for it from now on
@@ -103,8 +120,7 @@ def renew(core: Core) -> Flow[int]:
         lost = yield StoreCall(
             "renew", (core.policy.name, core.owner, fences), {"lease": core.policy.lease}
         )
-        if core.policy.durability == "park" and hasattr(core.row_store, "wanted"):
-            core.wanted |= yield StoreCall("wanted", (core.policy.name, core.owner))
+        yield from take_wishes(core)
     finally:
         core.tending.discard("renew")
     for lost_id in lost:

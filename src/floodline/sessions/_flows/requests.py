@@ -45,9 +45,13 @@ class Await:
 
 @dataclass(slots=True)
 class Pause:
-    """Let some time pass before asking the store again."""
+    """Let some time pass before asking the store again, or less if the bell rings.
+
+    The result says whether it did.
+    """
 
     seconds: float
+    bell: Any = None
 
 
 @dataclass(slots=True)

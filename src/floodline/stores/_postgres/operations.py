@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from floodline.errors import SessionConflict
@@ -23,15 +23,16 @@ from floodline.stores._protocol import Grant, Held, Record, StoreStats
 from floodline.stores._refusals import conflict_message, why_refused
 from floodline.stores._retention_clock import Noted
 from floodline.stores._row_log import Append, pack_rows
+from floodline.stores._server.heartbeats import Beat, Fences, Heart
 from floodline.stores._server.link import Operation
 from floodline.stores._server.times import Times
 from floodline.stores._writer import Call
 
 _STATEMENTS = {
     "acquire": """SELECT a.* FROM "{s}".acquire(%b::float8, %b::bytea, %b::bytea, %b::bytea,
-        %b::float8, %b::bigint, %b::bytea) AS a""",
+        %b::float8, %b::bigint, %b::bytea, %b::boolean) AS a""",
     "renew": """SELECT a.* FROM "{s}".renew(%b::float8, %b::bytea, %b::bytea, %b::float8,
-        %b::bytea[], %b::bigint[]) AS a""",
+        %b::bigint, %b::bytea[], %b::bigint[], %b::bytea[], %b::bigint[]) AS a""",
     "wanted": """UPDATE "{s}".leases SET wanted = false
         WHERE wanted AND name = %b::bytea AND owner = %b::bytea RETURNING id""",
     "release": """SELECT a.* FROM "{s}".release(%b::float8, %b::float8, %b::bytea, %b::bytea,
@@ -77,11 +78,12 @@ _OF_LEASES = ("acquire", "renew", "release")
 _RELAX = ", set_config('synchronous_commit', 'off', true)"
 
 
-class Operations(RowOperations):
+class Operations(Heart, RowOperations):
     """Shared by the connections of a store."""
 
-    def __init__(self, schema: str, times: Times) -> None:
-        self._times = times
+    def __init__(self, schema: str, times: Times, hears: Callable[[str], bool]) -> None:
+        super().__init__()
+        self._times, self._hears = times, hears
         statements = {**_STATEMENTS, **ROW_STATEMENTS}
         self._sql = {what: text.format(s=schema) for what, text in statements.items()}
         self._relaxed = {what: self._sql[what] + _RELAX for what in _OF_LEASES}
@@ -96,7 +98,7 @@ class Operations(RowOperations):
         dead: bytes | None = None
         while True:
             now = self._times.read().now
-            terms = (now, *key, owner.encode(), float(lease), known, dead)
+            terms = (now, *key, owner.encode(), float(lease), known, dead, self._hears(owner))
             ((fence, version, envelope, holder, seconds),) = yield self._request(
                 "acquire", *terms, key=key
             )
@@ -106,13 +108,13 @@ class Operations(RowOperations):
                 return Held(holder.decode(), seconds)
             dead = holder
 
-    def renew(self, name: str, owner: str, fences: Mapping[str, int], lease: float) -> Operation:
-        by_id = sorted((one.encode(), fence) for one, fence in fences.items())
-        ids, numbers = [one for one, _ in by_id], [fence for _, fence in by_id]
-        key = (name.encode(), ids[0] if ids else b"")
-        terms = (self._times.read().now, name.encode(), owner.encode(), float(lease), ids, numbers)
-        lost = yield self._request("renew", *terms, key=key)
-        return {one.decode() for (one,) in lost}
+    def _beat(self, name: str, owner: str, lease: float, beat: Beat) -> Operation:
+        new, gone = _columns(beat.new), _columns(beat.gone)
+        key = (name.encode(), min([*new[0][:1], *gone[0][:1]], default=b""))
+        terms = (name.encode(), owner.encode(), float(lease), beat.number, *new, *gone)
+        said = yield self._request("renew", self._times.read().now, *terms, key=key)
+        ((stopped, lost),) = said
+        return stopped, {one.decode() for one in lost}
 
     def wanted(self, name: str, owner: str) -> Operation:
         found = yield self._request("wanted", name.encode(), owner.encode())
@@ -121,6 +123,7 @@ class Operations(RowOperations):
     def release(self, name: str, id: str, fence: int) -> Operation:
         key, moment = (name.encode(), id.encode()), self._times.read()
         yield self._request("release", moment.now, moment.stamp, *key, fence, key=key)
+        self.ties.ended(name, id, fence)
 
     def save(
         self,
@@ -143,6 +146,8 @@ class Operations(RowOperations):
         ((new, ours, stored, *refused),) = yield self._request(what, *written, key=key)
         if refused and refused[0]:
             raise refused_rows(name, id, *refused)
+        if release:
+            self.ties.ended(name, id, fence)
         if new is None:
             raise SessionConflict(conflict_message(name, id, why_refused(ours, version, stored)))
         return new
@@ -159,6 +164,7 @@ class Operations(RowOperations):
     def delete(self, name: str, id: str, fence: int) -> Operation:
         key = (name.encode(), id.encode())
         ((there,),) = yield self._request("delete", *key, fence, key=key)
+        self.ties.ended(name, id, fence)
         if there is None:
             raise SessionConflict(conflict_message(name, id, LOST))
         return there
@@ -223,3 +229,8 @@ class Operations(RowOperations):
             Kept(of.decode(), one.decode(), at, why.decode(), envelope)
             for of, one, at, why, envelope in rows
         ]
+
+
+def _columns(fences: Fences) -> tuple[list[bytes], list[int]]:
+    by_id = sorted((one.encode(), fence) for one, fence in fences.items())
+    return [one for one, _ in by_id], [fence for _, fence in by_id]

@@ -6,6 +6,10 @@ lease first and the row second, and a batch is sorted by key, so that two of the
 each other. What all rows add up to is kept in a few hundred `totals`, one for each connection, for
 the same reason; they also hold the floor of the versions.
 
+A lease whose `beat` is not 0 lasts as long as the heartbeat of its owner with that number.
+`waited` says that somebody waits for it, `hears` that its owner hears who wants it; both are told
+on a channel that is named like the schema.
+
 A fence is `max(next of the sequence, time in microseconds)`, and the sequence follows. A standby
 that is promoted may not know the last ones, and neither may a server that crashed before it wrote
 them to its disk, for which a lease does not wait; but its clock is beyond the time at which they
@@ -35,9 +39,13 @@ CREATE TABLE "{s}".sessions (
 CREATE INDEX sessions_by_slot ON "{s}".sessions (name, slot);
 CREATE TABLE "{s}".leases (
     name bytea NOT NULL, id bytea NOT NULL, owner bytea NOT NULL, fence bigint NOT NULL,
-    since float8 NOT NULL, until float8 NOT NULL, wanted boolean NOT NULL DEFAULT false,
-    PRIMARY KEY (name, id)
+    since float8 NOT NULL, until float8 NOT NULL, hears boolean NOT NULL,
+    beat bigint NOT NULL DEFAULT 0, wanted boolean NOT NULL DEFAULT false,
+    waited boolean NOT NULL DEFAULT false, PRIMARY KEY (name, id)
 ) WITH (fillfactor = 80);
+CREATE TABLE "{s}".beats (
+    owner bytea PRIMARY KEY, number bigint NOT NULL, since float8 NOT NULL, until float8 NOT NULL
+) WITH (fillfactor = 50);
 CREATE INDEX leases_wanted ON "{s}".leases (owner) WHERE wanted;
 CREATE TABLE "{s}".totals (
     name bytea NOT NULL, slot integer NOT NULL, count bigint NOT NULL, bytes bigint NOT NULL,
@@ -101,55 +109,96 @@ CREATE FUNCTION "{s}".add(
 $$;
 """
 
-_ACQUIRE = """
+_LEASES = """
+CREATE FUNCTION "{s}".lasts(p_lease "{s}".leases, p_now float8) RETURNS float8 LANGUAGE sql AS $$
+    SELECT greatest(CASE WHEN p_lease.since <= p_now + 60 THEN p_lease.until END, (
+        SELECT until FROM "{s}".beats WHERE owner = p_lease.owner
+        AND number = p_lease.beat AND since <= p_now + 60))
+$$;
+CREATE FUNCTION "{s}".say_free(p_name bytea, p_id bytea) RETURNS void LANGUAGE sql AS $$
+    SELECT pg_notify('{s}', 'f' || encode(sha256(p_name || '\\x00'::bytea || p_id), 'hex'))
+$$;
 CREATE FUNCTION "{s}".acquire(
     p_now float8, p_name bytea, p_id bytea, p_owner bytea, p_lease float8, p_known bigint,
-    p_dead bytea, OUT o_fence bigint, OUT o_version bigint, OUT o_envelope bytea,
+    p_dead bytea, p_hears boolean, OUT o_fence bigint, OUT o_version bigint, OUT o_envelope bytea,
     OUT o_holder bytea, OUT o_seconds float8
 ) LANGUAGE plpgsql AS $$
 DECLARE
     t float8;
+    old "{s}".leases;
+    over bigint;
 BEGIN
     LOOP
         t := coalesce(p_now, "{s}".now_s());
         o_fence := "{s}".next_fence();
-        INSERT INTO "{s}".leases AS l VALUES (p_name, p_id, p_owner, o_fence, t, t + p_lease)
+        INSERT INTO "{s}".leases AS l
+        VALUES (p_name, p_id, p_owner, o_fence, t, t + p_lease, p_hears)
         ON CONFLICT (name, id) DO UPDATE SET owner = excluded.owner,
-            fence = greatest(excluded.fence, l.fence + 1),
+            fence = greatest(excluded.fence, l.fence + 1), hears = excluded.hears, beat = 0,
             since = excluded.since, until = excluded.until, wanted = false
-        WHERE l.owner = excluded.owner OR l.owner = p_dead
-            OR NOT (l.since <= excluded.since + 60 AND excluded.since < l.until)
+        WHERE l.owner = excluded.owner OR l.owner = p_dead OR l.fence = over
+            OR NOT (l.beat > 0 OR l.since <= excluded.since + 60 AND excluded.since < l.until)
         RETURNING l.fence INTO o_fence;
         EXIT WHEN FOUND;
-        SELECT owner, until - t INTO o_holder, o_seconds FROM "{s}".leases
-        WHERE name = p_name AND id = p_id;
-        IF FOUND THEN
+        SELECT * INTO old FROM "{s}".leases WHERE name = p_name AND id = p_id;
+        CONTINUE WHEN NOT FOUND;
+        o_seconds := "{s}".lasts(old, t) - t;
+        IF o_seconds > 0 THEN
             o_fence := NULL;
-            UPDATE "{s}".leases SET wanted = true WHERE (name, id) IN (
-                SELECT name, id FROM "{s}".leases WHERE name = p_name AND id = p_id
-                AND NOT wanted FOR UPDATE SKIP LOCKED);
+            o_holder := old.owner;
+            IF NOT (old.wanted AND old.waited) THEN
+                UPDATE "{s}".leases SET wanted = true, waited = true
+                WHERE name = p_name AND id = p_id;
+            END IF;
+            IF old.hears AND NOT old.wanted THEN
+                PERFORM pg_notify('{s}', 'w' || encode(sha256(old.owner), 'hex'));
+            END IF;
             RETURN;
         END IF;
+        over := old.fence;
     END LOOP;
-    o_holder := NULL;
+    o_seconds := NULL;
     -- waits for whoever is deleting the row: a lease must not be given for what is about to go
     SELECT version, CASE WHEN version = p_known THEN NULL ELSE envelope END
     INTO o_version, o_envelope FROM "{s}".sessions WHERE name = p_name AND id = p_id FOR KEY SHARE;
     o_version := coalesce(o_version, 0);
 END $$;
+CREATE FUNCTION "{s}".unlease(p_name bytea, p_id bytea, p_fence bigint)
+RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    awaited boolean;
+BEGIN
+    DELETE FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence
+    RETURNING waited INTO awaited;
+    IF awaited THEN
+        PERFORM "{s}".say_free(p_name, p_id);
+    END IF;
+    RETURN awaited IS NOT NULL;
+END $$;
 CREATE FUNCTION "{s}".renew(
-    p_now float8, p_name bytea, p_owner bytea, p_lease float8, p_ids bytea[], p_fences bigint[]
-) RETURNS SETOF bytea LANGUAGE plpgsql AS $$
+    p_now float8, p_name bytea, p_owner bytea, p_lease float8, p_number bigint, p_ids bytea[],
+    p_fences bigint[], p_gone bytea[], p_gone_fences bigint[], OUT o_stopped boolean,
+    OUT o_lost bytea[]
+) LANGUAGE plpgsql AS $$
 DECLARE
     t float8 := coalesce(p_now, "{s}".now_s());
     i integer;
 BEGIN
+    SELECT NOT (since <= t + 60 AND t < until) INTO o_stopped FROM "{s}".beats
+    WHERE owner = p_owner;
+    o_stopped := coalesce(o_stopped, true);
+    INSERT INTO "{s}".beats AS b VALUES (p_owner, p_number, t, t + p_lease)
+    ON CONFLICT (owner) DO UPDATE SET number = p_number, since = t, until = t + p_lease;
+    o_lost := '{{}}';
     FOR i IN 1 .. coalesce(array_length(p_ids, 1), 0) LOOP
-        UPDATE "{s}".leases SET since = t, until = t + p_lease
+        UPDATE "{s}".leases SET since = t, until = t + p_lease, beat = p_number
         WHERE name = p_name AND id = p_ids[i] AND fence = p_fences[i] AND owner = p_owner;
         IF NOT FOUND THEN
-            RETURN NEXT p_ids[i];
+            o_lost := o_lost || p_ids[i];
         END IF;
+    END LOOP;
+    FOR i IN 1 .. coalesce(array_length(p_gone, 1), 0) LOOP
+        PERFORM "{s}".unlease(p_name, p_gone[i], p_gone_fences[i]);
     END LOOP;
 END $$;
 CREATE FUNCTION "{s}".release(
@@ -158,12 +207,22 @@ CREATE FUNCTION "{s}".release(
 DECLARE
     stamp float8 := coalesce(p_stamp, p_now, "{s}".now_s());
 BEGIN
-    DELETE FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence;
-    IF FOUND THEN
+    IF "{s}".unlease(p_name, p_id, p_fence) THEN
         UPDATE "{s}".sessions SET used_at = greatest(used_at, stamp),
             slot = floor(greatest(used_at, stamp) / 600)
         WHERE name = p_name AND id = p_id;
     END IF;
+END $$;
+CREATE FUNCTION "{s}".forget_stale(p_now float8, p_seconds float8) RETURNS void LANGUAGE plpgsql
+AS $$
+DECLARE
+    t float8 := coalesce(p_now, "{s}".now_s());
+BEGIN
+    DELETE FROM "{s}".leases WHERE (name, id) IN (
+        SELECT name, id FROM "{s}".leases AS l WHERE until < t - p_seconds
+        AND coalesce("{s}".lasts(l, t), 0) < t FOR UPDATE SKIP LOCKED);
+    DELETE FROM "{s}".beats WHERE owner IN (
+        SELECT owner FROM "{s}".beats WHERE until < t - p_seconds FOR UPDATE SKIP LOCKED);
 END $$;
 """
 
@@ -202,17 +261,22 @@ DECLARE
     base bigint := "{s}".look();
     stamp float8 := coalesce(p_stamp, p_now, "{s}".now_s());
     size bigint := octet_length(p_envelope);
+    awaited boolean;
     old record;
     place integer;
     good boolean;
 BEGIN
     IF p_release AND p_packed IS NULL THEN
-        DELETE FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence;
+        DELETE FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence
+        RETURNING waited INTO awaited;
     ELSE
         PERFORM 1 FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence
         FOR UPDATE;
     END IF;
     o_ours := FOUND;
+    IF awaited THEN
+        PERFORM "{s}".say_free(p_name, p_id);
+    END IF;
     SELECT s.version, s.write_id, s.earlier_ids, s.earlier, s.used_at, s.size INTO old
     FROM "{s}".sessions AS s WHERE s.name = p_name AND s.id = p_id FOR NO KEY UPDATE;
     o_stored := coalesce(old.version, 0);
@@ -226,7 +290,7 @@ BEGIN
         END IF;
     END IF;
     IF p_release AND p_packed IS NOT NULL THEN
-        DELETE FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence;
+        PERFORM "{s}".unlease(p_name, p_id, p_fence);
     END IF;
     IF o_version IS NOT NULL THEN
         RETURN;
@@ -279,8 +343,7 @@ END $$;
 CREATE FUNCTION "{s}".delete(p_name bytea, p_id bytea, p_fence bigint)
 RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence;
-    IF NOT FOUND THEN
+    IF NOT "{s}".unlease(p_name, p_id, p_fence) THEN
         RETURN NULL;
     END IF;
     RETURN "{s}".forget(p_name, p_id);
@@ -306,13 +369,13 @@ BEGIN
         WHERE s.name = p_name AND s.slot <= floor((p_judged - p_unused) / 600)
             AND s.used_at <= p_judged - p_unused AND NOT EXISTS (
                 SELECT 1 FROM "{s}".leases AS l WHERE l.name = s.name AND l.id = s.id
-                AND l.since <= t + 60 AND l.until > t - p_unused)
+                AND "{s}".lasts(l, t) > t - p_unused)
         ORDER BY s.slot, s.used_at LIMIT p_limit FOR UPDATE SKIP LOCKED
     ) AS taken;
     FOREACH one IN ARRAY coalesce(taken_ids, '{{}}') LOOP
         -- a lease that somebody is just taking is not waited for: he waits for us
         CONTINUE WHEN EXISTS (SELECT 1 FROM "{s}".leases AS l WHERE l.name = p_name AND l.id = one
-            AND l.since <= t + 60 AND l.until > t - p_unused);
+            AND "{s}".lasts(l, t) > t - p_unused);
         DELETE FROM "{s}".leases WHERE (name, id) IN (SELECT name, id FROM "{s}".leases
             WHERE name = p_name AND id = one FOR UPDATE SKIP LOCKED);
         PERFORM "{s}".forget(p_name, one);
@@ -325,5 +388,5 @@ INSERT INTO "{s}".meta (version, started, base) VALUES ({version}, pg_postmaster
 
 def ddl(schema: str) -> str:
     """Return everything that makes a store in an empty schema."""
-    text = _TABLES + _TIMES + _ACQUIRE + LOGS + _SAVE + _DELETE
+    text = _TABLES + _TIMES + _LEASES + LOGS + _SAVE + _DELETE
     return text.format(s=schema, rows=KEPT_ROWS, bytes=KEPT_BYTES, version=SCHEMA)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from typing import Any
 
 from floodline._clock import Clock
 from floodline._units import Duration, parse_count, parse_duration
 from floodline.errors import ConfigError
+from floodline.stores._postgres.ear import PostgresEar
 from floodline.stores._postgres.operations import Operations
 from floodline.stores._postgres.wire import PostgresWire, Target
 from floodline.stores._server.addresses import check_scheme, conceal, mask, need
 from floodline.stores._server.link import Link
+from floodline.stores._server.listening import Listener
 from floodline.stores._server.store import ServerStore
 from floodline.stores._server.times import Times
 
@@ -52,10 +55,23 @@ class PostgresStore(ServerStore):
                 f"{mask(url)!r} cannot be used: {conceal(str(error), url)}"
             ) from None  # the original may show a password
         times = Times(clock, wall)
-        self._operations = operations = Operations(schema, times)
         target = Target(url=url, schema=schema, timeout=parse_duration(timeout, "timeout"))
+        listener = Listener(lambda: PostgresEar(target))
+        self._operations = operations = Operations(schema, times, listener.tells)
+
+        def connect() -> PostgresWire:
+            wire = PostgresWire(target, times)
+            operations.ties.renumber()
+            return wire
+
         links = [
-            Link(lambda: PostgresWire(target, times), operations.operate)
+            Link(connect, operations.operate)
             for _ in range(parse_count(connections, "connections"))
         ]
-        super().__init__(mask(url), links)
+        super().__init__(mask(url), links, listener)
+
+    def _lease_token(self, name: str, id: str) -> bytes:
+        return sha256(name.encode() + b"\0" + id.encode()).hexdigest().encode()
+
+    def _owner_token(self, owner: str) -> bytes:
+        return sha256(owner.encode()).hexdigest().encode()

@@ -45,13 +45,8 @@ class PostgresWire:
         self._psycopg: Any = need("psycopg", "postgres", mask(target.url))
         self._usable = True
         self._connection: Any = None
-        limit = max(2, round(target.timeout))
-        given = self._psycopg.conninfo.conninfo_to_dict(target.url)
-        options = {} if "connect_timeout" in given else {"connect_timeout": limit}
         try:
-            self._connection = _timed(self._psycopg, target.timeout).connect(
-                target.url, autocommit=True, **options
-            )
+            self._connection = connected(self._psycopg, target)
             self._greet()
         except FloodlineError:
             self.close()
@@ -82,12 +77,9 @@ class PostgresWire:
                 self._connection.close()
 
     def disown(self) -> None:
-        """See `Wire.disown`: libpq would end the parent's session even when it frees memory."""
-        with suppress(Exception):
-            nothing = os.open(os.devnull, os.O_RDWR)
-            os.dup2(nothing, self._connection.fileno())
-            os.close(nothing)
-        self.close()
+        """See `Wire.disown`."""
+        self._usable = False
+        let_go(self._connection)
 
     def _together(self, requests: Sequence[Request]) -> list[Any] | None:
         """Run a batch as one transaction; None if it was rolled back by one that failed."""
@@ -150,9 +142,7 @@ class PostgresWire:
             )
         self._warn({"fsync": fsync, "full_page_writes": pages, "synchronous_commit": commit})
         ask(
-            f'DELETE FROM "{schema}".leases WHERE (name, id) IN (SELECT name, id FROM '
-            f'"{schema}".leases WHERE until < coalesce(%s, "{schema}".now_s()) - %s '
-            "FOR UPDATE SKIP LOCKED)",
+            f'SELECT "{schema}".forget_stale(%s::float8, %s::float8)',
             (self._times.read().now, _STALE_LEASE),
         )
 
@@ -174,6 +164,28 @@ class PostgresWire:
             )
             telemetry.emit("store_at_risk", where, why=why)
             warnings.warn(why, RuntimeWarning, stacklevel=2)
+
+
+def connected(psycopg: Any, target: Target) -> Any:
+    """Return a new connection that commits by itself, and does not wait forever."""
+    limit = max(2, round(target.timeout))
+    given = psycopg.conninfo.conninfo_to_dict(target.url)
+    options = {} if "connect_timeout" in given else {"connect_timeout": limit}
+    timed = _timed(psycopg, target.timeout)
+    return timed.connect(target.url, autocommit=True, **options)
+
+
+def let_go(connection: Any) -> None:
+    """Close a connection of the parent process, which must not notice.
+
+    libpq would end the parent's session even when it frees memory.
+    """
+    with suppress(Exception):
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, connection.fileno())
+        os.close(nothing)
+    with suppress(Exception):  # whatever it is, the connection is gone
+        connection.close()
 
 
 def _timed(psycopg: Any, timeout: float) -> Any:

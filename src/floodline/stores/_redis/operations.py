@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from floodline.errors import SessionConflict
 from floodline.stores._calls import Kept
@@ -15,6 +15,7 @@ from floodline.stores._redis.row_operations import RowOperations, refused_rows
 from floodline.stores._refusals import conflict_message, why_refused
 from floodline.stores._retention_clock import Noted
 from floodline.stores._row_log import Append
+from floodline.stores._server.heartbeats import Beat, Heart
 from floodline.stores._server.link import Operation
 from floodline.stores._server.times import Moment, Times
 from floodline.stores._writer import Call
@@ -22,10 +23,19 @@ from floodline.stores._writer import Call
 _RENEWED = 500  # leases that one script extends, so that it does not hold up the server
 
 
-class Operations(RowOperations):
+class Operations(Heart, RowOperations):
     """Shared by the connections of a store."""
 
-    def __init__(self, times: Times, *, confirmed: bool, kind: str = "redis") -> None:
+    def __init__(
+        self,
+        times: Times,
+        hears: Callable[[str], bool],
+        *,
+        confirmed: bool,
+        kind: str = "redis",
+    ) -> None:
+        super().__init__()
+        self._hears = hears
         self._times, self._kind = times, kind
         self._written = "confirm" if confirmed else "written"
         self._born: bytes | None = None
@@ -43,6 +53,7 @@ class Operations(RowOperations):
         """
         self._forgotten = self._forgotten or self._born not in (None, born)
         self._born = born
+        self.ties.renumber()
 
     def operate(self, call: Call) -> Operation:
         """Return the operation of a call, about to begin."""
@@ -51,8 +62,9 @@ class Operations(RowOperations):
 
     def acquire(self, name: str, id: str, owner: str, lease: float, known: int | None) -> Operation:
         dead, trusted = "", "" if known is None or self._forgotten else known
+        hears = int(self._hears(owner))
         while True:
-            terms = (name, id, owner, round(lease * MICROS), trusted, dead)
+            terms = (name, id, owner, round(lease * MICROS), trusted, dead, hears)
             reply = yield request("acquire", self._times.read(), *terms)
             if reply[0]:
                 envelope = reply[3] if len(reply) > 3 else None
@@ -62,16 +74,19 @@ class Operations(RowOperations):
                 return Held(holder, int(reply[2]) / MICROS)
             dead = holder
 
-    def renew(self, name: str, owner: str, fences: Mapping[str, int], lease: float) -> Operation:
+    def _beat(self, name: str, owner: str, lease: float, beat: Beat) -> Operation:
+        stopped = False
         lost: set[str] = set()
-        pairs = list(fences.items())
-        for first in range(0, len(pairs), _RENEWED):
-            some = [term for pair in pairs[first : first + _RENEWED] for term in pair]
-            terms = (name, owner, round(lease * MICROS), *some)
-            lost.update(
-                one.decode() for one in (yield request("renew", self._times.read(), *terms))
-            )
-        return lost
+        pairs = [*beat.new.items(), *beat.gone.items()]
+        for first in range(0, max(1, len(pairs)), _RENEWED):
+            some = pairs[first : first + _RENEWED]
+            tied, last = len(beat.new) - first, first + _RENEWED >= len(pairs)
+            terms = (name, owner, round(lease * MICROS), beat.number, int(last), max(0, tied))
+            flat_pairs = [term for pair in some for term in pair]
+            said = yield request("renew", self._times.read(), *terms, *flat_pairs)
+            stopped = stopped or bool(said[0])
+            lost.update(one.decode() for one in said[1:])
+        return stopped, lost
 
     def wanted(self, name: str, owner: str) -> Operation:
         found = yield request("wanted", self._times.read(), name, owner)
@@ -79,6 +94,7 @@ class Operations(RowOperations):
 
     def release(self, name: str, id: str, fence: int) -> Operation:
         yield request("release", self._times.read(), name, id, fence)
+        self.ties.ended(name, id, fence)
 
     def save(
         self,
@@ -96,6 +112,8 @@ class Operations(RowOperations):
         terms = (name, id, fence, version, write_id, int(release), LOST, stale, ROWS_WHY)
         with_rows = (micros(moment.date), envelope, *flat(rows))
         reply = yield request("save", moment, *terms, *with_rows)
+        if release and reply[0] != 2:
+            self.ties.ended(name, id, fence)
         if reply[0] == 1:
             return int(reply[1])
         if reply[0] == 2:
@@ -113,6 +131,7 @@ class Operations(RowOperations):
 
     def delete(self, name: str, id: str, fence: int) -> Operation:
         found = yield request("delete", self._times.read(), name, id, fence)
+        self.ties.ended(name, id, fence)
         if found < 0:
             raise SessionConflict(conflict_message(name, id, LOST))
         return bool(found)

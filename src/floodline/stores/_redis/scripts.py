@@ -15,6 +15,14 @@ from __future__ import annotations
 from hashlib import sha1
 from typing import NamedTuple
 
+from floodline.stores._redis.lease_scripts import (
+    ACQUIRE,
+    LEASES,
+    RELEASE,
+    RENEW,
+    SCHEMA,
+    WANTED,
+)
 from floodline.stores._redis.row_scripts import (
     APPEND,
     APPEND_ROWS,
@@ -26,8 +34,6 @@ from floodline.stores._redis.row_scripts import (
     ROWS,
 )
 from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS
-
-SCHEMA = 1
 
 _HEAD = (
     """
@@ -42,13 +48,9 @@ local now = tonumber(ARGV[1]) or time()
 local stamp = tonumber(ARGV[2]) or now
 local function key(name, id) return #name .. ':' .. name .. id end
 local function figure(field) return tonumber(redis.call('HGET', meta, field)) or 0 end
-local function held(since, till, at)
-  return tonumber(since) <= now + SLACK and tonumber(till) > at
-end
-local function unlease(k)
-  redis.call('DEL', P .. 'l' .. k)
-  redis.call('ZREM', P .. 'leases', k)
-end
+"""
+    + LEASES
+    + """
 local function used(name, id)
   local before = tonumber(redis.call('ZSCORE', P .. 'used:' .. name, id)) or 0
   redis.call('ZADD', P .. 'used:' .. name, text(math.max(before, stamp)), id)
@@ -110,69 +112,10 @@ if found[2] ~= ARGV[3] then
 end
 for _, k in ipairs(redis.call('ZRANGEBYSCORE', P .. 'leases', '-inf', text(now - 3600000000),
     'LIMIT', 0, 1000)) do
-  unlease(k)
+  local _, alive = leased(k, now)
+  if alive then redis.call('ZADD', P .. 'leases', text(now), k) else unlease(k) end
 end
 return {{found[1], found[3]}}
-"""
-
-_ACQUIRE = f"""
-local name, id, owner, lease, known, dead = unpack(ARGV, 3)
-local k = key(name, id)
-local present = redis.call('HMGET', P .. 'l' .. k, 'o', 's', 'u')
-local another = present[1] and present[1] ~= owner and present[1] ~= dead
-if another and held(present[2], present[3], now) then
-  local asked = P .. 'wanted:' .. key(name, present[1])
-  redis.call('SADD', asked, id)
-  redis.call('EXPIRE', asked, 3600)
-  return {{0, present[1], text(present[3] - now)}}
-end
-if redis.call('HEXISTS', meta, 'schema') == 0 then
-  redis.call('HSET', meta, 'schema', {SCHEMA}, 'base', text(time()))
-end
-local fence = text(math.max(figure('fence') + 1, time()))
-redis.call('HSET', meta, 'fence', fence)
-local till = text(now + lease)
-redis.call('HSET', P .. 'l' .. k, 'o', owner, 'f', fence, 's', text(now), 'u', till)
-redis.call('ZADD', P .. 'leases', till, k)
-local version = redis.call('HGET', P .. 'r' .. k, 'v')
-if not version then return {{1, fence, '0'}} end
-if version == known then return {{1, fence, version}} end
-return {{1, fence, version, redis.call('HGET', P .. 'r' .. k, 'e')}}
-"""
-
-_RENEW = """
-local name, owner, lease = unpack(ARGV, 3, 5)
-local lost, till = {}, text(now + lease)
-for i = 6, #ARGV, 2 do
-  local k = key(name, ARGV[i])
-  local present = redis.call('HMGET', P .. 'l' .. k, 'o', 'f')
-  if present[1] == owner and present[2] == ARGV[i + 1] then
-    redis.call('HSET', P .. 'l' .. k, 's', text(now), 'u', till)
-    redis.call('ZADD', P .. 'leases', till, k)
-  else
-    lost[#lost + 1] = ARGV[i]
-  end
-end
-return lost
-"""
-
-_WANTED = """
-local name, owner = unpack(ARGV, 3)
-local asked, found = P .. 'wanted:' .. key(name, owner), {}
-for _, id in ipairs(redis.call('SMEMBERS', asked)) do
-  if redis.call('HGET', P .. 'l' .. key(name, id), 'o') == owner then found[#found + 1] = id end
-end
-redis.call('DEL', asked)
-return found
-"""
-
-_RELEASE = """
-local name, id, fence = unpack(ARGV, 3)
-local k = key(name, id)
-if redis.call('HGET', P .. 'l' .. k, 'f') ~= fence then return 0 end
-unlease(k)
-if redis.call('EXISTS', P .. 'r' .. k) == 1 then used(name, id) end
-return 1
 """
 
 _SAVE = """
@@ -261,8 +204,8 @@ while #gone < limit do
     'LIMIT', from, limit)
   if #page == 0 then break end
   for _, id in ipairs(page) do
-    local lease = redis.call('HMGET', P .. 'l' .. key(name, id), 's', 'u')
-    if #gone < limit and not (lease[1] and held(lease[1], lease[2], now - unused)) then
+    local _, alive = leased(key(name, id), now - unused)
+    if #gone < limit and not alive then
       gone[#gone + 1] = id
     end
   end
@@ -326,10 +269,10 @@ def _made(body: str, flags: str | None) -> Script:
 _READ, _FREES, _GROWS = "flags=no-writes", "flags=allow-oom", ""
 _BODIES = {
     "open": (_OPEN, _FREES),
-    "acquire": (_ACQUIRE, _GROWS),
-    "renew": (_RENEW, _FREES),
-    "release": (_RELEASE, _FREES),
-    "wanted": (_WANTED, _FREES),
+    "acquire": (ACQUIRE, _GROWS),
+    "renew": (RENEW, _FREES),
+    "release": (RELEASE, _FREES),
+    "wanted": (WANTED, _FREES),
     "save": (_SAVE, _GROWS),
     "written": (_WRITTEN, _READ),
     # a write of its own, so that what WAIT waits for includes all that the answer rests on

@@ -5,10 +5,12 @@ from __future__ import annotations
 from floodline._clock import Clock
 from floodline._units import Duration, parse_count, parse_duration
 from floodline.errors import ConfigError
+from floodline.stores._redis.ear import RedisEar
 from floodline.stores._redis.operations import Operations
 from floodline.stores._redis.wire import RedisWire, Target
 from floodline.stores._server.addresses import check_scheme, mask, need
 from floodline.stores._server.link import Link
+from floodline.stores._server.listening import Listener
 from floodline.stores._server.store import ServerStore
 from floodline.stores._server.times import Times
 
@@ -46,7 +48,6 @@ class RedisStore(ServerStore):
             raise ConfigError(f"prefix={prefix!r} cannot begin a key; give letters and digits")
         if wait_replicas != 0:
             parse_count(wait_replicas, "wait_replicas")
-        self._operations = operations = Operations(Times(clock, wall), confirmed=wait_replicas > 0)
         target = Target(
             url=url,
             prefix=prefix,
@@ -55,8 +56,19 @@ class RedisStore(ServerStore):
             accept_eviction=accept_eviction,
         )
         need("redis", "redis", mask(url))
+        channel = f"{{{prefix}}}:leases".encode()
+        listener = Listener(lambda: RedisEar(target, channel))
+        self._operations = operations = Operations(
+            Times(clock, wall), listener.tells, confirmed=wait_replicas > 0
+        )
         links = [
             Link(lambda: RedisWire(target, operations), operations.operate)
             for _ in range(parse_count(connections, "connections"))
         ]
-        super().__init__(mask(url), links)
+        super().__init__(mask(url), links, listener)
+
+    def _lease_token(self, name: str, id: str) -> bytes:
+        return f"{len(name.encode())}:{name}{id}".encode()
+
+    def _owner_token(self, owner: str) -> bytes:
+        return owner.encode()

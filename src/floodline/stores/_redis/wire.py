@@ -13,10 +13,11 @@ from typing import Any
 
 from floodline.errors import ConfigError, FloodlineError, StoreTooNew, StoreUnavailable
 from floodline.stores._redis.faults import code_of, needs_another_server, translate
+from floodline.stores._redis.lease_scripts import SCHEMA
 from floodline.stores._redis.operations import Operations
 from floodline.stores._redis.requests import Request
 from floodline.stores._redis.risks import check_risks
-from floodline.stores._redis.scripts import SCHEMA, Script, scripts_for
+from floodline.stores._redis.scripts import Script, scripts_for
 from floodline.stores._server.addresses import conceal, mask, need
 from floodline.stores._server.link import Unanswered
 
@@ -43,7 +44,7 @@ class RedisWire:
         self._errors = redis.exceptions
         self._root = f"{{{target.prefix}}}:".encode()
         self._usable = True
-        self._connection: Any = _connection(redis, target)
+        self._connection: Any = connection_to(redis, target)
         try:
             self._connection.connect()
             self._scripts: dict[str, Script] = {}
@@ -175,7 +176,7 @@ class RedisWire:
         return replies
 
 
-def _connection(redis: Any, target: Target) -> Any:
+def connection_to(redis: Any, target: Target) -> Any:
     """Make one connection for a URL, of which redis-py knows only its own schemes."""
     url = target.url
     for ours, theirs in (("valkeys://", "rediss://"), ("valkey://", "redis://")):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
+from weakref import WeakMethod
 from zlib import crc32
 
 from floodline.stores._calls import AwaitedCalls, BlockingCalls
 from floodline.stores._forks import writers
 from floodline.stores._server.link import Link
+from floodline.stores._server.listening import Bell, Listener
 from floodline.stores._writer import Writer
 
 _OF_ONE_ID = {
@@ -24,6 +27,15 @@ class ServerCalls(AwaitedCalls):
     """The coroutine twin of a store on a server."""
 
     __slots__ = ()
+    _store: ServerStore
+
+    def bell(self, name: str, id: str) -> Bell:
+        """See `ServerStore.bell`."""
+        return self._store.bell(name, id)
+
+    def on_wanted(self, owner: str, told: WeakMethod[Callable[[], None]]) -> None:
+        """See `ServerStore.on_wanted`."""
+        self._store.on_wanted(owner, told)
 
     async def wanted(self, name: str, owner: str) -> set[str]:
         """See `ServerStore.wanted`."""
@@ -34,14 +46,15 @@ class ServerCalls(AwaitedCalls):
 class ServerStore(BlockingCalls):
     """Calls about one session share a connection; those of others need not wait for its reply."""
 
-    def __init__(self, address: str, links: Sequence[Link]) -> None:
+    def __init__(self, address: str, links: Sequence[Link], listener: Listener) -> None:
         self.address = address
         links[0].open()
-        self._writers = [Writer(link, address) for link in links]
-        self._finalizer = weakref.finalize(self, _abandon, self._writers)
+        self._writers, self._listener = [Writer(link, address) for link in links], listener
+        self._finalizer = weakref.finalize(self, _abandon, [*self._writers, listener])
         self._finalizer.atexit = False  # sessions save at exit
         for writer in self._writers:
             writers.add(writer)
+        writers.add(listener)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.address!r})"
@@ -60,9 +73,26 @@ class ServerStore(BlockingCalls):
         ids: set[str] = self._ask("wanted", name, owner)
         return ids
 
+    def bell(self, name: str, id: str) -> Bell:
+        """Return a bell that rings when a session which is held elsewhere may be free."""
+        return self._listener.bell(self._lease_token(name, id))
+
+    def on_wanted(self, owner: str, told: WeakMethod[Callable[[], None]]) -> None:
+        """Call `told` from now on when `wanted` has something new to say to this owner."""
+        self._listener.tell(owner, self._owner_token(owner), told)
+
+    @abstractmethod
+    def _lease_token(self, name: str, id: str) -> bytes:
+        """Return how the server names a lease to those who listen."""
+
+    @abstractmethod
+    def _owner_token(self, owner: str) -> bytes:
+        """Return how the server names an owner to those who listen."""
+
     def close(self) -> None:
         """Finish pending calls and release threads and connections; idempotent."""
         self._finalizer.detach()
+        self._listener.close()
         for writer in self._writers:
             writer.close()
 
@@ -82,7 +112,7 @@ class ServerStore(BlockingCalls):
         return self._writers[crc32(key) % len(self._writers)]
 
 
-def _abandon(abandoned: Sequence[Writer]) -> None:
-    for writer in abandoned:
+def _abandon(abandoned: Sequence[Writer | Listener]) -> None:
+    for one in abandoned:
         with suppress(Exception):  # the other connections are closed nevertheless
-            writer.abandon()
+            one.abandon()

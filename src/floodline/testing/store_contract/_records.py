@@ -125,6 +125,21 @@ class RecordContract(StoreFixtures):
         clock.now += 14
         assert isinstance(store.acquire("chat", "a", "you", lease=15.0), Held)
 
+    def test_each_lease_ends_when_it_is_not_renewed(self, store: Any, clock: Clock) -> None:
+        a, b = take(store, "a"), take(store, "b")
+        both = {"a": a.fence, "b": b.fence}
+        for _ in range(3):
+            assert store.renew("chat", "me", both, lease=15.0) == set()
+            clock.now += 14
+        for _ in range(2):
+            assert store.renew("chat", "me", {"b": b.fence}, lease=15.0) == set()
+            assert isinstance(store.acquire("chat", "b", "you", lease=15.0), Held)
+            clock.now += 14
+        take(store, "a", owner="you")
+        clock.now += 1
+        take(store, "b", owner="you")
+        assert store.renew("chat", "me", both, lease=15.0) == {"a", "b"}
+
     def test_a_lease_that_ran_out_but_was_not_taken_can_be_renewed(
         self, store: Any, clock: Clock
     ) -> None:
