@@ -10,6 +10,7 @@ import gc
 import sys
 import weakref
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -90,6 +91,12 @@ class Watchlist:
         return True
 
     def _append(self, watched: deque[_Departure], one: _Departure, limit: int) -> None:
+        # what is already gone leaves now: between two checks, records of it would look like a leak
+        for _ in range(min(2, len(watched))):
+            with suppress(IndexError):  # another thread was faster
+                earlier = watched.popleft()
+                if not _is_gone(earlier):
+                    watched.append(earlier)
         if len(watched) >= limit:
             watched.popleft()
             self.unchecked += 1

@@ -180,12 +180,24 @@ def test_what_cannot_be_checked_is_refused(expecting):
 
 def test_both_lists_are_bounded():
     watchlist = Watchlist("here", max_watched=2, keep=1)
-    HELD.extend(Thing() for _ in range(3))
-    for thing in HELD:
+    HELD.extend((Thing(), [n]) for n in range(3))
+    for thing, plain in HELD:
         watchlist.watch(thing, "x", 0.0)
-        watchlist.watch([thing], "y", 0.0)
+        watchlist.watch(plain, "y", 0.0)
     HELD.clear()
     assert (len(watchlist), watchlist.unchecked) == (3, 3)
+
+
+def test_no_record_piles_up_of_what_is_gone_at_once():
+    watchlist = Watchlist("here", keep=100)
+    HELD.append(Thing())
+    watchlist.watch(HELD[0], "held", 0.0)
+    for _ in range(50):
+        watchlist.watch(Thing(), "x", 0.0)
+        watchlist.watch([], "y", 0.0)
+    HELD.clear()
+    assert len(watchlist) <= 4
+    assert watchlist.unchecked == 0
 
 
 def test_a_grace_that_cannot_be_is_an_error(expecting):
