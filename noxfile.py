@@ -169,6 +169,13 @@ def enter(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def systems(session: nox.Session) -> None:
+    """The five systems of `examples/`, one by one: soaked, run, and their claims executed."""
+    command = (*PLAIN, "pytest", "-m", "long or not long", "--timeout=3600")
+    _pytest(session, *command, "tests/unit/test_five_systems.py")
+
+
+@nox.session(venv_backend="none")
 def watch(session: nox.Session) -> None:
     """Ten minutes under `floodline run` from a cold start: bounded sessions never grow."""
     session.run(*PLAIN[:1], "tests/acceptance/watch_bounded.py", *session.posargs, external=True)

@@ -15,6 +15,7 @@ USAGE = 2
 
 # command → the module of floodline.cli that has it as `command`, and its line in `--help`
 COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("_demo", "Watch a program that leaks beside the same program with bounds."),
     "run": ("_run", "Run a program and record what grows in it."),
     "attach": ("_attach", "Watch a running process for a while."),
     "report": ("_report", "Write the report of a recording."),

@@ -1,0 +1,1 @@
+"""A worker that keeps conversations, queues and streams for its clients, before and after."""

@@ -1,0 +1,1 @@
+"""A pipeline of stages that runs for thousands of turns, before and after."""
