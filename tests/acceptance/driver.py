@@ -1,8 +1,9 @@
 """The one driver of the acceptance suites.
 
 Behave drives the library through hosts that are shaped like the systems whose authors asked for it:
-`PlanService`, `PluginHost` and `SessionManager`. Robot drives the example server through
-`AgentServer`, as a real process, over HTTP.
+`PlanService`, `PluginHost` and `SessionManager`, and the fixed versions of `examples/` through
+`example`. Robot drives the example server through `AgentServer`, as a real process, over HTTP, and
+the command line through `Commands`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import subprocess
 import sys
 import tempfile
@@ -28,8 +30,17 @@ from floodline.errors import ConfigError, SessionClosed
 from floodline.recorder import read_recording
 from floodline.stores import MemoryStore
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from example_systems import EXAMPLES, load  # the path comes first
+
 SERVER = Path(__file__).parents[2] / "examples" / "agent_server.py"
 PATIENCE = 100.0  # a safety net, not a measure
+
+
+def example(name: str) -> Any:
+    """Return the fixed version of one of the five systems."""
+    return load(name, "bounded")
 
 
 class Clock:
@@ -353,3 +364,24 @@ class AgentServer:
         with contextlib.suppress(ProcessLookupError):
             how(process)
         process.communicate(timeout=PATIENCE)
+
+
+class Commands:
+    """Robot keywords: `floodline` as a user types it, on the five systems of `examples/`."""
+
+    ROBOT_LIBRARY_SCOPE = "TEST"
+
+    def floodline(self, *arguments: str, version: str = "leaky") -> dict[str, Any]:
+        """Run a command in the folder of the examples; return its status and what it says."""
+        # what they run is measured by other tests
+        env = {name: value for name, value in os.environ.items() if "COVERAGE" not in name}
+        done = subprocess.run(
+            [sys.executable, "-m", "floodline", *arguments],
+            cwd=EXAMPLES,
+            env={**env, "VERSION": version},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        return {"status": done.returncode, "out": done.stdout, "err": done.stderr}

@@ -92,3 +92,8 @@ Feature: A plugin host clears what it keeps for a session, whatever happens to t
     Then the maps are empty
     And "alice" was finalized once
     And "bob" was finalized once
+
+  Scenario: Memory is flat after 20 and more rounds with an event that is often lost
+    Given the example host with an event bus that loses 3 of 4 events
+    When 20 sessions work in each of 25 rounds
+    Then after round 5 the host never held more entries than after it

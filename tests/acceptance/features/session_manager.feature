@@ -57,3 +57,36 @@ Feature: A worker service retires conversations without losing an answer
     When the worker is shut down
     Then "alice" left the worker because of shutdown
     And the store has 1 conversation
+
+  Scenario: New work cancels the clean-up
+    Given a session manager that waits 5 minutes after the last work
+    And "alice" has said "hello"
+    When "alice" is retired
+    And 4 minutes pass in the worker
+    And "alice" says "one more thing"
+    And 4 minutes pass in the worker
+    Then "alice" is in memory
+    And "alice" was opened once
+
+  Scenario: A running stream is not interrupted, and an abandoned one is let go
+    Given the example worker with a stream for "alice" that has begun
+    When 30 other sessions ask something
+    Then the stream for "alice" continues
+    Given the example worker with a stream for "bob" that has begun
+    When the client of "bob" goes away
+    And 30 other sessions ask something
+    Then "bob" has left the example worker
+
+  Scenario: Work that waits is not lost when its session leaves memory
+    Given the example worker with work waiting for "alice"
+    When 30 other sessions ask something
+    Then "alice" has left the example worker
+    And the work of "alice" is done when asked for
+
+  Scenario: Idle time counts from the last activity
+    Given "alice" has said "hello"
+    When 29 minutes pass in the worker
+    And "alice" says "still here"
+    And 29 minutes pass in the worker
+    Then "alice" is in memory
+    And "alice" was opened once
