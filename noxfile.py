@@ -161,6 +161,17 @@ def attack(session: nox.Session) -> None:
     _pytest(session, *command, env={"ATTACK_EVERYWHERE": "1"})
 
 
+@nox.session
+def serve(session: nox.Session) -> None:
+    """`floodline serve` against schemathesis, Node and hostile clients, and its memory for long."""
+    session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".[test]")
+    session.install("--quiet", "schemathesis")
+    python = str(Path(session.bin) / "python")
+    _pytest(session, python, "-m", "pytest", "tests/serve", "--timeout=3600")
+    memory = ("--only", "floodline", "--memory", "--seconds", "600")
+    session.run(python, "benchmarks/bench_serve.py", *memory)
+
+
 @nox.session(venv_backend="none")
 def enter(session: nox.Session) -> None:
     """500 injections each into busy programs, with and without threads, on every Python found."""
