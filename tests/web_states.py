@@ -119,11 +119,15 @@ def leaking(seconds: int = 480, *, now: float | None = None) -> dict[str, Any]:
                 "stuck": 1,
                 "retained": 3,
                 "max_items": 1000,
+                "filling": {"limit": 1000, "full_in": 65.0},
             }
         ],
         "containers": [
             _container("replies", "map", 4101, 940, 1000, {"count": 1210, "age": 80}),
-            _container("audit", "log", 4101, 210, 5000, {}),
+            {
+                **_container("audit", "log", 4101, 210, 5000, {}),
+                "filling": {"limit": 5000, "full_in": 140.0},
+            },
             {
                 **_container("outbox", "batch", 4101, 12, 50, {}),
                 "bytes": 3 * MIB,

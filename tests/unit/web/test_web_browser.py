@@ -74,6 +74,9 @@ def test_all_parts_are_named_and_fit_on_a_phone_in_both_themes(browser):
         assert "Bound chat.service.PlanService._sessions: it holds" in browser.text()
         assert "part of chat.service.PlanService._sessions" in browser.text()
         assert "malloc free but held 9 MiB" in browser.text()
+        assert "so far: undecided, then growing after 1 min 30 s." in browser.text()
+        assert "of 1,000, full in about 1 min 5 s" in browser.text()
+        assert "210 of 5,000 items · full in about 2 min 20 s" in browser.text()
         assert browser.complaints() == []
     finally:
         serving.close()

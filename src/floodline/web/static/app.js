@@ -41,6 +41,17 @@ function because(state) {
   return [`${title(needed.why || "watching")}.${more}`.replace("..", ".")];
 }
 
+const LAST_VERDICTS = 6;
+
+// How the verdict changed, the last changes at most; nothing if it never did.
+function verdicts(state) {
+  const all = state.history || [];
+  if (all.length < 2) return "";
+  const [first, ...rest] = all.slice(-LAST_VERDICTS);
+  const told = rest.map(({ at, verdict }) => `${verdict} after ${span(Math.max(at - state.started, 0))}`);
+  return `The verdict so far: ${first.verdict}, then ${told.join(", ")}.`;
+}
+
 function showVerdict(state) {
   const heading = find("verdict");
   const before = heading.dataset.said;
@@ -53,6 +64,9 @@ function showVerdict(state) {
     heading.dataset.said = state.verdict;
     say(find("announce"), `${title(state.verdict)}. ${text}`);
   }
+  const changes = verdicts(state);
+  show(find("changes"), changes !== "");
+  say(find("changes"), changes);
   show(find("ended"), state.closed);
   say(find("ended"), state.closed ? ending(state.exit) : "");
   find("ended").classList.toggle("calm", !state.exit || state.exit.status === 0);
@@ -177,9 +191,15 @@ function troubled(label, field) {
   };
 }
 
+function capacity(sessions) {
+  const most = sessions.max_items ? [`of ${count(sessions.max_items)}`] : [];
+  if (sessions.filling) most.push(`full in about ${span(sessions.filling.full_in)}`);
+  return most.join(", ");
+}
+
 const showSessions = table(find("sessions"), (s) => `${s.name} ${s.pid}`, [
   words("Name", (s) => s.name, { first: true, className: "owner", small: (s) => `process ${s.pid}` }),
-  words("Live", (s) => count(s.live), { number: true, small: (s) => (s.max_items ? `of ${count(s.max_items)}` : "") }),
+  words("Live", (s) => count(s.live), { number: true, small: capacity }),
   words("Parked", (s) => count(s.parked), { number: true }),
   words("Opened", (s) => count(s.opened), { number: true }),
   departed,
@@ -246,6 +266,7 @@ function fullness(container) {
 function amounts(container) {
   const parts = [`${count(container.items)}${container.max_items ? ` of ${count(container.max_items)}` : ""} items`];
   if (container.max_bytes) parts.push(`${size(container.bytes)} of ${size(container.max_bytes)}`);
+  if (container.filling) parts.push(`full in about ${span(container.filling.full_in)}`);
   const gone = reasons(container.evicted || container.left).map(([name, n]) => `${count(n)} by ${name.replace("_", " ")}`);
   if (gone.length) parts.push(`left: ${gone.join(", ")}`);
   return parts.join(" · ");
