@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Literal
 
@@ -15,6 +17,12 @@ SLOWER = 2.3  # standard errors below zero: the pace falls, and not by chance
 UNSURE = 1.65  # standard errors by which the pace may have fallen more than it seems
 MOST_LOST = 0.9  # of the mean pace, from the start of the run to its end
 EVEN = 0.1  # of the mean pace: if the second half keeps this much, it is not a fill
+LATE = 0.1  # of the run: what decides whether it still rises
+LATER = 1 / 3  # the same for one that has slowed down: there is noise in a tenth
+LATE_CHANCE = 0.2  # that its second half is noise
+STEADY = 0.75  # of the first half's pace: a leak keeps at least this much in the second half
+SPARSE = 2 / 3  # of the steps: one that rises in fewer of them rises now and then
+EXPECTED = 4  # rises that the late part of such a series should have seen
 
 
 @dataclass(slots=True, frozen=True)
@@ -49,16 +57,53 @@ def trend(at: Sequence[float], values: Sequence[float], *, tests: int = 1) -> Tr
     steady = fell <= gain / 2 and last >= rate / 2
     if chance * tests < LEVEL and steady and not _may_fill(at, values):
         return Trend("growing", rate, gain, last)
-    if chance < 0.05 and fell <= gain and last > rate / 10:
+    still = min(last, _slope_of_end(at, values, LATER))
+    if chance < 0.05 and fell <= gain and still > rate / 10 and _rises_late(at, values):
         return Trend("rising", rate, gain, last)
     return Trend("flat", rate, gain, last)
 
 
 def _last_rate(at: Sequence[float], values: Sequence[float]) -> float:
-    """Return the median slope over the last tenth of the run."""
-    begin = at[-1] - (at[-1] - at[0]) / 10
+    """Return the median slope over the last tenth of the run.
+
+    In a series that rises only now and then, a tenth may have seen none: it takes more of the run.
+    """
+    return _slope_of_end(at, values, _late_share(values))
+
+
+def _slope_of_end(at: Sequence[float], values: Sequence[float], share: float) -> float:
+    begin = at[-1] - (at[-1] - at[0]) * share
     first = min(next(i for i, r in enumerate(at) if r >= begin), len(at) - 6)
     return typical_slope(at[first:], values[first:])
+
+
+def _rises_late(at: Sequence[float], values: Sequence[float]) -> bool:
+    """Return True if the second half rises by itself: what has filled up only has noise there."""
+    half = len(values) // 2
+    return half < LEAST_SAMPLES or _chance(at[half:], values[half:]) < LATE_CHANCE
+
+
+def keeps_pace(at: Sequence[float], values: Sequence[float]) -> bool:
+    """Return True if the second half rises nearly as fast as the first."""
+    middle = bisect_left(at, (at[0] + at[-1]) / 2)
+    before = (values[middle] - values[0]) / max(at[middle] - at[0], 1e-9)
+    after = (values[-1] - values[middle]) / max(at[-1] - at[middle], 1e-9)
+    return after >= STEADY * before
+
+
+def rises_often(values: Sequence[float]) -> bool:
+    """Return True if a series rises in most of its steps, not only now and then."""
+    return _rises(values) >= SPARSE * (len(values) - 1)
+
+
+def _rises(values: Sequence[float]) -> int:
+    return sum(b > a for a, b in pairwise(values))
+
+
+def _late_share(values: Sequence[float]) -> float:
+    if rises_often(values):
+        return LATE
+    return min(0.5, max(LATE, EXPECTED / max(1, _rises(values))))
 
 
 def typical_slope(at: Sequence[float], values: Sequence[float]) -> float:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from floodline.leaks._figures import trend as trend_module
-from floodline.leaks._figures.trend import _bend, trend, typical_slope
+from floodline.leaks._figures.trend import _bend, keeps_pace, trend, typical_slope
 
 ROUNDS = list(range(0, 300, 6))
 
@@ -134,3 +134,29 @@ def test_the_pace_of_too_little_may_have_changed_by_anything():
 def test_too_few_steps_prove_nothing():
     assert trend_module._chance([0, 1, 2], [0, 1, 2]) == 1.0
     assert trend_module._chance(list(range(9)), list(range(9, 0, -1))) == 1.0
+
+
+def test_one_item_in_twenty_rounds_grows():
+    at = list(range(30, 300, 7))
+    assert kind([r // 20 for r in at], at=at, tests=3) == "growing"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_slow_leak_that_strikes_at_random_is_not_called_flat(seed):
+    dice, value, values = random.Random(seed), 0, []
+    for _ in ROUNDS:
+        value += sum(dice.random() < 0.1 for _ in range(6))
+        values.append(value)
+    assert kind(values, tests=3) != "flat"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_noise_after_a_fill_is_flat(seed):
+    dice = random.Random(seed)
+    values = [min(25 * r, 1500) + dice.randrange(-50, 51) for r in ROUNDS]
+    assert kind(values, tests=3) == "flat"
+
+
+def test_pace_is_kept_if_the_second_half_rises_as_the_first():
+    assert keeps_pace(ROUNDS, ROUNDS)
+    assert not keeps_pace(ROUNDS, [min(r, 160) for r in ROUNDS])
