@@ -16,6 +16,7 @@ from weakref import ref
 from floodline.leaks._closeup.callbacks import kind_of_item, name_of_called
 from floodline.leaks._closeup.decorated import decorated_function
 from floodline.leaks._closeup.feeding_line import Watch
+from floodline.leaks._closeup.stored_attributes import stored_attribute
 from floodline.leaks._figures.candidates import Candidate
 from floodline.leaks._figures.suspect import Suspect, outcome_of
 from floodline.leaks._heap.container_limit import below, read_numbers, room, shown_limit
@@ -68,6 +69,18 @@ class Close:
         elif self._is_of_library():
             self.head, self.heads = one.slot, held
             self.owner, self.defined_in = owner_of(one.slot, held)
+        self.stored = self._find_stored()
+        if self.stored is not None:
+            self.owner = f"{self.defined_in}.{self.stored[1]}"
+
+    def _find_stored(self) -> tuple[str, str] | None:
+        slot, head = self.one.slot, self.head
+        if slot.label != ITEM or slot.parent is None or slot.parent.index != head.index:
+            return None
+        if self.one.column == "count":
+            return None
+        known = self.name_in_program()
+        return stored_attribute(self.heads, self.held, known[0] if known else None)
 
     @property
     def shared(self) -> bool:
@@ -113,6 +126,8 @@ class Close:
     def _path(self) -> str:
         slot = self.one.slot
         path = self._above.path + slot.label if self._above else slot.path
+        if self.stored is not None and slot.parent is not None and slot.parent.parent is not None:
+            return f"{slot.parent.parent.path}.{self.stored[1]}"
         start = self.head.path
         if self.head.label[:1] == "{" and path.startswith(start):
             decorated = decorated_function(self.heads)
@@ -176,6 +191,8 @@ class Close:
     def nested(self) -> bool:
         """True if what grows is not the named container, but something that it holds."""
         slot, head = self.one.slot, self.head
+        if self.stored is not None:
+            return False
         return slot.index != head.index and self.one.column != "count" and not slot.named
 
     def name_in_program(self) -> tuple[str, str] | None:

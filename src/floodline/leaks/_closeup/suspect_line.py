@@ -11,8 +11,9 @@ from floodline.leaks._closeup.feeding_line import Watch
 from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._heap.owner_names import last_name, module_of
 from floodline.leaks._objects.anatomy import is_standard
-from floodline.leaks._objects.territory import is_program_file
-from floodline.leaks._source.feeding_statements import calling_place, feeding_place
+from floodline.leaks._objects.territory import is_program_file, program_modules
+from floodline.leaks._source.definitions import file_of_module
+from floodline.leaks._source.feeding_statements import calling_place, feeding_place, only_call
 from floodline.leaks._source.place import Place
 from floodline.leaks._vocabulary import LineSource
 
@@ -42,7 +43,11 @@ def with_static_line(suspect: Suspect, close: Close) -> Suspect:
         return _at(suspect, _definition(code), LineSource.STATIC)
     module, name = module_of(suspect.defined_in), last_name(suspect.owner)
     home = last_name(suspect.defined_in)
-    place = feeding_place(module, name, home=home, nested=close.nested) if module else None
+    place = feeding_place(*close.stored) if close.stored else None
+    if place is None and module:
+        place = feeding_place(module, name, home=home, nested=close.nested)
+    if place is None and module and file_of_module(module) is None:  # a module in C
+        place = only_call(program_modules(), name)
     return suspect if place is None else _at(suspect, _called(place, close), LineSource.STATIC)
 
 
@@ -52,6 +57,10 @@ def _called(place: Place, close: Close) -> Place:
         return place
     known = close.name_in_program()
     at = calling_place(*known, place.function) if known else None
+    if at is None and known is None:
+        of_class = place.function in ("__init__", "__new__")
+        called = last_name(close.defined_in) if of_class else place.function
+        at = only_call(program_modules(), called)
     return place if at is None else replace(place, caller=(at.file, at.line))
 
 

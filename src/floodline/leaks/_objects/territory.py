@@ -11,6 +11,7 @@ from typing import Any
 from floodline.leaks._objects.anatomy import derives, is_standard, names_of_module
 
 MISSING: Any = type("Missing", (), {})()
+MOST_MODULES = 300
 _PACKAGE = __name__.split(".", 1)[0]
 _INSTALLED = ("site-packages", "dist-packages")
 _STANDARD = os.path.dirname(os.__file__) + os.sep  # noqa: PTH120  # a prefix of texts
@@ -43,6 +44,12 @@ def rank_of_module(name: str) -> int:
         return 1
     file = dict.get(names_of_module(module), "__file__")
     return int(type(file) is str and not is_program_file(file))
+
+
+def program_modules() -> list[str]:
+    """Return the modules of the program, the first ones of very many."""
+    names = [one for one in list(sys.modules) if type(one) is str and rank_of_module(one) == 0]
+    return names[:MOST_MODULES]
 
 
 class Territory:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import ast
 import sys
+from types import FunctionType
+from typing import Any
 
 from floodline._python.assignments import targets
 from floodline._python.names import Function
-from floodline.leaks._objects.anatomy import names_of_module
+from floodline.leaks._objects.anatomy import derives, names_of_module, names_of_type, unwrapped
 from floodline.leaks._source.excerpt import tree_about
 
 
@@ -19,8 +21,20 @@ def file_of_module(name: str) -> str | None:
     module = sys.modules.get(name)
     if type(module) is not type(sys):
         return None
-    file = dict.get(names_of_module(module), "__file__")
+    names = names_of_module(module)
+    # a script that has ended, while its threads go on, has no `__file__` any more
+    file = dict.get(names, "__file__") or _file_of_code(names)
     return file if type(file) is str and file.endswith(".py") else None
+
+
+def _file_of_code(names: dict[str, Any]) -> str | None:
+    """Return the file of a function or method that a module defines."""
+    for value in list(dict.values(names)):
+        held = names_of_type(value).values() if derives(type(value), type) else (value,)
+        for one in map(unwrapped, list(held)):
+            if type(one) is FunctionType and one.__globals__ is names:
+                return one.__code__.co_filename
+    return None
 
 
 def tree_of(module: str, word: str) -> ast.Module | None:

@@ -29,6 +29,11 @@ def tree_about(file: str, word: str) -> ast.Module | None:
         return None
 
 
+def forget_trees() -> None:
+    """Free the parsed parts: they are many times as large as their source."""
+    tree_about.cache_clear()
+
+
 def _focused(text: str, word: str) -> str:
     lines = text.split("\n")
     kept = [""] * len(lines)

@@ -13,6 +13,7 @@ from floodline.leaks._source.place import Place
 MODULE = "<module>"
 LAST = 2  # the order of what creates a container
 _LOOPS = (ast.While, ast.For, ast.AsyncFor)
+_REFERENCES = (ast.Name, ast.Attribute, ast.Subscript)
 _ASKS = frozenset(("get", "setdefault", "pop"))  # they return what a container holds
 
 
@@ -140,6 +141,23 @@ def calling_place(module: str, name: str, function: str) -> Place | None:
     return None if other and at_import else Place(file, line, place)
 
 
+def only_call(modules: list[str], called: str) -> Place | None:
+    """Return the line that calls a function or class of this name, None if several do."""
+    found: list[Place] = []
+    for module in modules:
+        file, tree = file_of_module(module), tree_of(module, called)
+        if file is None or tree is None:
+            continue
+        found += [
+            Place(file, node.lineno, place)
+            for _, place, scope in _scopes(tree)
+            for node in ast.walk(scope)
+            if isinstance(node, ast.Call) and is_named(node.func, called)
+        ]
+    lines = {(one.file, one.line) for one in found}
+    return found[0] if len(lines) == 1 else None
+
+
 def _feeds(node: ast.AST, name: str) -> int | None:
     """Rate how clearly a piece of source adds: 0 it does, 1 it may, 2 it reads, 3 it replaces.
 
@@ -152,7 +170,8 @@ def _feeds(node: ast.AST, name: str) -> int | None:
     if isinstance(node, ast.Assign):
         named = [target for target in node.targets if is_named(target, name)]
         into = any(isinstance(target, ast.Subscript) for target in named)
-        if named and (into or mentions(node.value, name)):
+        another_name = isinstance(node.value, _REFERENCES)
+        if named and (into or (mentions(node.value, name) and not another_name)):
             return 0
         return 3 if named and isinstance(node.value, ast.Name) else None
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):

@@ -8,7 +8,7 @@ import pytest
 
 from floodline.leaks._source.definitions import class_assigns, file_of_module, find, module_assigns
 from floodline.leaks._source.excerpt import tree_about
-from floodline.leaks._source.feeding_statements import feeding_place
+from floodline.leaks._source.feeding_statements import feeding_place, only_call
 from soak_programs import module
 
 SOURCE = """
@@ -136,3 +136,40 @@ def test_what_has_no_source_answers_nothing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "odd_module", types.SimpleNamespace())
     assert file_of_module("odd_module") is None
     assert find(ast.parse("x = 1"), "a.b") is None
+
+
+CALLS = """
+import logging
+class Worker:
+    def start(self, handler):
+        self.log.addHandler(handler)
+        box = self.state.box
+        box.append(1)
+def other():
+    Worker().twice()
+    Worker().twice()
+"""
+
+
+def test_the_only_call_of_a_library_function_is_found(tmp_path, monkeypatch):
+    module("calling", CALLS, tmp_path, monkeypatch)
+    at = next(n for n, text in enumerate(CALLS.splitlines(), 1) if "addHandler" in text)
+    found = only_call(["calling", "no_such_module"], "addHandler")
+    assert (found.line, found.function) == (at, "start")
+    assert only_call(["calling"], "twice") is None
+    assert only_call(["calling"], "removeHandler") is None
+
+
+def test_another_name_for_the_same_feeds_nothing(tmp_path, monkeypatch):
+    module("calling", CALLS, tmp_path, monkeypatch)
+    at = next(n for n, text in enumerate(CALLS.splitlines(), 1) if "box.append" in text)
+    assert feeding_place("calling", "box").line == at
+
+
+def test_a_script_that_has_ended_is_found_by_its_code(tmp_path, monkeypatch):
+    made = module("calling", CALLS, tmp_path, monkeypatch)
+    file = made.__file__
+    del made.__file__
+    assert file_of_module("calling") == file
+    del made.Worker, made.other
+    assert file_of_module("calling") is None
