@@ -26,6 +26,7 @@ class Answered:
     command: str
     state: ProcessStatus
     answer: LiveRecord | None
+    recycled: int = 0  # workers before it that it replaced
 
 
 class Verdict(TypedDict):
@@ -88,16 +89,17 @@ def _badness(suspect: SuspectState) -> tuple[int, float, float]:
 def merge_verdicts(processes: list[Answered], main: int | None) -> Verdict:
     """Return verdict, where and needed for all processes.
 
-    Ended ones count if they grew or were watched for a minute, the program itself always. What was
-    never watched does not count.
+    Ended ones count if they grew or were watched for a minute, the program itself always. Until it
+    was watched for a minute, a worker that replaced another is judged by the memory of all
+    processes. What was never watched does not count.
     """
     answered = [(one, one.answer) for one in processes if one.answer]
     present = [
         answer
         for one, answer in answered
-        if one.state == ProcessStatus.RUNNING
+        if (one.state == ProcessStatus.RUNNING and not one.recycled)
         or one.pid == main
-        or (answer["watched_seconds"] or 0.0) >= LONG
+        or _watched(answer) >= LONG
     ]
     grew = [answer for _, answer in answered if answer["verdict"] == Outcome.GROWING]
     relevant = [*grew, *present] or [answer for _, answer in answered]
@@ -105,6 +107,10 @@ def merge_verdicts(processes: list[Answered], main: int | None) -> Verdict:
         return {"verdict": Outcome.UNDECIDED, "where": Where.UNKNOWN, "needed": {**NOT_YET}}
     worst = min(relevant, key=lambda answer: ORDER.get(answer["verdict"], 1))
     return {"verdict": worst["verdict"], "where": worst["where"], "needed": worst["needed"]}
+
+
+def _watched(answer: LiveRecord) -> float:
+    return answer["watched_seconds"] or 0.0
 
 
 def doubted(processes: list[Answered], main: int | None, gain: float, seconds: float) -> Verdict:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from floodline.recorder._merged_answer import (
     Answered,
     History,
@@ -115,3 +117,14 @@ def test_what_was_never_watched_has_no_say():
 
 def test_if_nothing_runs_any_more_the_last_answers_count():
     assert merge_verdicts([process(5, state="exited")], None)["verdict"] == "bounded"
+
+
+def test_a_worker_that_replaced_another_is_judged_by_the_memory_of_all_at_first():
+    young = process(9, verdict="undecided", watched_seconds=20.0)
+    assert merge_verdicts([process(1), young], 1)["verdict"] == "undecided"
+    young = replace(young, recycled=1)
+    assert merge_verdicts([process(1), young], 1)["verdict"] == "bounded"
+    assert merge_verdicts([young], 1)["verdict"] == "undecided"
+    assert doubted([process(1), young], 1, 20 << 20, 60.0)["verdict"] == "undecided"
+    older = replace(process(9, verdict="undecided", watched_seconds=90.0), recycled=1)
+    assert merge_verdicts([process(1), older], 1)["verdict"] == "undecided"
