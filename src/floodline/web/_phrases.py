@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from floodline._pages.answer_words import ELSEWHERE, FLAT, UNNAMED, gains, growth, title
 from floodline._units import format_duration, format_size
-from floodline.leaks._vocabulary import Outcome
+from floodline.leaks._vocabulary import Outcome, Where
 from floodline.recorder._exit_cause import names_its_signal
 from floodline.recorder._snapshot import (
     ContainerState,
@@ -36,11 +36,12 @@ def because(state: Snapshot) -> str:
     worst = growing(state)
     if state["verdict"] == Outcome.GROWING and worst:
         return gains(worst[0])
+    needed = state["needed"]
     if state["verdict"] == Outcome.GROWING:
-        return ELSEWHERE.get(state["where"], UNNAMED)
+        told = f"{title(needed['why'])}." if needed and state["where"] == Where.PYTHON else UNNAMED
+        return ELSEWHERE.get(state["where"], told)
     if state["verdict"] == Outcome.BOUNDED:
         return FLAT
-    needed = state["needed"]
     why = title((needed and needed["why"]) or "not enough was seen").rstrip(".")
     more = f" Watch for about {format_duration(needed['seconds'])} more." if needed else ""
     return f"{why}.{more}"

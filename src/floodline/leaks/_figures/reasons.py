@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
+from typing import Protocol
 
 from floodline._units import format_size
 from floodline.leaks._figures.own_holders import Filling
@@ -10,8 +12,20 @@ from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._vocabulary import Cause, Step
 
 HOOK = "no name leads to them: check hooks (atexit, at-fork) and C extensions"
+UNCOLLECTED = "the collector is disabled, and without it objects that refer to each other stay"
 NATIVE_STEP = "run it under memray with --native to see which C call allocates"
 FRAGMENT_STEP = "try MALLOC_ARENA_MAX=2, jemalloc, or malloc_trim at quiet times"
+
+
+class Counted(Protocol):
+    """Counts of all objects by type, and what they cost."""
+
+    taken: int
+    longest: float  # seconds
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The types that multiply, most first."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -73,9 +87,14 @@ def unsteady(one: Suspect, unit: Step) -> Reason:
     return Reason(Cause.UNSTEADY, text)
 
 
-def unnamed_objects(rate: float, unit: Step) -> Reason:
-    """Say that there are more and more objects that no slot accounts for."""
-    return Reason(Cause.UNNAMED_OBJECTS, f"{rate:.1f} more objects per {unit}; {HOOK}")
+def unnamed_objects(rate: float, unit: Step, counted: Counted | None = None) -> Reason:
+    """Say that there are more and more objects that no slot accounts for, and of which types."""
+    kinds = counted.kinds if counted else ()
+    mostly = f", mostly {' and '.join(kinds)}" if kinds else ""
+    text = f"{rate:.1f} more objects per {unit}{mostly}; {HOOK if gc.isenabled() else UNCOLLECTED}"
+    if counted is not None and kinds:
+        text += f" (counted by type {counted.taken} times, {1000 * counted.longest:.0f} ms at most)"
+    return Reason(Cause.UNNAMED_OBJECTS, text)
 
 
 def unnamed_blocks(rate: float, unit: Step) -> Reason:

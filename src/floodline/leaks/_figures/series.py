@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from itertools import zip_longest
+from math import inf
 
 from floodline.leaks._figures.own_holders import OwnHolders
 from floodline.leaks._figures.rss_split import Split
@@ -25,6 +26,8 @@ class Series:
     unit: Step = "round"
     least_resident = 1 << 19
     least_native = 1 << 17  # freed blocks in a thread's cache count as in use
+    least_growth, least_rise = 0.0, inf  # every sample is a complete walk
+    counted = None
 
     def __init__(self, slots: Slots) -> None:
         self.slots = slots

@@ -11,12 +11,13 @@ from floodline.leaks._figures import reasons
 from floodline.leaks._figures.own_holders import OwnHolders
 from floodline.leaks._figures.reasons import Reason
 from floodline.leaks._figures.suspect import Suspect
-from floodline.leaks._figures.trend import LEAST_SAMPLES, Trend, trend
+from floodline.leaks._figures.trend import LEAST_SAMPLES, Trend, keeps_pace, trend
 from floodline.leaks._heap.container_limit import below
 from floodline.leaks._vocabulary import Outcome, Step, Where
 
 LEAST_OBJECTS = 0.5  # per round
 LEAST_BLOCKS = 4.0  # per round; the interpreter's free lists fill more slowly
+BLOCKS_PER_OBJECT = 4
 LEAST_NATIVE = 512.0  # bytes per round
 DWARFS = 4  # so many times as much free as in use: fragmentation, not a leak
 LEAST_STEP = 1 << 16  # bytes from one fifth of the run to the next
@@ -28,9 +29,15 @@ class Figures(Protocol):
     unit: Step
     least_resident: int  # bytes; below this, pages and arenas cause steps
     least_native: int  # bytes that malloc must have gained by the end
+    least_growth: float  # objects without a name that must have been gained, steadily
+    least_rise: float  # the same if they were not gained steadily
     holders: OwnHolders
 
     def __len__(self) -> int: ...
+
+    @property
+    def counted(self) -> reasons.Counted | None:
+        """All objects by type, if they were counted."""
 
     @property
     def rounds(self) -> Sequence[float]:
@@ -100,14 +107,32 @@ def _trend(series: Figures, name: str) -> Trend:
 def _unnamed(series: Figures) -> Verdict | None:
     """Find growth of Python objects that no named slot shows."""
     total, unit = _total(series), series.unit
-    found = _trend(series, "objects")
-    if found.kind == "growing" and found.rate >= LEAST_OBJECTS:
-        reason = reasons.unnamed_objects(found.rate, unit)
+    found, sure = _trend(series, "objects"), series.least_growth
+    reason = reasons.unnamed_objects(found.rate, unit, series.counted)
+    if _is_sure(series, found) and found.rate >= LEAST_OBJECTS and found.gain >= sure:
         return Verdict(Outcome.GROWING, Where.PYTHON, total, reason)
-    found = _trend(series, "blocks")
-    if found.kind == "growing" and found.rate >= LEAST_BLOCKS:
+    if _rises(found, series.least_rise):
+        return _undecided(
+            Where.PYTHON, 2 * total, reasons.unnamed_objects(found.rate, unit, series.counted)
+        )
+    found, sure = _trend(series, "blocks"), BLOCKS_PER_OBJECT * series.least_growth
+    if found.kind == "growing" and found.rate >= LEAST_BLOCKS and found.gain >= sure:
         return _undecided(Where.PYTHON, 3 * total, reasons.unnamed_blocks(found.rate, unit))
     return None
+
+
+def _is_sure(series: Figures, objects: Trend) -> bool:
+    """Return True if objects multiply for certain; a live watch adds some of its own at first."""
+    if objects.kind != "rising" or not series.least_growth:
+        return objects.kind == "growing"
+    return keeps_pace(series.rounds, series.process("objects"))
+
+
+def _rises(found: Trend, least: float) -> bool:
+    """Return True if it rises by so much, or steadily by a part of it."""
+    return (found.kind == "rising" and found.gain >= least) or (
+        found.kind == "growing" and found.gain >= least / 3
+    )
 
 
 def _native(series: Figures, total: int) -> Verdict | None:
@@ -160,6 +185,9 @@ def _pairs(series: Figures, one: str, other: str) -> zip[tuple[int, int]]:
 
 
 def _unsure(rising: list[Suspect], total: int, unit: Step) -> Verdict:
-    if not rising:
-        return Verdict(Outcome.BOUNDED)
-    return _undecided(Where.PYTHON, 3 * total, reasons.unsteady(rising[0], unit))
+    return unsteady(rising, total, unit) if rising else Verdict(Outcome.BOUNDED)
+
+
+def unsteady(rising: list[Suspect], total: float, unit: Step = "second") -> Verdict:
+    """Return undecided: these rose, but perhaps they only fill."""
+    return _undecided(Where.PYTHON, 3 * round(total), reasons.unsteady(rising[0], unit))

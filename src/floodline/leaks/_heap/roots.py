@@ -52,7 +52,7 @@ def survey(
         _frames(walk)
         _asynchronous(walk, loop)
         walk.run()
-        _at_exit(walk)
+        count_at_exit(walk)
         _orphans(walk)
         walk.run()
     finally:
@@ -130,7 +130,7 @@ def _asynchronous(walk: Walk, loop: Any) -> None:
         walk.push(task, walk.slots.root("asyncio.<tasks>"))
 
 
-def _at_exit(walk: Walk) -> None:
+def count_at_exit(walk: Walk) -> None:
     """Count the hooks that the interpreter keeps where no walk can reach."""
     slot = walk.slots.child(walk.slots.root("atexit"), "atexit", ".register")
     walk.push(atexit.register, slot)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Any
 
 from floodline.leaks._figures import reasons
 from floodline.leaks._figures.candidates import Candidate, find_candidates
 from floodline.leaks._figures.series import COLUMNS
 from floodline.leaks._figures.suspect import Suspect
-from floodline.leaks._figures.verdict import Verdict, decide, may_fill
+from floodline.leaks._figures.trend import keeps_pace, rises_often
+from floodline.leaks._figures.verdict import Verdict, decide, may_fill, unsteady
 from floodline.leaks._heap.slot_lookup import Places
-from floodline.leaks._heap.slots import NOWHERE
+from floodline.leaks._heap.slots import ITEM, NOWHERE
 from floodline.leaks._live.answer import LiveAnswer
 from floodline.leaks._live.named_suspects import Named, echoes_of, name, renewed
 from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._live.tracks import Process, Track, Tracks
+from floodline.leaks._source.excerpt import forget_trees
 from floodline.leaks._vocabulary import Cause, Outcome, Where
 
 EVERY = 2.0
@@ -24,12 +25,14 @@ LEAST_SURE = 60.0  # seconds after the first look before anything is called boun
 LEAST_GROWN = 78.0  # seconds before it is called growing: what a server fills at start-up looks so
 LEAST_SPAN = 45.0  # seconds for which the growth of one of its suspects was seen
 AGAIN = 3  # judgements in a row that a new verdict takes
+DOUBTS = 5  # the same for one that only doubts what was bounded: noise rises now and then
 STALLED = 45.0  # seconds without growth, after which what was called growing no longer is
 UNNAMED_AFTER = 150.0  # seconds before growth without a name is called growing
-STEADY = 0.75  # of the first half's pace: a leak keeps at least this much in the second half
+STOPPED = 3  # readings without a change, of what has changed in most of them
 EXPLAINS = 0.7  # of what it gained: so much must a container above it have gained too
 LENGTH = COLUMNS.index("length")
 MAX_JUDGED = 32
+_UNNAMED = (Cause.UNNAMED_OBJECTS, Cause.UNNAMED_BLOCKS)
 MAX_SUSPECTS = 12
 MAX_NAMED = 200
 
@@ -57,6 +60,7 @@ class Judge:
         self._rising: list[Candidate] = []
         self._names: dict[int, Named] = {}
         self._suspects: tuple[Suspect, ...] = ()
+        self.unnamed = False  # True while there are more objects that no name explains
         self._new: Outcome | None = None
         self._times = 0
         self._verdict = Verdict(Outcome.UNDECIDED, Where.UNKNOWN, 40, reasons.too_few("second"))
@@ -97,6 +101,7 @@ class Judge:
             self._asked = False
             self._find()
         if not self._pending:
+            forget_trees()
             self._decide(now)
 
     def _find(self) -> None:
@@ -109,10 +114,13 @@ class Judge:
         # more objects below something say nothing new if their holder is known to grow
         slowly = [c for c in seldom.growing if c.column != "count" or not found.growing]
         slowly = [c for c in slowly if not self._is_held(c)]
-        rising = [c for c in found.growing + slowly if self._track(c).span >= LEAST_NAMED]
+        rising = [
+            c for c in found.growing + slowly
+            if self._track(c).span >= LEAST_NAMED and not self._is_counted_above(c)
+        ]  # fmt: skip
         self._growing = [c for c in rising if self._is_steady(c)]
         slowing = [c for c in rising if not self._is_steady(c)]
-        self._rising = slowing + found.rising
+        self._rising = slowing + [c for c in found.rising if not self._is_counted_above(c)]
         self._rising += [c for c in seldom.rising if not self._is_held(c)]
         chosen = (self._growing or self._rising)[:MAX_SUSPECTS]
         self._pending = [c for c in chosen if c.slot.index not in self._names]
@@ -127,18 +135,25 @@ class Judge:
                 return True
         return False
 
+    def _is_counted_above(self, one: Candidate) -> bool:
+        """Return True if it is the number of items of a container whose length is known."""
+        parent = one.slot.parent
+        if one.column != "count" or one.slot.label != ITEM or parent is None:
+            return False
+        return any(parent.index in known.by_index for known in (self._ticks, self._walks))
+
     def _track(self, one: Candidate) -> Track:
         index = one.slot.index
         return self._ticks.by_index.get(index) or self._walks.by_index[index]
 
     def _is_steady(self, one: Candidate) -> bool:
-        """Return True if it keeps its initial pace: what fills up slows down."""
+        """Return True if it keeps its initial pace: what fills up slows down, or stops."""
         track = self._track(one)
         times, values = track.times, track.column(COLUMNS.index(one.column))
-        middle = bisect_left(times, (times[0] + times[-1]) / 2)
-        before = (values[middle] - values[0]) / max(times[middle] - times[0], 1e-9)
-        after = (values[-1] - values[middle]) / max(times[-1] - times[middle], 1e-9)
-        return after >= STEADY * before
+        read = one.slot.index in self._ticks.by_index
+        if track.quiet >= (STOPPED if read else 1) and rises_often(values):
+            return False
+        return keeps_pace(times, values)
 
     def _name(self, one: Candidate) -> None:
         if len(self._names) >= MAX_NAMED:
@@ -151,6 +166,9 @@ class Judge:
         sure = [one for one in growing if not may_fill(one)]
         named = Verdict(Outcome.GROWING, Where.PYTHON) if sure else None
         verdict = named or decide(self._process, growing, rising)
+        self.unnamed = verdict.reason is not None and verdict.reason.cause in _UNNAMED
+        if verdict.reason is not None and verdict.reason.cause == Cause.UNNAMED_OBJECTS and rising:
+            verdict = unsteady(rising, now)  # a name explains them, though it may be filling
         if verdict.verdict == Outcome.BOUNDED and self._cut:
             reason = reasons.too_deep(self._cut)
             verdict = Verdict(Outcome.UNDECIDED, Where.PYTHON, None, reason)
@@ -178,7 +196,8 @@ class Judge:
     def _holds(self, verdict: Verdict, now: float) -> bool:
         """Return True if the verdict so far stands: a new one must be reached several times.
 
-        What was called growing stays so while its suspects have not fallen and still grow.
+        What was called growing stays so while its suspects have not fallen and still grow; if there
+        are none, while memory still rises there, only less surely.
         """
         before, new = self._verdict.verdict, verdict.verdict
         if new == before:
@@ -186,9 +205,14 @@ class Judge:
             return False
         if before == Outcome.GROWING and any(self._still_grows(one, now) for one in self._suspects):
             return True
+        less_sure = new == Outcome.UNDECIDED and verdict.where == self._verdict.where
+        if before == Outcome.GROWING and less_sure and not self._suspects:
+            return True
         self._times = self._times + 1 if new == self._new else 1
         self._new = new
-        return new != Outcome.UNDECIDED and self._times < AGAIN
+        if new == Outcome.UNDECIDED:
+            return before == Outcome.BOUNDED and self._times < DOUBTS
+        return self._times < AGAIN
 
     def _still_grows(self, one: Suspect, now: float) -> bool:
         if one.verdict != Outcome.GROWING:

@@ -74,6 +74,7 @@ def _weight(item: Any) -> int:
         if plan.kind in _SHARED:
             continue
         total += SIZES[plan.base](at) if plan.base is not None else basic_size(type(at))
+        total += plan.extra(at) if plan.extra is not None else 0
         small = plan.length is None or plan.length(at) <= MOST_BELOW
         todo += gc.get_referents(at) if small and plan.kind != "text" else []
     return total
@@ -83,6 +84,8 @@ def renewed(named: Named, one: Candidate, rank: int) -> Suspect:
     """Return a named suspect with current figures."""
     # what is below was weighed when it was named: the figures of its slots may have it too
     weight = one.trend.rate * named.weight or max(one.bytes_rate, 0.0)
+    if one.column == "text":  # characters or bytes, also those that C code keeps in an object
+        weight = max(weight, one.trend.rate)
     return named.suspect.but(
         rank=rank,
         verdict=outcome_of(one.trend),

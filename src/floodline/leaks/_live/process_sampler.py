@@ -12,30 +12,18 @@ import time
 from itertools import starmap
 
 from floodline.leaks._figures.rss_split import read_malloc
+from floodline.leaks._live.own_memory import OwnMemory
 from floodline.leaks._live.tracks import Process
 from floodline.memory import rss
 
 EVERY = 1.0
 MALLOC_EVERY = 10.0
-CENSUS_EVERY = 15.0
+CENSUS_EVERY = 3.0
+RARE = 30.0  # seconds between two that take ten times as long as a slice
+APART = 3_000  # times what one takes, until the next
 CENSUS_BLOCKS = 3_000_000  # blocks of Python's allocator; above this there is no census
 BLOCK = 96  # average bytes of a block of Python's allocator
 DEAR = 0.002  # seconds; if malloc takes longer to answer, it is asked less often
-
-
-class OwnMemory:
-    """What the watch itself takes: by how much resident memory changes during its steps."""
-
-    def __init__(self) -> None:
-        self.bytes = self._before = 0
-
-    def begin(self) -> None:
-        """Note the figure at the start of a step."""
-        self._before = rss()
-
-    def end(self) -> None:
-        """Add what the step has gained or given back."""
-        self.bytes = max(0, self.bytes + rss() - self._before)
 
 
 class Sampler:
@@ -56,8 +44,8 @@ class Sampler:
         """Count objects from now on."""
         self._census = True
 
-    def sample(self, now: float) -> None:
-        """Take a sample if one is due."""
+    def sample(self, now: float, *, harder: bool = False) -> None:
+        """Take a sample if one is due; `harder` also counts all objects by type now and then."""
         if now < self._next:
             return
         self._next = now + EVERY
@@ -66,6 +54,8 @@ class Sampler:
         blocks = sys.getallocatedblocks()
         if now >= self._next_census:
             self._count(now, blocks)
+        elif harder and self.counting:
+            self.process.counted.work(now, self._objects)
         # Python's own allocator rarely gives memory back; only its debug output reports its
         # arenas, so they are estimated
         self._highest = max(self._highest, blocks)
@@ -76,9 +66,12 @@ class Sampler:
         self._next_census = now + CENSUS_EVERY
         self.counting = self._census and blocks <= CENSUS_BLOCKS
         if self.counting:
+            began = time.thread_time()
             # a single call, so that no other thread leaves it to this one to drop what is listed
             self._objects = sum(map(len, starmap(gc.get_objects, ((),))))
             self.censuses += 1
+            took = time.thread_time() - began
+            self._next_census = now + min(RARE, max(CENSUS_EVERY, APART * took))
 
     def _ask_malloc(self, now: float) -> None:
         began = time.perf_counter()

@@ -9,9 +9,10 @@ from itertools import islice
 from typing import Any
 from weakref import WeakSet
 
+from floodline.leaks._heap.roots import count_at_exit
 from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._objects.anatomy import derives, names_of_module
-from floodline.leaks._objects.frames import SEES_RUNNING, own_module, running_frames
+from floodline.leaks._objects.frames import SEES_RUNNING, running_frames
 from floodline.leaks._objects.territory import rank_of_module
 
 TASKS = "asyncio.<tasks>"
@@ -30,6 +31,7 @@ def roots(skipped: int = 0) -> Iterator[Begin]:
         yield _task(ref)
     if SEES_RUNNING:
         yield _running
+    yield count_at_exit
 
 
 def library_roots(skipped: int = 0) -> Iterator[Begin]:
@@ -41,9 +43,14 @@ def library_roots(skipped: int = 0) -> Iterator[Begin]:
 def _names(skipped: int, ranks: tuple[int, ...]) -> list[str]:
     # newest first: what a fork inherited is not even touched
     newest = list(islice(reversed(sys.modules), max(0, len(sys.modules) - skipped)))
-    names = [name for name in reversed(newest) if type(name) is str and not own_module(name)]
+    names = [name for name in reversed(newest) if type(name) is str and not _is_ours(name)]
     ranked = [(rank_of_module(name), name) for name in names]
     return [name for wanted in ranks for rank, name in ranked if rank == wanted]
+
+
+def _is_ours(name: str) -> bool:
+    """Return True for a module of floodline: the probe uses it, and its holders have figures."""
+    return name == "floodline" or name.startswith("floodline.")
 
 
 def _module(name: str) -> Begin:

@@ -267,6 +267,9 @@ class SlicedWalk(OutlineWalk):
         entry = entries.add(obj, slot, parent, self._step)
         unnamed = parent == NONE and plan.kind != "module"
         far = entries.depth[entry] >= REBASE or unnamed or plan.kind in _ANCHORED
+        # a chain that gets new heads is lost if its links are looked for from the head
+        linked = plan.kind == "instance" and not plan.may_link and parent != NONE
+        far = far or (linked and type(entries.obj[parent]) is type(obj))
         if far and not entries.rebase(entry, _label(obj, plan.kind)):
             entries.drop(entry)
             self._dive(obj, slot)

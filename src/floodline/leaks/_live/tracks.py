@@ -8,6 +8,7 @@ from typing import Any
 from floodline.leaks._figures.own_holders import OwnHolders
 from floodline.leaks._figures.series import COLUMNS, PROCESS
 from floodline.leaks._heap.slots import Slots
+from floodline.leaks._live.type_census import TypeCensus
 from floodline.leaks._vocabulary import Step
 
 MAX_POINTS = 48
@@ -147,10 +148,12 @@ class Process:
     unit: Step = "second"
     # a server's caches, and our own tracks, take some memory before they are full
     least_resident = least_native = 4 << 20
+    least_growth = least_rise = 1_000.0
 
     def __init__(self) -> None:
         self._track = Track(len(PROCESS))
         self.holders = OwnHolders()
+        self.counted = TypeCensus()
 
     def __len__(self) -> int:
         return len(self._track)

@@ -17,7 +17,8 @@ from floodline.leaks._live.holdings import Holdings
 from floodline.leaks._live.inherited_pages import Inherited
 from floodline.leaks._live.judge import Judge
 from floodline.leaks._live.outline_walk import Anchors
-from floodline.leaks._live.process_sampler import OwnMemory, Sampler
+from floodline.leaks._live.own_memory import OwnMemory
+from floodline.leaks._live.process_sampler import Sampler
 from floodline.leaks._live.roots import Begin, library_roots, roots
 from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._live.stages import Progress, Rows, Stage
@@ -171,7 +172,7 @@ class Live:
 
     def _work(self, due: Callable[[], bool], now: float) -> float:
         """Do the most urgent thing; return for how long there is nothing to do."""
-        self._sampler.sample(now)
+        self._sampler.sample(now, harder=self._judge.unnamed)
         if self._ticks.busy or now >= self._next_tick:
             self._tick(due, now)
         elif self._judge.due(now):

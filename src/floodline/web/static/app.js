@@ -33,9 +33,12 @@ function because(state) {
       ".",
     ];
   }
-  if (state.verdict === "growing") return [BECAUSE.growing[state.where] || BECAUSE.growing.unknown];
-  if (state.verdict === "bounded") return [BECAUSE.bounded];
   const needed = state.needed;
+  if (state.verdict === "growing") {
+    const unnamed = state.where === "python" && needed && needed.why ? `${title(needed.why)}.` : BECAUSE.growing.unknown;
+    return [BECAUSE.growing[state.where] || unnamed];
+  }
+  if (state.verdict === "bounded") return [BECAUSE.bounded];
   if (!needed) return ["Watching; too early for a verdict."];
   const more = needed.seconds ? ` About ${span(needed.seconds)} more.` : "";
   return [`${title(needed.why || "watching")}.${more}`.replace("..", ".")];

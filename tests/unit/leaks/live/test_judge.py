@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from floodline.leaks._figures.verdict import decide
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live.judge import Judge
@@ -18,9 +19,62 @@ def test_what_lies_too_deep_is_not_called_bounded():
     for cut, expected in ((0, "bounded"), (7, "undecided")):
         walk = SlicedWalk(slots, Outlines(), {})
         walk.cut = cut
-        for _ in range(3):
+        for _ in range(5):
             judge.walked(walk)
             judge.work(100.0)
         found = judge.answer(watched=1, objects=1, walks=1, expected=0, cost=0, blind=())
         assert found.verdict == expected
     assert "7 objects" in found.needed["why"]
+
+
+def judged(rows):
+    """Return a judge of a process without any slot, and the figures of the process."""
+    process, slots = Process(), Slots()
+    judge = Judge(Tracks(slots), Tracks(slots), Places(Outlines(), {}), process)
+    judge.settled(0.0)
+    for second in range(200):
+        process.add(float(second), (second, *rows(second)))
+    return judge, slots
+
+
+def flat(second):
+    return (5000, 0, 1 << 20, 100, 0, 0, 0, 0)
+
+
+def verdicts(judge, times, cut=0):
+    found = []
+    for _ in range(times):
+        walk = SlicedWalk(Slots(), Outlines(), {})
+        walk.cut = cut
+        judge.walked(walk)
+        judge.work(200.0)
+        found.append(str(judge._verdict.verdict))
+    return found
+
+
+def test_a_new_verdict_takes_three_equal_answers_and_a_doubt_five():
+    judge, _ = judged(flat)
+    assert verdicts(judge, 3) == ["undecided", "undecided", "bounded"]
+    assert verdicts(judge, 4, cut=7) == ["bounded"] * 4
+    assert verdicts(judge, 1) == ["bounded"]  # the doubts start over
+    assert verdicts(judge, 5, cut=7) == [*["bounded"] * 4, "undecided"]
+
+
+def test_what_grows_outside_of_python_stays_so_while_it_rises_less_surely():
+    judge, _ = judged(lambda s: (5000, 0, 1 << 20, 100, 200_000 * s, 0, 0, 0))
+    assert verdicts(judge, 3)[-1] == "growing"
+    judge._process.restart()
+    for second in range(200):
+        row = (5000, 0, (1 << 20) + 200_000 * second, 100, 150_000 * min(second, 170), 0, 0, 0)
+        judge._process.add(float(second), (second, *row))
+    assert decide(judge._process, [], []).verdict == "undecided"
+    assert verdicts(judge, 6) == ["growing"] * 6
+
+
+def test_objects_that_multiply_without_a_name_are_never_bounded():
+    judge, _ = judged(lambda s: (5000 + 30 * s, 0, 1 << 20, 100, 0, 0, 0, 0))
+    assert verdicts(judge, 3)[-1] == "growing"
+    assert judge.unnamed
+    slower, _ = judged(lambda s: (5000 + round(200 * s**0.5), 0, 1 << 20, 100, 0, 0, 0, 0))
+    assert verdicts(slower, 3)[-1] == "undecided"
+    assert "more objects per second" in slower._verdict.why

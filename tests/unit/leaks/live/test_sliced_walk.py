@@ -519,3 +519,26 @@ def test_only_so_many_roots_and_objects_of_one_are_remembered(monkeypatch):
         walk._anchor(thing, f"label {id(thing)}")
     assert len(walk._anchors) == 2
     assert len(walk._anchors["one"]) == 2
+
+
+def test_a_chain_with_new_heads_is_walked_to_its_end(tmp_path, monkeypatch):
+    source = """
+class Link:
+    def __init__(self, before):
+        self.before = before
+class Journal:
+    def __init__(self):
+        self.head = None
+    def add(self):
+        self.head = Link(self.head)
+journal = Journal()
+for _ in range(300):
+    journal.add()
+"""
+    made = module("chained", source, tmp_path, monkeypatch)
+    sliced = Sliced(made, every=8)
+    while sliced.step():
+        made.journal.add()
+    walk = sliced.walk
+    links = sum(walk.count[s.index] for s in walk.slots if s.label in (".head", ".before"))
+    assert links >= 300

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import atexit
 import sys
 import weakref
 
 import pytest
 
 from floodline.leaks._heap.slots import Slots
-from floodline.leaks._live.roots import TASKS, roots
+from floodline.leaks._live import roots as roots_module
+from floodline.leaks._live.roots import TASKS, library_roots, roots
 from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._objects.frames import SEES_RUNNING
 from floodline.leaks._objects.outline import Outlines
@@ -27,9 +29,25 @@ def test_threads_tasks_and_odd_registries_are_no_trouble(monkeypatch):
     assert walk.done
     assert TASKS not in [slot.key for slot in walk.slots]
     monkeypatch.delitem(sys.modules, "asyncio.tasks")
-    assert list(roots(len(sys.modules)))[: 0 if SEES_RUNNING else None] == []
+    assert len(list(roots(len(sys.modules)))) == 1 + SEES_RUNNING
 
 
 class Restless:
     def __iter__(self):
         raise RuntimeError("Set changed size during iteration")
+
+
+def test_our_own_modules_are_no_roots(monkeypatch):
+    begun = []
+    monkeypatch.setattr(roots_module, "_module", lambda name: begun.append(name) or (lambda _: 0))
+    list(roots())
+    list(library_roots())
+    assert "logging" in begun
+    assert not [name for name in begun if name.split(".")[0] == "floodline"]
+
+
+def test_functions_at_exit_are_counted():
+    walk = SlicedWalk(Slots(), Outlines(), {})
+    list(roots(len(sys.modules)))[-1](walk)
+    slot = walk.slots.get("atexit.register")
+    assert walk.row(slot.index)[1] >= atexit._ncallbacks()

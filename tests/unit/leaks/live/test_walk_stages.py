@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 from floodline.leaks._heap.slots import Slots
-from floodline.leaks._live import process_sampler
-from floodline.leaks._live.process_sampler import OwnMemory
+from floodline.leaks._live.own_memory import OwnMemory
 from floodline.leaks._live.sliced_walk import SlicedWalk
 from floodline.leaks._live.stages import Progress, Rows
 from floodline.leaks._live.tracks import Track
@@ -27,15 +26,15 @@ def test_rows_stay_as_they_were_at_the_end_of_the_stage():
     assert rows.row(9) == Rows().row(0) == (0, 0, 0, 0)
 
 
-def test_own_memory_is_what_resident_memory_gains_during_the_steps(monkeypatch):
-    told = iter([100, 150, 400, 380, 380, 0])
-    monkeypatch.setattr(process_sampler, "rss", lambda: next(told))
-    own, found = OwnMemory(), []
-    for _ in range(3):
+def test_own_memory_is_what_resident_memory_gains_during_the_steps():
+    told = iter([100, 150, 400, 380, 380, 0, 0, 900])
+    touched = iter([0, 4096, 4096, 4096, 4096, 4096, 4096, 4600])
+    own, found = OwnMemory(lambda: next(told), lambda: next(touched)), []
+    for _ in range(4):
         own.begin()
         own.end()
         found.append(own.bytes)
-    assert found == [50, 30, 0]
+    assert found == [50, 30, 0, 504]  # the rest of the last step was another thread's
 
 
 def test_a_track_rises_until_it_stalls_or_falls():

@@ -279,3 +279,31 @@ def test_a_real_process_is_watched_without_any_setting():
     assert (answer.verdict, answer.walks) == ("undecided", 0)
     assert answer.expected_seconds > 60
     assert answer.cost_seconds > 0
+
+
+SAW = """
+ROWS = []
+def round(i):
+    ROWS.append([i])
+    if len(ROWS) >= 180:
+        ROWS.clear()
+"""
+WARM = """
+TABLE = {}
+def round(i):
+    TABLE[i % 140] = [i]
+"""
+
+
+@pytest.mark.parametrize(("source", "seconds"), [(SAW, 330), (WARM, 200)])
+def test_a_long_saw_tooth_and_a_warm_up_are_never_called_growing(watched, source, seconds):
+    made, watch = watched(source)
+    said = [watch.run(5, made.round).verdict for _ in range(seconds // 5)]
+    assert "growing" not in said
+    assert said[-1] == "bounded"
+
+
+def test_a_full_cache_of_many_items_is_bounded(watched, monkeypatch):
+    monkeypatch.setattr("floodline.leaks._live.watched_slots.MOST_PLACES", 50)
+    made, watch = watched(WARM)
+    assert watch.run(200, made.round).verdict == "bounded"

@@ -51,3 +51,22 @@ def test_what_a_class_holds_is_read_by_the_name_of_the_class(monkeypatch):
     slots = Slots()
     rows = slots.child(slots.root("held_by_class.Store"), "held_by_class.Store", ".ROWS")
     assert Places(Outlines(), {}).values(slots[rows]) == [made.Store.ROWS]
+
+
+def test_what_is_no_longer_found_does_not_keep_growing(monkeypatch):
+    made = types.ModuleType("vanishing")
+    made.ROWS = []
+    monkeypatch.setitem(sys.modules, "vanishing", made)
+    slots = Slots()
+    child = slots.child(slots.root("vanishing"), "vanishing", ".ROWS")
+    tracks = Tracks(slots)
+    ticks = Ticks(tracks, Places(Outlines(), {}), Outlines())
+    ticks.watch(child)
+    for second in range(10):
+        if second == 5:
+            del made.ROWS
+        elif second < 5:
+            made.ROWS.append(second)
+        ticks.begin()
+        ticks.advance(lambda: False, lambda second=second: float(second))
+        assert (child in tracks.by_index) is (second < 7)

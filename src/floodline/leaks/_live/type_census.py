@@ -1,0 +1,78 @@
+"""Counts all objects by type, while there are more and more that no name explains.
+
+The objects are listed and counted in a single call: no line of Python runs in between, so no other
+thread can leave it to this one to drop the last reference to what is listed. It takes about 0.2 ms
+per 1,000 objects; in a large heap only every n-th is counted. It happens twice a minute at most.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import Counter
+from itertools import chain, islice, starmap
+
+from floodline.leaks._objects.anatomy import label_of
+
+EVERY = 30.0
+LATER = 300.0  # seconds between two, once there were some
+SOME = 6
+AT_ONCE = 80_000  # objects that are counted, of more every n-th
+MOST_NAMED = 2
+LEAST = 100  # new objects of a type that is named
+SHARE = 0.15  # of all new objects: what multiplies less is not named
+
+
+class TypeCensus:
+    """Compares each census with the first, for as long as it is asked to."""
+
+    def __init__(self) -> None:
+        self._first: dict[int, int] = {}
+        self._step, self._next = 0, 0.0
+        self.taken = 0
+        self.longest = 0.0  # seconds
+        self.kinds: tuple[str, ...] = ()  # the types that multiply, most first
+
+    def work(self, now: float, objects: int) -> None:
+        """Count if it is time to; `objects` is about how many there are."""
+        if now < self._next:
+            return
+        self._next = now + (EVERY if self.taken < SOME else LATER)
+        step = self._step or 1 + objects // AT_ONCE
+        began = time.thread_time()
+        counts = _count(step)
+        self.longest = max(self.longest, time.thread_time() - began)
+        self.taken += 1
+        if not self._first:
+            self._first, self._step = counts, step
+            return
+        self.kinds = _multiplying(self._first, counts, step)
+
+
+def _count(step: int) -> dict[int, int]:
+    """Return how many objects of each type there are, by the identity of the type."""
+    listed = chain.from_iterable(starmap(gc.get_objects, ((),)))
+    return Counter(map(id, map(type, islice(listed, None, None, step))))
+
+
+def _multiplying(before: dict[int, int], now: dict[int, int], step: int) -> tuple[str, ...]:
+    gains = {kind: count - before.get(kind, 0) for kind, count in now.items()}
+    total = sum(gain for gain in gains.values() if gain > 0)
+    most = sorted(gains, key=gains.__getitem__, reverse=True)[:MOST_NAMED]
+    chosen = [k for k in most if gains[k] * step >= LEAST and gains[k] >= SHARE * total]
+    labels = _labels(frozenset(chosen))
+    return tuple(labels[kind] for kind in chosen if kind in labels)
+
+
+def _labels(wanted: frozenset[int]) -> dict[int, str]:
+    """Return the names of types, found below `object` without asking a metaclass."""
+    found: dict[int, str] = {}
+    todo, seen = [object], {id(object)}
+    while todo and len(found) < len(wanted):
+        at = todo.pop()
+        if id(at) in wanted:
+            found[id(at)] = label_of(at)
+        below = [one for one in type.__subclasses__(at) if id(one) not in seen]
+        seen.update(map(id, below))
+        todo += below
+    return found

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from floodline.leaks._figures import reasons
+from floodline.leaks._live import type_census
+from floodline.leaks._live.type_census import EVERY, LATER, SOME, TypeCensus
+
+
+class Node:
+    pass
+
+
+def test_the_types_that_multiply_are_named():
+    census, kept = TypeCensus(), []
+    census.work(0.0, 10_000)
+    assert census.kinds == ()
+    kept += [Node() for _ in range(5000)]
+    census.work(EVERY / 2, 10_000)
+    assert census.taken == 1  # twice a minute at most
+    census.work(EVERY, 10_000)
+    assert census.kinds[0] == f"{__name__}.Node"
+    told = reasons.unnamed_objects(50.0, "second", census).text
+    assert f"50.0 more objects per second, mostly {__name__}.Node" in told
+    assert "counted by type 2 times" in told
+
+
+def test_of_many_objects_some_are_counted(monkeypatch):
+    steps = []
+    monkeypatch.setattr(type_census, "_count", lambda step: steps.append(step) or {id(Node): 1})
+    census = TypeCensus()
+    for second in range(0, 2000, 10):
+        census.work(float(second), 300_000)
+    assert set(steps) == {4}
+    assert SOME + 1500 / LATER <= census.taken <= SOME + 1 + 2000 / LATER
+
+
+def test_a_collector_that_is_disabled_is_told(monkeypatch):
+    monkeypatch.setattr(reasons.gc, "isenabled", lambda: False)
+    assert "the collector is disabled" in reasons.unnamed_objects(5.0, "second").text
