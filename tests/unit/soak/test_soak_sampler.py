@@ -23,7 +23,7 @@ class Program:
 def program(monkeypatch):
     made = Program()
     monkeypatch.setattr(roots, "_modules", lambda walk: walk.push(made, walk.slots.root("program")))
-    for name in ("_orphans", "_frames", "_at_exit"):
+    for name in ("_orphans", "_frames", "count_at_exit"):
         monkeypatch.setattr(roots, name, lambda walk: None)
     monkeypatch.setattr(_sampler, "take_census", lambda: (5, len(made.rows)))
     return made
