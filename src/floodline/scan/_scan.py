@@ -117,4 +117,7 @@ def _uncollected() -> Iterator[None]:
         yield
     finally:
         if collecting:
+            if not gc.get_freeze_count():  # what a program has frozen must stay so
+                gc.freeze()  # these two make all facts old, or the next small
+                gc.unfreeze()  # collection would visit each of them
             gc.enable()
