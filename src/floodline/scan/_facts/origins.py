@@ -129,6 +129,7 @@ def parts_of(origin: Origin) -> tuple[Origin, ...]:
     return origin.parts or (origin,)
 
 
+@lru_cache(MANY)
 def asked(origin: Origin, step: Step) -> Origin | None:
     """Return the origin of a value derived from another, `None` if that says nothing."""
     kind, name, number, function, steps, parts = origin

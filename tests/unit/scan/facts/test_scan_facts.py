@@ -174,13 +174,30 @@ def test_a_reference_may_mean_a_function(ref, callee):
 
 
 def test_an_argument_is_a_container_a_function_or_a_value():
-    call = read("def f(a):\n    run(1, a, lambda: 1, key=x.y)\n", "a.py", "a").calls[0]
-    fixed, given, function = call.arguments
+    text = "def f(a):\n    b = []\n    run(1, a, b, lambda: 1, key=x.y)\n"
+    call = read(text, "a.py", "a").calls[0]
+    fixed, given, held, function = call.arguments
     assert fixed == FIXED
-    assert given == Argument(parameter(0), of_function("f", "a"))
+    assert given == Argument(parameter(0))
+    assert held.ref == of_function("f", "b")
     assert function.origin.kind == "function"
     expected = Argument(dotted_name("x", "y"), of_object(base_in_module("x"), "y"))
     assert call.keywords == (("key", expected),)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "run(a)\n    a = []",
+        "run(a)\n    if a:\n        a: list = x or []",
+        "run(a)\n    (a, b) = ({}, 1)",
+        "a = 1\n    def a(): pass\n    run(a)",
+        "a = 'one'\n    run(a)",
+    ],
+)
+def test_an_argument_names_a_local_that_is_ever_a_container_a_function_or_fixed(body):
+    calls = read(f"def f():\n    {body}\n", "a.py", "a").calls
+    assert calls[0].arguments[0].ref == of_function("f", "a")
 
 
 ARM, OTHER_ARM = Circumstance("arm", "kind", "'a'"), Circumstance("arm", "state", "1")

@@ -36,6 +36,7 @@ from floodline.scan._facts.model import (
 )
 from floodline.scan._facts.origins import (
     CONSTANT,
+    FRESH_SELF,
     NO_KEY,
     UNKNOWN,
     Origin,
@@ -50,6 +51,7 @@ from floodline.scan._frontends.python.signs import CLOSES, closes, refers
 
 PLAIN = {"other", "made", "sum"}
 ANSWERED = {ast.Name, ast.Call, ast.Await}
+_new_change = Change.__new__  # calling the class takes twice as long
 PASSED_ON = {"partial", "ref", "WeakMethod"}
 
 
@@ -95,8 +97,9 @@ class Arguments:
         if verb == "grow" and key is not NO_KEY and type(value) in ANSWERED:
             marks = marks | {"answer"} if self._is_answer(value, key) else marks
         self.changes.append(
-            Change(found[0], found[1], verb, op, shared(key, key), shared(text, text), stored,
-                   source, at(node), self.scope.name, shared(marks, marks))
+            _new_change(Change, found[0], found[1], verb, op, shared(key, key),
+                        shared(text, text), stored, source, at(node), self.scope.name,
+                        shared(marks, marks))
         )  # fmt: skip
 
     def _is_answer(self, value: ast.expr | None, key: Origin) -> bool:
@@ -147,9 +150,16 @@ class Arguments:
         holder = scope.holder_of(name)
         if holder is not None and (made := holder.types.get(name)):
             self._note_again(made, node, GIVEN)
-        ref, depth = scope.named(name, holder)
         origin = scope.origin_of(name, holder)
-        return argument(origin, None if depth else ref)
+        if holder is None or origin is CONSTANT or name in holder.refs or name in holder.holding:
+            ref, depth = scope.named(name, holder)
+            return argument(origin, None if depth else ref)
+        if origin is FRESH_SELF or name == "cls":
+            return argument(origin, scope.named(name, holder)[0])
+        known = holder.passed.get(name)  # a plain local: it matters only where its value is from
+        if known is None or known.origin is not origin:
+            known = holder.passed[name] = argument(origin, None)
+        return known
 
     def _attribute_argument(self, node: ast.Attribute) -> Argument:
         if node.attr in CLOSES:

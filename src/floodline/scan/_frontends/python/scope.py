@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Any
 
 from floodline._python.names import dotted, last_name, written
+from floodline.scan._facts.calls import Argument
 from floodline.scan._facts.model import Stored
 from floodline.scan._facts.origins import (
     CONSTANT,
@@ -65,8 +66,9 @@ class Scope:
     """A function (or the module, or the body of a class) while it is read."""
 
     __slots__ = (
-        "annotations", "answers", "asked", "clients", "globals", "kinds", "locals", "name",
-        "origins", "outer", "owner", "parameters", "refs", "selves", "stored", "types", "waiters",
+        "annotations", "answers", "asked", "clients", "globals", "holding", "kinds", "locals",
+        "name", "origins", "outer", "owner", "parameters", "passed", "refs", "selves", "stored",
+        "types", "waiters",
     )  # fmt: skip
 
     def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
@@ -87,6 +89,8 @@ class Scope:
         self.selves: set[str] = set()  # other names of the instance, in `__new__`
         self.waiters: dict[str, Reference] = {}  # locals that are awaited, and their containers
         self.kinds: set[str] = set()  # locals that are containers created here
+        self.holding: set[str] = set()  # locals that are containers or functions at any time
+        self.passed: dict[str, Argument] = {}  # the last argument that each other local was
 
     def holder_of(self, name: str) -> Scope | None:
         """Return the scope that has this name as a local, `None` for a global."""

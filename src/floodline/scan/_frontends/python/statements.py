@@ -28,6 +28,7 @@ WITH = (ast.With, ast.AsyncWith)
 TRIES = (ast.Try, ast.TryStar)
 COPIES = {"list", "dict", "set", "sorted", "copy", "deepcopy"}
 DECLARING = (ast.Global, ast.Nonlocal)
+HOLDING_NOTHING = {ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Await, ast.BinOp}
 
 
 def tests_membership(node: ast.If) -> bool:
@@ -219,7 +220,10 @@ def _handed_back(value: ast.expr) -> set[str]:
 
 
 def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
-    """Note the names that a function binds; all others belong to the module."""
+    """Note the names that a function binds, and those of them that may be containers or functions.
+
+    All other names belong to the module.
+    """
     stack: list[ast.stmt] = list(node.body)
     declared: set[str] = set()
     while stack:
@@ -228,6 +232,9 @@ def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -
         if type(statement) is ast.Assign:
             for target in statement.targets:
                 _bound(target, scope)
+            if type(statement.value) not in HOLDING_NOTHING:
+                for target in statement.targets:
+                    _holds(target, statement.value, scope)
             continue
         for field in _BLOCKS.get(kind, ()):
             stack += getattr(statement, field)
@@ -235,6 +242,10 @@ def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -
             continue
         if kind in BINDING:
             _bound(statement.target, scope)  # type: ignore[attr-defined]  # kind says so
+            if type(statement) is ast.AnnAssign and statement.value is not None:
+                _holds(statement.target, statement.value, scope)
+        elif kind in FUNCTIONS:
+            scope.holding.add(statement.name)  # type: ignore[attr-defined]  # same
         elif isinstance(statement, WITH):
             for item in statement.items:
                 if item.optional_vars is not None:
@@ -269,6 +280,17 @@ def _bound(target: ast.expr, scope: Scope) -> None:
             _bound(part, scope)
     elif type(target) is ast.Starred:
         _bound(target.value, scope)
+
+
+def _holds(target: ast.expr, value: ast.expr, scope: Scope) -> None:
+    if type(target) is ast.Name:
+        if created(value)[0]:
+            scope.holding.add(target.id)
+    elif (type(target) is ast.Tuple or type(target) is ast.List) and (
+        type(value) is ast.Tuple or type(value) is ast.List
+    ):
+        for part, given in zip(target.elts, value.elts, strict=False):
+            _holds(part, given, scope)
 
 
 def adds_to_itself(scope: Scope, ref: Reference, value: ast.expr) -> bool:
