@@ -1,10 +1,10 @@
-# The two commands of the README. Both work with git, make and python3 (3.11 or later) alone.
+# The commands of the README. All work with git, make and python3 (3.11 or later) alone.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: test run bench clean
+.PHONY: test run bench docs clean
 
 test: $(VENV)/.dev
 	$(BIN)/python -m nox --no-error-on-missing-interpreters
@@ -15,9 +15,17 @@ run: $(VENV)/.web
 bench: $(VENV)/.dev
 	$(BIN)/python -m nox -s bench
 
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+	@echo "the site is in build/site/index.html"
+
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) --editable '.[dev]'
-	@touch $(VENV)/.dev $(VENV)/.web
+	@touch $(VENV)/.dev $(VENV)/.docs $(VENV)/.web
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) --editable '.[docs,redis,postgres]'
+	@touch $@
 
 $(VENV)/.web: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) --editable '.[web,prometheus]'

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import floodline
+import tutorial
 from floodline import errors
 from floodline.cli._main import COMMANDS
 
@@ -20,6 +21,7 @@ PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "adapters").glob("*.md")),
+    *sorted((ROOT / "docs" / "howto").glob("*.md")),
 ]
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 SEMANTICS = (ROOT / "docs" / "semantics.md").read_text(encoding="utf-8")
@@ -75,6 +77,21 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
 def test_the_links_of_a_page_lead_somewhere(page):
     targets = LINK.findall(page.read_text(encoding="utf-8"))
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_the_site_has_every_page_and_no_broken_link(tmp_path):
+    pytest.importorskip("sphinx", reason="the extra docs is not installed")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "dummy"]
+    built = subprocess.run(
+        [*command, str(ROOT / "docs"), str(tmp_path / "site")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (built.returncode, built.stderr) == (0, "")
+
+
+def test_the_tutorial_prints_what_it_shows(tmp_path):
+    page = tutorial.PAGE.read_text(encoding="utf-8")
+    assert tutorial.differences(page, tmp_path) == []
 
 
 def shown(parameter: inspect.Parameter) -> str:
