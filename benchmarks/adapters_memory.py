@@ -3,7 +3,8 @@
     python benchmarks/adapters_memory.py
 
 Each case runs in a process of its own, once with the default and once with the adapter on SQLite.
-The figure is how much resident memory rose between the first turn and the last.
+The figure is how much resident memory rose between the first turn and the last, and the word is
+what a soak run of the same turns says. Cases whose framework is not installed are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from typing import Annotated, Any, TypedDict
 
 import psutil
 
+from floodline.soak import run
+
 TEXT = "x" * 2048
+ROUNDS = 200
 
 
 def langgraph_turns(url: str | None) -> Callable[[int], None]:
@@ -65,9 +69,83 @@ def agents_users(url: str | None) -> Callable[[int], None]:
     return turn
 
 
+def aiogram_users(url: str | None) -> Callable[[int], None]:
+    """Each turn is another user, whose dialog begins and ends."""
+    from aiogram.fsm.storage.base import StorageKey
+    from aiogram.fsm.storage.memory import MemoryStorage, SimpleEventIsolation
+
+    from floodline.adapters.aiogram import FloodlineIsolation, FloodlineStorage
+
+    loop = asyncio.new_event_loop()
+    storage: Any = MemoryStorage() if url is None else FloodlineStorage(url)
+    isolation: Any = SimpleEventIsolation() if url is None else FloodlineIsolation(url)
+
+    async def dialog(number: int) -> None:
+        key = StorageKey(bot_id=1, chat_id=number, user_id=number)
+        async with isolation.lock(key):
+            await storage.set_state(key, "asked")
+            await storage.update_data(key, {"text": TEXT})
+            await storage.set_state(key)
+            await storage.set_data(key, {})
+
+    return lambda number: loop.run_until_complete(dialog(number))
+
+
+def litestar_sessions(url: str | None) -> Callable[[int], None]:
+    """Each turn is another session of 2 KiB, which is over by the time of the next."""
+    from datetime import timedelta
+
+    from litestar.stores.memory import MemoryStore
+
+    from floodline.adapters.litestar import FloodlineStore
+
+    loop = asyncio.new_event_loop()
+    store: Any = MemoryStore() if url is None else FloodlineStore(url)
+    soon = timedelta(microseconds=1)
+    return lambda number: loop.run_until_complete(store.set(f"user{number}", TEXT, soon))
+
+
+def fastmcp_requests(url: str | None) -> Callable[[int], None]:
+    """Each turn is a request with an event of 2 KiB, and so a stream of its own."""
+    from fastmcp.server.event_store import EventStore
+    from mcp_types import JSONRPCNotification
+
+    from floodline.adapters.mcp import FloodlineEventStore
+
+    loop = asyncio.new_event_loop()
+    events: Any = EventStore() if url is None else FloodlineEventStore(url)
+    message = JSONRPCNotification(jsonrpc="2.0", method="note", params={"text": TEXT})
+    return lambda number: loop.run_until_complete(events.store_event(str(number), message))
+
+
+def llama_index_users(url: str | None) -> Callable[[int], None]:
+    """Each turn is another user who says one thing of 2 KiB."""
+    from llama_index.core.llms import ChatMessage
+    from llama_index.core.storage.chat_store import SimpleChatStore
+
+    from floodline.adapters.llama_index import FloodlineChatStore
+
+    store: Any = SimpleChatStore() if url is None else FloodlineChatStore(url)
+
+    def turn(number: int) -> None:
+        text = f"{number} {TEXT}"
+        store.add_message(f"user{number}", ChatMessage(role="user", content=text))
+
+    return turn
+
+
 CASES: dict[str, tuple[str, Callable[[str | None], Callable[[int], None]], int, str]] = {
     "langgraph": ("langgraph", langgraph_turns, 200, "200 turns of one thread"),
     "openai-agents": ("openai-agents", agents_users, 300, "300 users who say one thing"),
+    "aiogram": ("aiogram", aiogram_users, 10_000, "10,000 users whose dialog is over"),
+    "litestar": ("litestar", litestar_sessions, 10_000, "10,000 sessions that have expired"),
+    "fastmcp": ("fastmcp", fastmcp_requests, 10_000, "10,000 requests with one event"),
+    "llama-index": (
+        "llama-index-core",
+        llama_index_users,
+        10_000,
+        "10,000 users who say one thing",
+    ),
 }
 
 
@@ -85,26 +163,58 @@ def measure(case: str, url: str | None) -> int:
     return process.memory_info().rss - before
 
 
+def soak(case: str, url: str | None) -> str:
+    """Return the verdict of a soak run, some turns a round."""
+    _, begin, turns, _ = CASES[case]
+    turn = begin(url)
+    each = 10 if turns > ROUNDS else 1
+
+    def several(number: int) -> None:
+        for one in range(number * each, (number + 1) * each):
+            turn(one)
+
+    answer = run(several, rounds=ROUNDS)
+    if answer.verdict == "undecided":
+        print(answer.as_dict(), file=sys.stderr)
+    return str(answer.verdict)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "only", nargs="*", metavar="FRAMEWORK", help="the cases to run; default all"
+    )
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
+    parser.add_argument("--soak", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--store", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.case:
-        print(measure(chosen.case, chosen.store))
+        print((soak if chosen.soak else measure)(chosen.case, chosen.store))
         return
     print("| framework | what was done | its default | floodline, on SQLite |")
     print("|---|---|---|---|")
     for case, (package, _, _, what) in CASES.items():
-        grown = []
+        if chosen.only and case not in chosen.only:
+            continue
+        try:
+            version = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        default, ours = one_case(case, on_sqlite=False), one_case(case, on_sqlite=True)
+        print(f"| {package} {version} | {what} | {default} | {ours} |", flush=True)
+
+
+def one_case(case: str, *, on_sqlite: bool) -> str:
+    """Return what a cell of the table says."""
+    said = []
+    for options in ([], ["--soak"]):
         with tempfile.TemporaryDirectory() as folder:
-            for store in ([], ["--store", f"sqlite:///{Path(folder) / 'a.db'}"]):
-                command = [sys.executable, __file__, "--case", case, *store]
-                ran = subprocess.run(command, capture_output=True, text=True, check=True)
-                grown.append(f"+{int(ran.stdout) / 2**20:.1f} MiB")
-        version = importlib.metadata.version(package)
-        print(f"| {package} {version} | {what} | {grown[0]} | {grown[1]} |")
+            store = ["--store", f"sqlite:///{Path(folder) / 'a.db'}"] if on_sqlite else []
+            command = [sys.executable, __file__, "--case", case, *options, *store]
+            ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+            said.append(ran.stdout.strip())
+    return f"+{int(said[0]) / 2**20:.1f} MiB, {said[1]}"
 
 
 if __name__ == "__main__":
