@@ -192,6 +192,47 @@ def watch(session: nox.Session) -> None:
     session.run(*PLAIN[:1], "tests/acceptance/watch_bounded.py", *session.posargs, external=True)
 
 
+@nox.session(venv_backend="none")
+def streams(session: nox.Session) -> None:
+    """200 clients of the FastAPI example under `floodline run`; half leave in the middle."""
+    script = "tests/acceptance/stream_disconnects.py"
+    session.run(*PLAIN[:1], script, *session.posargs, external=True)
+
+
+@nox.session
+@nox.parametrize("version", ["<0.118", ">=0.118"], ids=["before-0.118", "newest"])
+def fastapi(session: nox.Session, version: str) -> None:
+    """Before 0.118, FastAPI ends dependencies with `yield` before the body is sent."""
+    tools = ("httpx", "hypothesis", "pytest", "pytest-timeout")
+    session.install("--quiet", "--editable", ".[web]", f"fastapi{version}", *tools)
+    python = str(Path(session.bin) / "python")
+    _pytest(session, python, "-m", "pytest", "tests/frameworks/test_asgi.py")
+
+
+@nox.session
+def upstream(session: nox.Session) -> None:
+    """aiogram's own tests of storages and isolations, from its sdist, with those of the adapter."""
+    tools = ("pytest", "pytest-asyncio", "redis")
+    session.install("--quiet", "-c", "constraints.txt", "--editable", ".[aiogram]", *tools)
+    folder = Path(session.create_tmp()).resolve()
+    shutil.rmtree(folder / "aiogram", ignore_errors=True)
+    (folder / "aiogram").mkdir()
+    shutil.copy("tests/frameworks/upstream/aiogram_conftest.py", folder / "aiogram/conftest.py")
+    version = session.run("python", "-c", "import aiogram; print(aiogram.__version__)", silent=True)
+    wanted = f"aiogram=={str(version).strip()}"
+    fetch = ("pip", "download", "--quiet", "--no-deps", "--no-binary", "aiogram", "-d", str(folder))
+    session.run("python", "-m", *fetch, wanted, silent=True)
+    for sdist in folder.glob("aiogram-*.tar.gz"):
+        shutil.unpack_archive(sdist, folder, filter="data")
+    for name in ("test_storages.py", "test_isolation.py"):
+        for found in folder.glob(f"aiogram-*/tests/test_fsm/storage/{name}"):
+            shutil.copy(found, folder / "aiogram")
+    python = str(Path(session.bin) / "python")
+    with session.chdir(folder / "aiogram"):
+        options = ("-o", "asyncio_mode=auto", "-k", "TestStorages or TestIsolations", "-ra")
+        _pytest(session, python, "-m", "pytest", *options)
+
+
 @nox.session
 def livebench(session: nox.Session) -> None:
     """Small programs on several frameworks under `floodline run`: is what it says of them true?"""
