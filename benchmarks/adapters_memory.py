@@ -26,7 +26,7 @@ import psutil
 from floodline.soak import run
 
 TEXT = "x" * 2048
-ROUNDS = 200
+ROUNDS = 60
 
 
 def langgraph_turns(url: str | None) -> Callable[[int], None]:
@@ -167,10 +167,12 @@ def soak(case: str, url: str | None) -> str:
     """Return the verdict of a soak run, some turns a round."""
     _, begin, turns, _ = CASES[case]
     turn = begin(url)
-    each = 10 if turns > ROUNDS else 1
+    each, first = (10, 1500) if turns > 1000 else (1, 0)
+    for number in range(first):  # until small caches are full
+        turn(number)
 
     def several(number: int) -> None:
-        for one in range(number * each, (number + 1) * each):
+        for one in range(first + number * each, first + (number + 1) * each):
             turn(one)
 
     answer = run(several, rounds=ROUNDS)
