@@ -64,7 +64,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
         line = text.count("\n", 0, block.start(1))
         program += "\n" * (line - program.count("\n")) + block[1]
     if program:  # in a process of its own, as a reader would: other tests leave things alive
-        file = tmp_path / f"{page.stem}.py"
+        file = tmp_path / f"page_{page.stem}.py"  # not the name of a framework
         file.write_text(program, encoding="utf-8")
         command = [sys.executable, str(file)]
         ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
