@@ -105,7 +105,13 @@ def make_service(
         )
         for tenant in tenants.names or (ALONE,)
     }
-    made = Service(sessions, limits=limits, tenants=tenants, board=board or make_board(tenants))
+    made = Service(
+        sessions,
+        limits=limits,
+        tenants=tenants,
+        board=board or make_board(tenants),
+        max_history=limits.max_history,
+    )
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:

@@ -153,6 +153,13 @@ def test_a_full_conversation_refuses_and_drops_nothing(make):
     assert ask.append(chat, text("4")).status_code == 200
 
 
+def test_a_creation_that_is_refused_leaves_nothing(make, store):
+    ask = make(max_items=1)
+    refused = ask("POST", "/v1/conversations", json={"items": [text("1"), text("2")]})
+    assert refused.status_code == 413
+    assert store.count("test") == 0
+
+
 def test_deleting_an_item_keeps_the_window_valid(ask):
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "id": "call"}
     result = {"type": "function_call_output", "call_id": "c", "output": "42", "id": "result"}
@@ -203,6 +210,32 @@ def test_messages_of_another_shape_stay_as_they_are(make):
             held.append(message)
         path = f"/v1/floodline/conversations/c/window?provider={provider}"
         assert ask("GET", path).json()["messages"] == [message]
+
+
+def test_an_item_that_no_model_accepts_is_listed_and_not_in_the_window(ask):
+    chat = ask.new(text("one"), text("hm", role="critic"), text("two"))
+    assert ask.texts(chat) == ["one", "hm", "two"]
+    path = f"/v1/floodline/conversations/{chat}/window"
+    assert len(ask("GET", path).json()["messages"]) == 2
+    critic = ask.items(chat)["data"][1]["id"]
+    assert ask("DELETE", f"/v1/conversations/{chat}/items/{critic}").status_code == 200
+    assert ask.texts(chat) == ["one", "two"]
+
+
+@pytest.mark.parametrize("first", [text("one"), text("hm", role="critic")])
+def test_system_messages_above_the_window_are_refused_as_a_whole(make, first):
+    ask = make(max_history=5)
+    chat = ask.new(text("before"))
+    refused = ask.append(chat, first, *(text(str(n), role="system") for n in range(9)))
+    assert (refused.status_code, refused.json()["error"]["code"]) == (413, "too_large")
+    assert ask.texts(chat) == ["before"]
+    window = ask("GET", f"/v1/floodline/conversations/{chat}/window").json()
+    assert len(window["messages"]) == 1
+
+
+def test_an_id_that_no_store_can_write_is_not_found(ask):
+    for path in ("/v1/conversations/%ED%A0%80", "/v1/conversations/%ED%A0%80/items"):
+        assert ask("GET", path).status_code == 404
 
 
 def test_what_a_failed_save_left_behind_is_not_appended_twice(make):

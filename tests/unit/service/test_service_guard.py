@@ -54,6 +54,21 @@ def test_a_token_is_needed_except_for_health(service):
         assert refused.headers["www-authenticate"] == "Bearer"
     for path in ("/health/live", "/health/ready"):
         assert service("GET", path).json() == {"status": "ok"}
+    for path in ("/docs", "/docs/explorer.js", "/openapi.json"):
+        assert service("GET", path).status_code == 200
+
+
+def test_a_window_keeps_to_the_bound_of_today(service):
+    held = service.app.state.service.tenanted["acme"]
+    asked = {"headers": bearer(ACME)}
+    items = [text(str(n)) for n in range(20)]
+    chat = service("POST", "/v1/conversations", json={"items": items}, **asked).json()["id"]
+    path = f"/v1/floodline/conversations/{chat}/window"
+    for bound, length in [(50, 20), (5, 5), (8, 5)]:
+        held.max_history = bound
+        assert len(service("GET", path, **asked).json()["messages"]) == length
+    service("POST", f"/v1/conversations/{chat}/items", json={"items": items[:5]}, **asked)
+    assert len(service("GET", path, **asked).json()["messages"]) == 8
 
 
 def test_what_is_about_all_tenants_is_for_the_administrator(service):
@@ -257,8 +272,27 @@ def test_a_body_that_takes_too_long_or_ends_early_is_not_waited_for(ask, monkeyp
     assert ask.app.state.service.buffers.held == 0
 
 
-def raw(ask, messages, **scope):
+def test_slow_bodies_do_not_keep_others_out(ask, monkeypatch):
+    service = ask.app.state.service
+    monkeypatch.setattr(Limits, "body_seconds", property(lambda _: 0.2))
+
+    async def crowd():
+        slow = [asyncio.create_task(begin(ask, [])) for _ in range(service.limits.max_requests + 9)]
+        await asyncio.sleep(0)  # each begins to read
+        assert service.buffers.reading == len(slow)
+        sent = await begin(ask, [{"type": "http.request", "body": b"{}", "more_body": False}])
+        return sent["status"], {(await one)["status"] for one in slow}
+
+    assert ask.wait(crowd()) == (200, {408})
+    assert service.buffers.reading == 0
+
+
+def raw(ask, messages):
     """Return the start of the answer to a request whose body comes as these messages."""
+    return ask.wait(begin(ask, messages))
+
+
+async def begin(ask, messages):
     waiting, sent = deque(messages), []
 
     async def receive():
@@ -275,9 +309,8 @@ def raw(ask, messages, **scope):
         "path": "/v1/conversations",
         "query_string": b"",
         "headers": [(b"content-type", b"application/json")],
-        **scope,
     }
-    ask.wait(ask.app(request, receive, send))
+    await ask.app(request, receive, send)
     return sent[0]
 
 

@@ -26,6 +26,7 @@ class Buffers:
 
     def __init__(self, limits: Limits) -> None:
         self.limits, self.held = limits, 0
+        self.reading = 0  # bodies that are still coming, perhaps slowly
 
     async def read(self, request: Request) -> bytes:
         """Return the body, which counts until `request.state.body` is released."""
@@ -33,6 +34,7 @@ class Buffers:
         declared = request.headers.get("content-length", "")
         if declared.isdecimal() and (len(declared) > 15 or int(declared) > limit):
             raise _body_too_large(limit)
+        self.reading += 1
         try:
             async with asyncio.timeout(self.limits.body_seconds):
                 return await self._collect(request, limit)
@@ -40,6 +42,8 @@ class Buffers:
             raise Refusal(408, "body_timeout", "The body took too long.") from None
         except ClientDisconnect:
             raise Refusal(400, "body_incomplete", "The body ended early.") from None
+        finally:
+            self.reading -= 1
 
     async def _collect(self, request: Request, limit: int) -> bytes:
         parts = bytearray()

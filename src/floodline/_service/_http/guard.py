@@ -27,7 +27,8 @@ _log = logging.getLogger("floodline.serve")
 
 UNMATCHED = "unmatched"
 HEALTH = ("/health/live", "/health/ready")
-OWN_TOKEN = "/dashboard"  # a browser sends no bearer, so what is there checks by itself
+# a browser sends no bearer: the page asks for one, and the dashboard checks by itself
+PAGES = ("/docs", "/openapi.json", "/dashboard")
 LOCAL_NAMES = frozenset({"localhost", "ip6-localhost"})
 
 
@@ -144,10 +145,10 @@ class Guard:
         self.door.check(headers)
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         if path not in HEALTH:
-            if self.in_flight > self.limits.max_requests:
+            if self.in_flight - self.buffers.reading > self.limits.max_requests:
                 raise overloaded("Too many requests at once; try again.", "overloaded")
             tenant = self.tenants.tenant_of(headers.get("authorization"))
-            if tenant is None and not path.startswith(OWN_TOKEN):
+            if tenant is None and not path.startswith(PAGES):
                 raise Refusal(
                     401,
                     "invalid_api_key",

@@ -36,11 +36,14 @@ class Service:
         limits: Limits,
         tenants: Tenants,
         board: Board,
+        max_history: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.limits, self.tenants, self.board = limits, tenants, board
         self.tenanted = {
-            tenant: Conversations(Keeping(each), max_items=limits.max_items)
+            tenant: Conversations(
+                Keeping(each), max_items=limits.max_items, max_history=max_history
+            )
             for tenant, each in sessions.items()
         }
         self.buffers, self.streams = Buffers(limits), Streams()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -55,10 +56,15 @@ class Conversations:
     """The conversations of one tenant."""
 
     def __init__(
-        self, keeping: Keeping, *, max_items: int, clock: Callable[[], float] = time.time
+        self,
+        keeping: Keeping,
+        *,
+        max_items: int,
+        max_history: int | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.keeping, self.name = keeping, keeping.name
-        self.max_items, self._clock = max_items, clock
+        self.max_items, self.max_history, self._clock = max_items, max_history, clock
 
     async def create(
         self, id: str, metadata: dict[str, str], items: Sequence[Accepted], digest: str = ""
@@ -76,7 +82,11 @@ class Conversations:
                     if found.digest != digest:
                         raise _key_reused()
                     return found
-            yield from self._take_in(hold, items)
+            try:
+                yield from self._take_in(hold, items)
+            except Exception:
+                hold.discard()  # else an empty conversation would stay that nobody knows
+                raise
             hold.append_rows(append_record(record))
             return record
 
@@ -148,7 +158,7 @@ class Conversations:
         def work(hold: Hold) -> Flow[ConversationRecord]:
             yield from self._row(id, item)
             # the window first: after a crash in between the item is listed, and can be deleted
-            _forget(hold, item)
+            self._forget(hold, item)
             yield from save()
             assert hold.entry is not None
             fence = hold.entry.fence
@@ -161,7 +171,7 @@ class Conversations:
         """Return what to send to a model: messages, system messages and their tokens."""
 
         def work(hold: Hold) -> Flow[Any]:
-            chat = _chat(hold)
+            chat = self._chat(hold)
             if provider not in (None, RESPONSES):
                 chat = translated(chat, provider)
             messages = chat.window(max_tokens, provider)
@@ -215,11 +225,27 @@ class Conversations:
                     "too_many_items",
                     "items",
                 )
-            _extend(hold, list(new.values()))
+            _extend(hold, self._chat(hold), list(new.values()))
             rows = [NewRow(item.id, item.data) for item in new.values()]
             hold.append_rows(Append(ITEMS, rows))
         data = [known.get(item.id, item.data) for item in items]
         return Appended(data, [item.id for item in items], len(new))
+
+    def _chat(self, hold: Hold) -> Conversation:
+        """Return the window, within the present bound: it was stored with the one of its time."""
+        chat = hold.state
+        if not isinstance(chat, Conversation):
+            raise Refusal(500, "wrong_state", f"This session holds a {type(chat).__name__}.")
+        if self.max_history not in (None, chat._keeper.bounds.max_messages):
+            chat = hold.state = _rebuilt(chat, list(chat), max_messages=self.max_history)
+        return chat
+
+    def _forget(self, hold: Hold, item: str) -> None:
+        """Rebuild the window without one item."""
+        chat = self._chat(hold)
+        left = [message for message in chat if message.get("id") != item]
+        if len(left) < len(chat):
+            hold.state = _rebuilt(chat, left)
 
     def _remembered(self, hold: Hold, key: str) -> Flow[RememberedKey | None]:
         waiting = _waiting(hold, KEYS)
@@ -240,16 +266,8 @@ def _waiting(hold: Hold, log: str) -> dict[str, bytes]:
     return {row.key: row.data for one in hold.waiting_rows if one.log == log for row in one.rows}
 
 
-def _chat(hold: Hold) -> Conversation:
-    chat = hold.state
-    if not isinstance(chat, Conversation):
-        raise Refusal(500, "wrong_state", f"This session holds a {type(chat).__name__}.")
-    return chat
-
-
-def _extend(hold: Hold, items: list[Accepted]) -> None:
+def _extend(hold: Hold, chat: Conversation, items: list[Accepted]) -> None:
     """Show new items to the window; one that a model would reject is in the log only."""
-    chat = _chat(hold)
     try:
         chat.extend([item.item for item in items])
     except MalformedMessage:
@@ -263,21 +281,15 @@ def _extend(hold: Hold, items: list[Accepted]) -> None:
                 raise
 
 
-def _forget(hold: Hold, item: str) -> None:
-    """Rebuild the window without one item: a call or result that it leaves alone goes, too."""
-    chat = _chat(hold)
-    left = [message for message in chat if message.get("id") != item]
-    if len(left) == len(chat):
-        return
-    bounds: dict[str, Any] = dict(zip(_BOUNDS, chat._keeper.bounds.as_list(), strict=True))
-    fresh = Conversation(archive_id=chat._archive_id, **bounds)
+def _rebuilt(chat: Conversation, messages: Iterable[Any], **bounds: int | None) -> Conversation:
+    """Return a window of these messages; a call or result that stands alone is left out."""
+    own: dict[str, Any] = dict(zip(_BOUNDS, chat._keeper.bounds.as_list(), strict=True))
+    fresh = Conversation(archive_id=chat._archive_id, **(own | bounds))
     fresh.configure(**attached(chat._keeper))
-    for message in left:
-        try:
+    for message in messages:
+        with suppress(MalformedMessage):
             fresh.append(message)
-        except MalformedMessage:
-            continue
-    hold.state = fresh
+    return fresh
 
 
 _BOUNDS = ("max_messages", "max_tokens", "max_bytes", "max_message_bytes")
