@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import nox
@@ -19,16 +20,12 @@ PYTHONS = ["3.11", "3.12", "3.13"]
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 MEASURE = (sys.executable, "-m", "coverage", "run", "-m")
 PLAIN = (sys.executable, "-m")
-PYTEST = ("pytest", "-n", "2", "-m", "not long")
+# three on two cores: many tests wait for processes and servers
+PYTEST = ("pytest", "-n", "3", "--dist", "worksteal", "-m", "not long")
+ONLY_INSTALL = "--install-only"
+LATER = ["frameworks", *(f"brief-{python}" for python in PYTHONS if python != HERE)]
 
-nox.options.sessions = [
-    "lint",
-    "types",
-    "imports",
-    "frameworks",
-    "coverage",
-    *(f"brief-{python}" for python in PYTHONS if python != HERE),
-]
+nox.options.sessions = ["ahead", "lint", "types", "imports", LATER[0], "coverage", *LATER[1:]]
 nox.options.reuse_existing_virtualenvs = True
 
 
@@ -73,12 +70,34 @@ def _accept(session: nox.Session, *python: str) -> None:
     )
 
 
+_ahead: dict[str, Future[object]] = {}  # by the name of the stage
+
+
+def _installed(session: nox.Session, *wanted: str) -> bool:
+    """Install what a stage needs; return False if that is all that was asked for."""
+    if begun := _ahead.get(session.name):
+        begun.result()
+    session.install("--quiet", "--constraint", "constraints.txt", *wanted)
+    return ONLY_INSTALL not in sys.argv
+
+
 def _measured() -> Path:
     """Where `frameworks` leaves its figures for `coverage`, which erases those of its own."""
     return Path(".nox/measured-frameworks").absolute()
 
 
 _show_all_pyenv_versions()
+
+
+@nox.session(venv_backend="none")
+def ahead(session: nox.Session) -> None:
+    """Begin to install the environments of later stages while the first ones run."""
+    command = [*PLAIN, "nox", "--no-error-on-missing-interpreters", ONLY_INSTALL, "-s"]
+    pool = ThreadPoolExecutor(1)
+    for stage in LATER:
+        session.log(" ".join((*command, stage)))
+        _ahead[stage] = pool.submit(subprocess.run, [*command, stage], capture_output=True)
+    pool.shutdown(wait=False)
 
 
 @nox.session(venv_backend="none")
@@ -114,8 +133,8 @@ def coverage(session: nox.Session) -> None:
 @nox.session
 def frameworks(session: nox.Session) -> None:
     """The adapters of the frameworks that `dev` leaves out; `coverage` adds what this measures."""
-    wanted = ".[test,frameworks]"
-    session.install("--quiet", "--constraint", "constraints.txt", "--editable", wanted)
+    if not _installed(session, "--editable", ".[test,frameworks]"):
+        return
     shutil.rmtree(_measured(), ignore_errors=True)
     _measured().mkdir(parents=True)
     python = str(Path(session.bin) / "python")
@@ -137,7 +156,8 @@ def tests(session: nox.Session) -> None:
 @nox.session(python=PYTHONS)
 def brief(session: nox.Session) -> None:
     """The promises on another Python, without the long random walks: for `make test`."""
-    session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".[test]")
+    if not _installed(session, "--editable", ".[test]"):
+        return
     suites = ("tests/contract", "tests/unit/bounded", "tests/unit/sessions", "tests/unit/leaks")
     here = ("-k", "not Redis and not Postgres")  # servers are the same for every Python
     _pytest(session, str(Path(session.bin) / "python"), "-m", *PYTEST, *here, *suites)
