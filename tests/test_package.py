@@ -120,7 +120,16 @@ PUBLIC = {
         "SessionsStats",
         "Use",
     ],
-    "floodline.soak": ["Answer", "Scenario", "Soak", "load", "run"],
+    "floodline.soak": [
+        "PROFILES",
+        "Answer",
+        "Profile",
+        "Scenario",
+        "Soak",
+        "chaos_point",
+        "load",
+        "run",
+    ],
     "floodline.stages": [
         "AutoSummarizingConversationStage",
         "MemoryBoundedStage",
@@ -154,7 +163,7 @@ PUBLIC = {
         "unpack_rows",
         "unseal",
     ],
-    "floodline.testing": [],
+    "floodline.testing": ["SessionKit"],
     "floodline.verify": [
         "POLICIES",
         "Answer",

@@ -25,3 +25,18 @@ def round(i: int) -> None:
         plans.run_step(f"failed-{i}", "")
         plans.clear_memory(f"failed-{i}")
     plans.review(f"only-looked-at-{i}")
+
+
+# for `floodline soak --profile baseline|stress|chaos`, which calls these instead of round(i)
+
+
+def open_session(id: str) -> None:
+    plans.create_plan(id, "cross the river before the flood comes")
+
+
+def work(id: str) -> None:
+    plans.run_step(id, "pack")
+
+
+def close_session(id: str) -> None:
+    plans.clear_memory(id)

@@ -9,6 +9,7 @@ FloodlineError
 ├── CreationCycle (RuntimeError)         a factory waits for the value it is creating
 ├── StageTooLarge (MemoryError)          a stage grew above its hard limit
 ├── ServeFailed (OSError)                the dashboard cannot listen: the port is taken
+├── ChaosError (RuntimeError)            a soak with the profile chaos lets a hook fail
 ├── SessionError
 │   ├── SessionNotFound (KeyError)       neither live nor stored, and `create=False`
 │   ├── SessionIdMissing (ValueError)    a request does not say which session it wants
@@ -71,6 +72,10 @@ class CreationCycle(FloodlineError, RuntimeError):
 
 class StageTooLarge(FloodlineError, MemoryError):
     """A stage grew by more memory than its hard limit allows."""
+
+
+class ChaosError(FloodlineError, RuntimeError):
+    """A hook fails because a soak with the profile chaos wants it to."""
 
 
 class ServeFailed(FloodlineError, OSError):

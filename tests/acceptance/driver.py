@@ -29,6 +29,7 @@ from floodline import AsyncSessions, Conversation, Reason, Sessions, SessionScop
 from floodline.errors import ConfigError, SessionClosed
 from floodline.recorder import read_recording
 from floodline.stores import MemoryStore
+from floodline.testing import SessionKit
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -41,6 +42,17 @@ PATIENCE = 100.0  # a safety net, not a measure
 def example(name: str) -> Any:
     """Return the fixed version of one of the five systems."""
     return load(name, "bounded")
+
+
+def plan_kit() -> SessionKit:
+    """Return the test kit for the fixed plan service, as another project would make it."""
+    plans = example("plan_service").PlanService()
+    return SessionKit(
+        lambda session: plans.create_plan(session, "cross the river"),
+        work=lambda session: plans.run_step(session, "pack"),
+        close_session=plans.clear_memory,
+        live=plans.live,
+    )
 
 
 class Clock:

@@ -252,3 +252,23 @@ def test_the_lines_on_the_page_are_those_of_the_program(name):
     for line in difflib.ndiff(source, (EXAMPLES / name / "bounded.py").read_text().splitlines()):
         if line.startswith("+ ") and line[2:].strip():
             assert f"\n+{line[2:]}\n" in page
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_test_kit_tells_them_apart(version):
+    program = f"""
+import sys
+sys.path.insert(0, {str(TESTS)!r})
+from example_systems import load
+from floodline.testing import SessionKit
+plans = load("plan_service", {version!r}).PlanService()
+kit = SessionKit(lambda id: plans.create_plan(id, "cross"), work=plans.review, live=plans.live)
+kit.abandon(400)
+kit.check_flat(100)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode == 0) is (version == "bounded"), done.stderr
+    assert ("PlanService._memories" in done.stderr) is (version == "leaky")

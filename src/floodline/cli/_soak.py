@@ -16,6 +16,7 @@ import click
 
 from floodline.soak import _child
 from floodline.soak._answer import ChildRecord
+from floodline.soak._profiles import PROFILES
 
 UNUSABLE = 2
 
@@ -35,6 +36,12 @@ UNUSABLE = 2
     help="How many of the rounds are warm-up; a tenth by default.",
 )
 @click.option(
+    "--profile",
+    type=click.Choice(list(PROFILES)),
+    help="Drive open_session(id), work(id) and close_session(id) of the scenario: a calm day, many "
+    "sessions at a time, or lost close events, failing hooks and sessions cut short.",
+)
+@click.option(
     "--python",
     "python",
     default=sys.executable,
@@ -50,6 +57,7 @@ def command(
     scenario: Path,
     rounds: int,
     warmup: int | None,
+    profile: str | None,
     python: str,
     json_file: Path | None,
     html_file: Path | None,
@@ -72,7 +80,7 @@ def command(
     for option, file in (("--json", json_file), ("--html", html_file)):
         if file is not None and not file.absolute().parent.is_dir():
             raise click.UsageError(f"{option} {str(file)!r}: its folder does not exist; create it")
-    status, record = _run_child(python, scenario, rounds, warmup)
+    status, record = _run_child(python, scenario, rounds, warmup, profile)
     if record is None:
         return status if status == UNUSABLE else _crashed(status)
     click.echo(record["text"])
@@ -91,7 +99,7 @@ def _crashed(status: int) -> int:
 
 
 def _run_child(
-    python: str, scenario: Path, rounds: int, warmup: int | None
+    python: str, scenario: Path, rounds: int, warmup: int | None, profile: str | None
 ) -> tuple[int, ChildRecord | None]:
     """Run the engine in the app's interpreter; nothing is written into its environment."""
     with tempfile.TemporaryDirectory(prefix="floodline-soak-") as folder, _progress(folder) as pipe:
@@ -100,6 +108,7 @@ def _run_child(
             "scenario": str(scenario.resolve()),
             "rounds": rounds,
             "warmup": warmup,
+            "profile": profile,
             "out": str(out),
             "progress": pipe,
         }

@@ -46,7 +46,7 @@ def _run(request: dict[str, Any], progress: Any) -> int:
     from floodline.soak import Answer, Soak, load
 
     try:
-        scenario = load(Path(request["scenario"]))
+        scenario = load(Path(request["scenario"]), profile=request.get("profile"))
     except ConfigError as error:
         print(f"floodline: {error}", file=sys.stderr)  # noqa: T201  # a command's message
         return 2

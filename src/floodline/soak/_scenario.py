@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from floodline.errors import ConfigError
+from floodline.soak._profiles import profile_round
 
 
 def _nothing() -> None:
@@ -31,8 +32,11 @@ class Scenario:
         return any(map(inspect.iscoroutinefunction, (self.round, self.setup, self.teardown)))
 
 
-def load(path: Path) -> Scenario:
-    """Import a scenario file with its folder first on the path, as Python runs a script."""
+def load(path: Path, *, profile: str | None = None) -> Scenario:
+    """Import a scenario file with its folder first on the path, as Python runs a script.
+
+    With a `profile`, rounds are made of the file's `open_session`, `work` and `close_session`.
+    """
     if not path.is_file():
         raise ConfigError(f"scenario {str(path)!r} is not a file; give one that defines round(i)")
     sys.path.insert(0, str(path.resolve().parent))
@@ -43,7 +47,7 @@ def load(path: Path) -> Scenario:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
-    work = getattr(module, "round", None)
+    work = getattr(module, "round", None) if profile is None else profile_round(profile, module)
     if not callable(work):
         raise ConfigError(f"scenario {str(path)!r} defines no round(i); add `def round(i): ...`")
     return Scenario(work, getattr(module, "setup", _nothing), getattr(module, "teardown", _nothing))

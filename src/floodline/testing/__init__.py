@@ -1,5 +1,7 @@
-"""Contract suites for the tests of other projects."""
+"""Contract suites, steps and keywords for the tests of other projects."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from floodline.testing._session_kit import SessionKit
+
+__all__ = ["SessionKit"]
