@@ -17,19 +17,18 @@ local function say(what, about)  -- a user without a right to the channel works 
   redis.pcall('PUBLISH', P .. 'leases', what .. about)
 end
 local function leased(k, at)
-  local lease = redis.call('HMGET', P .. 'l' .. k, 'o', 's', 'u', 'b', 'h')
+  local lease = redis.call('HMGET', P .. 'l' .. k, 'o', 's', 'u', 'b', 'h', 'w')
   if not lease[1] then return lease end
   if held(lease[2], lease[3], at) then return lease, lease[3] end
   if not lease[4] then return lease end
   local beat = redis.call('HMGET', P .. 'b' .. lease[1], 's', 'u', 'n')
   return lease, beat[3] == lease[4] and held(beat[1], beat[2], at) and beat[2]
 end
-local function unlease(k)
-  local lease = redis.call('HMGET', P .. 'l' .. k, 'w', 'o')
+local function unlease(k, waited, owner)
   redis.call('DEL', P .. 'l' .. k)
   redis.call('ZREM', P .. 'leases', k)
-  if lease[1] then
-    redis.call('SREM', P .. 'wanted:' .. lease[2], k)
+  if waited then
+    redis.call('SREM', P .. 'wanted:' .. owner, k)
     say('f', k)
   end
 end
@@ -46,10 +45,12 @@ if alive and present[1] ~= owner and present[1] ~= dead then
   redis.call('EXPIRE', asked, 3600)
   return {{0, present[1], text(alive - now)}}
 end
-if redis.call('HEXISTS', meta, 'schema') == 0 then
-  redis.call('HSET', meta, 'schema', {SCHEMA}, 'base', text(time()))
+local noted, clock = redis.call('HMGET', meta, 'schema', 'fence'), now
+if ARGV[1] ~= '' then clock = time() end
+if not noted[1] then
+  redis.call('HSET', meta, 'schema', {SCHEMA}, 'base', text(clock))
 end
-local fence = text(math.max(figure('fence') + 1, time()))
+local fence = text(math.max((tonumber(noted[2]) or 0) + 1, clock))
 redis.call('HSET', meta, 'fence', fence)
 local till = text(now + lease)
 if present[1] then
@@ -80,10 +81,10 @@ end
 local lost = {stopped and 1 or 0}
 for i = 9, #ARGV, 2 do
   local k = key(name, ARGV[i])
-  local present = redis.call('HMGET', P .. 'l' .. k, 'o', 'f')
+  local present = redis.call('HMGET', P .. 'l' .. k, 'o', 'f', 'w')
   local ours = present[1] == owner and present[2] == ARGV[i + 1]
   if i >= 9 + 2 * new then
-    if ours then unlease(k) end
+    if ours then unlease(k, present[3], owner) end
   elseif ours then
     redis.call('HSET', P .. 'l' .. k, 's', text(now), 'u', till, 'b', number)
     redis.call('ZADD', P .. 'leases', till, k)
@@ -109,8 +110,9 @@ return found
 RELEASE = """
 local name, id, fence = unpack(ARGV, 3)
 local k = key(name, id)
-if redis.call('HGET', P .. 'l' .. k, 'f') ~= fence then return 0 end
-unlease(k)
+local lease = redis.call('HMGET', P .. 'l' .. k, 'f', 'w', 'o')
+if lease[1] ~= fence then return 0 end
+unlease(k, lease[2], lease[3])
 if redis.call('EXISTS', P .. 'r' .. k) == 1 then used(name, id) end
 return 1
 """

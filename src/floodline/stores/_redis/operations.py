@@ -37,6 +37,7 @@ class Operations(Heart, RowOperations):
         super().__init__()
         self._hears = hears
         self._times, self._kind = times, kind
+        self._confirmed = confirmed
         self._written = "confirm" if confirmed else "written"
         self._born: bytes | None = None
         self._forgotten = False
@@ -109,9 +110,10 @@ class Operations(Heart, RowOperations):
     ) -> Operation:
         moment = self._times.read()
         stale = why_refused(True, version, 0).removesuffix("none")
-        terms = (name, id, fence, version, write_id, int(release), LOST, stale, ROWS_WHY)
-        with_rows = (micros(moment.date), envelope, *flat(rows))
-        reply = yield request("save", moment, *terms, *with_rows)
+        flags = (int(release), int(self._confirmed))
+        terms = (name, id, fence, version, write_id, *flags, LOST, stale, ROWS_WHY)
+        what, with_rows = ("save_rows", flat(rows)) if rows else ("save", ())
+        reply = yield request(what, moment, *terms, micros(moment.date), envelope, *with_rows)
         if release and reply[0] != 2:
             self.ties.ended(name, id, fence)
         if reply[0] == 1:

@@ -12,6 +12,7 @@ once the server has another run id: what was lost may have had any of the next n
 
 from __future__ import annotations
 
+import re
 from hashlib import sha1
 from typing import NamedTuple
 
@@ -35,25 +36,27 @@ from floodline.stores._redis.row_scripts import (
 )
 from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS
 
-_HEAD = (
-    """
+_BEGINNING = """
 local P, meta = KEYS[1], KEYS[1] .. 'meta'
 local SLACK = 60000000
-local function text(number) return string.format('%.0f', number) end
 local function time()
   local t = redis.call('TIME')
   return t[1] * 1000000 + t[2]
 end
 local now = tonumber(ARGV[1]) or time()
 local stamp = tonumber(ARGV[2]) or now
+"""
+
+_HEAD = (
+    """
+local function text(number) return string.format('%.0f', number) end
 local function key(name, id) return #name .. ':' .. name .. id end
 local function figure(field) return tonumber(redis.call('HGET', meta, field)) or 0 end
 """
     + LEASES
     + """
 local function used(name, id)
-  local before = tonumber(redis.call('ZSCORE', P .. 'used:' .. name, id)) or 0
-  redis.call('ZADD', P .. 'used:' .. name, text(math.max(before, stamp)), id)
+  redis.call('ZADD', P .. 'used:' .. name, 'GT', text(stamp), id)
 end
 local function note_id(name, id)
   redis.call('ZADD', P .. 'ids:' .. name, 0, id)
@@ -100,6 +103,12 @@ local function keep(kind, name, id, at, why, envelope, digest)
 end
 """
 
+_FUNCTIONS = [
+    piece
+    for piece in re.split(r"(?m)^(?=local function )", _HEAD + _KEEP + APPEND)
+    if piece.startswith("local function ")
+]
+
 _OPEN = f"""
 local found = redis.call('HMGET', meta, 'schema', 'run', 'born')
 if not found[1] then
@@ -112,30 +121,37 @@ if found[2] ~= ARGV[3] then
 end
 for _, k in ipairs(redis.call('ZRANGEBYSCORE', P .. 'leases', '-inf', text(now - 3600000000),
     'LIMIT', 0, 1000)) do
-  local _, alive = leased(k, now)
-  if alive then redis.call('ZADD', P .. 'leases', text(now), k) else unlease(k) end
+  local lease, alive = leased(k, now)
+  if alive then
+    redis.call('ZADD', P .. 'leases', text(now), k)
+  else
+    unlease(k, lease[6], lease[1])
+  end
 end
 return {{found[1], found[3]}}
 """
 
 _SAVE = """
-local name, id, fence, version, write, release, lost, stale, rows_why, at, envelope =
-  unpack(ARGV, 3, 13)
-local appends = read_appends(14)
+local name, id, fence, version, write, release, noted, lost, stale, rows_why, at, envelope =
+  unpack(ARGV, 3, 14)
+local appends = read_appends(15)
 local k = key(name, id)
 local r = P .. 'r' .. k
-redis.call('HINCRBY', meta, 'writes', 1)
+if noted == '1' then redis.call('HINCRBY', meta, 'writes', 1) end
 if at == '' then at = text(now) end
-local ours = redis.call('HGET', P .. 'l' .. k, 'f') == fence
+local lease = redis.call('HMGET', P .. 'l' .. k, 'f', 'w', 'o')
+local ours = lease[1] == fence
 local row = redis.call('HMGET', r, 'v', 'w', 'p')
 local stored, done = row[1] or '0', row[2] == write and row[1]
-for before, number in string.gmatch(row[3] or '', '(%S+) (%d+)') do
-  if before == write then done = done or number end
+if row[3] and string.find(row[3], write, 1, true) then
+  for before, number in string.gmatch(row[3], '(%S+) (%d+)') do
+    if before == write then done = done or number end
+  end
 end
 local good = ours and not done and stored == version
 local refused = good and refused_rows(k, appends)
 if refused then return refused end
-if ours and release == '1' then unlease(k) end
+if ours and release == '1' then unlease(k, lease[2], lease[3]) end
 if done then return {1, done} end
 if not good then
   local why = ours and stale .. (row[1] or 'none') or lost
@@ -159,6 +175,16 @@ count(row[1] and 0 or 1, #envelope - old)
 return {1, new}
 """
 
+_PLAIN_SAVE = (  # of a session that has no rows to write, which is nearly every one
+    _SAVE.replace("local appends = read_appends(15)\n", "")
+    .replace(
+        "local refused = good and refused_rows(k, appends)\nif refused then return refused end\n",
+        "",
+    )
+    .replace("  keep_rows(name, id, at, rows_why .. why, appends)\n", "")
+    .replace("write_rows(k, appends, at)\n", "")
+)
+
 _WRITTEN = """
 local row = redis.call('HMGET', P .. 'r' .. key(ARGV[3], ARGV[4]), 'v', 'w')
 if row[2] == ARGV[5] then return row[1] end
@@ -172,8 +198,9 @@ return redis.call('HMGET', P .. 'r' .. key(ARGV[3], ARGV[4]), 'v', 'e')
 _DELETE = """
 local name, id, fence = unpack(ARGV, 3)
 local k = key(name, id)
-if redis.call('HGET', P .. 'l' .. k, 'f') ~= fence then return -1 end
-unlease(k)
+local lease = redis.call('HMGET', P .. 'l' .. k, 'f', 'w', 'o')
+if lease[1] ~= fence then return -1 end
+unlease(k, lease[2], lease[3])
 return forget(name, id)
 """
 
@@ -212,7 +239,7 @@ while #gone < limit do
   from = from + #page
 end
 for _, id in ipairs(gone) do
-  unlease(key(name, id))
+  unlease(key(name, id))  -- which nobody waits for: it was free
   forget(name, id)
 end
 return gone
@@ -259,11 +286,17 @@ class Script(NamedTuple):
 
 
 def _made(body: str, flags: str | None) -> Script:
-    keep = _KEEP if "keep" in body else ""
-    append = APPEND if "read_appends" in body else ""
+    text = body
+    for function in reversed(_FUNCTIONS):  # each uses earlier ones only
+        if _name_of(function) + "(" in text:
+            text = function + text
     line = "" if flags is None else f"#!lua {flags}".rstrip() + "\n"
-    text = f"{line}{_HEAD}{keep}{append}{body}".encode()
-    return Script(text, sha1(text, usedforsecurity=False).hexdigest())
+    whole = f"{line}{_BEGINNING}{text}".encode()
+    return Script(whole, sha1(whole, usedforsecurity=False).hexdigest())
+
+
+def _name_of(function: str) -> str:
+    return function.removeprefix("local function ").partition("(")[0]
 
 
 _READ, _FREES, _GROWS = "flags=no-writes", "flags=allow-oom", ""
@@ -273,7 +306,8 @@ _BODIES = {
     "renew": (RENEW, _FREES),
     "release": (RELEASE, _FREES),
     "wanted": (WANTED, _FREES),
-    "save": (_SAVE, _GROWS),
+    "save": (_PLAIN_SAVE, _GROWS),
+    "save_rows": (_SAVE, _GROWS),
     "written": (_WRITTEN, _READ),
     # a write of its own, so that what WAIT waits for includes all that the answer rests on
     "confirm": ("redis.call('HINCRBY', meta, 'writes', 1)\n" + _WRITTEN, _FREES),
