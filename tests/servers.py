@@ -82,6 +82,32 @@ class Valkey:
             self.process = None
 
 
+class RedisWithTls(Valkey):
+    """Debian's Redis, which speaks TLS, with a certificate of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.certificate = folder / "cert.pem"
+        made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+        made += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+        made += ["-keyout", str(folder / "key.pem"), "-out", str(self.certificate)]
+        subprocess.run(made, check=True, capture_output=True, timeout=_DEADLINE)
+        super().__init__(folder)
+
+    @property
+    def url(self) -> str:
+        return f"rediss://localhost:{self.port}/0?ssl_ca_certs={self.certificate}"
+
+    def start(self) -> None:
+        files = ("--tls-cert-file", str(self.certificate), "--tls-key-file")
+        tls = (*files, str(self.folder / "key.pem"), "--tls-auth-clients", "no")
+        ports = ("--port", "0", "--tls-port", str(self.port), "--bind", "127.0.0.1")
+        where = ("--dir", str(self.folder), "--appendonly", "yes", "--save", "")
+        with (self.folder / "log").open("ab") as log:
+            command = ["redis-server", *ports, *where, *tls]
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        wait_for_port(self.port, still=None)
+
+
 class Postgres:
     """A server of its own user, as it does not run as root."""
 
@@ -165,12 +191,17 @@ class Postgres:
             self.process = None
 
 
-def wait_for_port(port: int, still: bytes) -> None:
-    """Wait until a server answers, with another word than that it is `still` busy."""
+def wait_for_port(port: int, still: bytes | None) -> None:
+    """Wait until a server answers, with another word than that it is `still` busy.
+
+    One that wants TLS is not asked.
+    """
     last = time.monotonic() + _DEADLINE
     while True:
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=5) as one:
+                if still is None:
+                    return
                 one.sendall(b"PING\r\n")
                 if not one.recv(100).startswith(still):
                     return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -21,11 +22,11 @@ from floodline.errors import (
     StoreTooNew,
     StoreUnavailable,
 )
-from floodline.stores import PostgresStore, RedisStore, open_store
+from floodline.stores import Held, PostgresStore, RedisStore, open_store
 from floodline.stores._server.link import Unanswered
 from floodline.stores._writer import Call
 from loopback_proxy import Proxy
-from servers import Postgres, Valkey, asked, folder_of, put, running, take, told
+from servers import Postgres, RedisWithTls, Valkey, asked, folder_of, put, running, take, told
 
 
 @pytest.fixture
@@ -439,6 +440,36 @@ def test_sockets_in_the_file_system_work(pg: Postgres) -> None:
         server = Valkey(folder, "--unixsocket", str(path))
         with running(server), open_store(f"unix://{path}?db=1") as store:
             assert store.stats().kind == "redis"
+
+
+@pytest.mark.skipif(
+    shutil.which("redis-server") is None or shutil.which("openssl") is None,
+    reason="no redis-server with TLS here: Debian has it",
+)
+def test_a_server_is_reached_by_tls_if_its_certificate_is_known() -> None:
+    with folder_of("redis") as folder, running(RedisWithTls(folder)) as server:
+        with open_store(server.url) as store, open_store(server.url) as other:
+            put(store, b"one")
+            grant, bell = take(store), other.bell("chat", "a")  # listening goes by TLS, too
+            assert bell.wait(60)
+            assert isinstance(other.acquire("chat", "a", "you", lease=15.0), Held)
+            store.release("chat", "a", grant.fence)
+            assert bell.wait(60)
+            assert other.load("chat", "a").envelope == b"one"
+        with pytest.raises(StoreUnavailable, match="certificate verify failed"):
+            open_store(f"rediss://localhost:{server.port}/0")
+        with pytest.raises(StoreUnavailable):
+            open_store(f"redis://localhost:{server.port}/0")
+
+
+def test_the_first_server_of_several_that_can_write_is_used(pg: Postgres, postgres: Any) -> None:
+    hosts = f"127.0.0.1:1,127.0.0.1:{pg.port}"
+    url = f"postgresql://postgres@{hosts}/postgres?target_session_attrs=read-write"
+    with open_store(url) as store:
+        assert put(store, b"one") == 1
+        assert store.bell("chat", "a").wait(60)
+    with pytest.raises(StoreUnavailable):
+        open_store(url.replace("read-write", "standby"))
 
 
 # -- what else can happen
