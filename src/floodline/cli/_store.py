@@ -294,14 +294,15 @@ def copy(source: str, target: str, names: tuple[str, ...], replace: bool, form: 
 
     Each copy is compared with its session by a checksum. It may be interrupted and run again: what
     arrived is not copied twice. Exit status 1 if a session was left out. Conflicts and the
-    quarantine stay where they are.
+    quarantine stay where they are; the summary says how many there are.
     """
     outcomes: Counter[str] = Counter()
     left: list[Line] = []
     rows = size = 0
     with open_at(source) as given, open_at(target, create=True) as taker:
         wanted = list(names) or list(all_names(given))
-        in_use = given.stats().leases
+        figures = given.stats()
+        in_use, behind = figures.leases, (figures.conflicts, figures.quarantined)
         with progress("copy", sum(given.count(name) for name in wanted)) as step:
             for one in copy_sessions(given, taker, names=wanted, replace=replace):
                 outcomes[one.outcome] += 1
@@ -312,6 +313,7 @@ def copy(source: str, target: str, names: tuple[str, ...], replace: bool, form: 
                 step()
     if form == "json":
         counts = {"copied": outcomes["copied"], "same": outcomes["same"], "in_use": in_use}
+        counts |= {"conflicts_left": behind[0], "quarantine_left": behind[1]}
         write_json(counts | {"rows": rows, "bytes": size, "left": left})
     else:
         if left:
@@ -320,6 +322,12 @@ def copy(source: str, target: str, names: tuple[str, ...], replace: bool, form: 
             f"{outcomes['copied']} sessions copied with {rows} rows ({format_size(size)}), "
             f"{outcomes['same']} were there already, {len(left)} left out"
         )
+        if any(behind):
+            click.echo(
+                f"not copied: {behind[0]} conflicts and {behind[1]} in quarantine; see `floodline "
+                f"store conflicts` and `quarantine` of {clean(shown(source))}",
+                err=True,
+            )
         if in_use:
             click.echo(
                 f"{in_use} sessions are in use in {clean(shown(source))}; run it again when they "

@@ -184,11 +184,14 @@ def test_a_copy_holds_the_same_and_is_not_made_twice(
 ) -> None:
     there = tmp_path / "copy.db"
     assert main(["store", "copy", str(path), str(there)]) == 0
-    assert "4 sessions copied with 11 rows" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "4 sessions copied with 11 rows" in said.out
+    assert "not copied: 2 conflicts and 1 in quarantine" in said.err
     with SQLiteStore(path) as source, SQLiteStore(there) as target:
         assert everything(target) == everything(source)
     found, text = told(capsys, "copy", path, f"sqlite:///{there}")
     assert (found["copied"], found["same"], found["left"]) == (0, 4, [])
+    assert (found["conflicts_left"], found["quarantine_left"]) == (2, 1)
     assert "4 were there already" in text
     with (
         Sessions(dict, store=f"sqlite:///{there}", name="plain") as plain,
