@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from floodline import Sessions, telemetry
-from floodline.errors import DamagedRecord, StoreCorrupt, StoreUnavailable
-from floodline.stores import SQLiteStore
+from floodline.errors import DamagedRecord, SessionConflict, StoreCorrupt, StoreUnavailable
+from floodline.stores import Record, SQLiteStore
 from floodline.stores._sqlite import places as places_module
 from floodline.stores._sqlite.inspection import inspect
 from floodline.stores._sqlite.operations import Operations
@@ -193,6 +193,20 @@ def test_keys_of_one_hash_are_told_apart(path: Path) -> None:
         with pytest.raises(StoreCorrupt, match="every place of session 'f' is taken"):
             put(store, "f", b"f")
         store.release(NAME, "b", store.acquire(NAME, "b", "me", lease=9.0).fence)  # type: ignore[union-attr]  # nobody else holds it
+
+
+@pytest.mark.usefixtures("one_hash")
+def test_a_repeated_first_write_is_known_in_another_place(path: Path) -> None:
+    with SQLiteStore(path) as store:
+        put(store, "a", b"a")
+        grant: Any = store.acquire(NAME, "b", "me", lease=9.0)
+        terms: Any = {"fence": grant.fence, "version": 0, "release": False}
+        for _ in range(2):
+            assert store.save(NAME, "b", b"b", write_id="w", **terms) == 1
+        with pytest.raises(SessionConflict, match="version"):
+            store.save(NAME, "b", b"c", write_id="another", **terms)
+        assert store.load(NAME, "b") == Record(1, b"b")
+        assert store.stats().rows == 2
 
 
 # ---- files of 0.1
@@ -435,10 +449,10 @@ def test_what_went_to_a_lost_file_is_not_acknowledged(
         grant: Any = store.acquire(NAME, "a", "me", lease=9.0)
         row, harmed = Operations._row, []
 
-        def find(self: Any, *args: Any) -> Any:
+        def find(self: Any, *args: Any, **how: Any) -> Any:
             if not harmed:  # inside the transaction: whoever looked before it saw nothing
                 harmed.append(harm(Path(f"{path}{suffix}")))
-            return row(self, *args)
+            return row(self, *args, **how)
 
         monkeypatch.setattr(Operations, "_row", find)
         with pytest.raises(StoreUnavailable, match="while in use, so nothing was acknowledged"):

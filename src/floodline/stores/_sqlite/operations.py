@@ -22,50 +22,31 @@ from floodline.stores._sqlite.dates import keep, resume
 from floodline.stores._sqlite.kept import KeptTable
 from floodline.stores._sqlite.places import Places, place_of
 from floodline.stores._sqlite.row_logs import RowLogs
+from floodline.stores._sqlite.statements import (
+    FUTURE,
+    GRANT,
+    LEASE,
+    LEASED,
+    MAKE,
+    RENEW,
+    ROW,
+    TOTAL,
+    UNLEASE,
+    UNUSED,
+    USE,
+    USE_IN_SLOT,
+    WRITE,
+)
 
-_LEASE = """
-INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, id) DO UPDATE SET
-    owner = excluded.owner, fence = excluded.fence, since = excluded.since, until = excluded.until
-WHERE owner IN (excluded.owner, ?) OR NOT (since <= excluded.since AND excluded.since < until)
-"""
-_GRANT = """
-SELECT version, CASE version WHEN ? THEN NULL ELSE CAST(envelope AS BLOB) END
-FROM sessions NOT INDEXED WHERE row = ? AND name = ? AND id = ?
-"""
-_RENEW = """
-UPDATE leases SET since = ?, until = ? WHERE name = ? AND id = ? AND fence = ? AND owner = ?
-"""
-_UNLEASE = "DELETE FROM leases WHERE name = ? AND id = ? AND fence = ?"
-_LEASED = "SELECT 1 FROM leases WHERE name = ? AND id = ? AND fence = ?"
-_ROW = """
-SELECT row, version, write_id, size, slot FROM sessions NOT INDEXED
-WHERE row = ? AND name = ? AND id = ?
-"""
-_MAKE = "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_WRITE = """
-UPDATE sessions SET version = ?, write_id = ?, used_at = ?, size = ?, envelope = ? WHERE row = ?
-"""
-_USE = """
-UPDATE sessions NOT INDEXED SET used_at = ? WHERE row = ? AND name = ? AND id = ? AND slot = ?
-"""
-_USE_IN_SLOT = "UPDATE sessions SET used_at = ?, slot = ? WHERE row = ?"
-_UNUSED = """
-SELECT s.row, s.id, s.version, s.size
-FROM sessions s LEFT JOIN leases l ON l.name = s.name AND l.id = s.id
-WHERE s.name = ? AND s.slot <= ? AND s.used_at <= ?
-    AND (l.until IS NULL OR l.until <= ? OR l.since > ?)
-ORDER BY s.slot LIMIT ?
-"""
-# rows stamped while the date was wrong count as used now, or they would stay forever
-_FUTURE = """
-UPDATE sessions SET used_at = ?, slot = ?
-WHERE row IN (SELECT row FROM sessions WHERE name = ? AND slot > ? LIMIT ?)
-"""
-_TOTAL = """
-INSERT INTO totals VALUES (?, ?, ?)
-ON CONFLICT (name) DO UPDATE SET count = count + excluded.count, bytes = bytes + excluded.bytes
-"""
 _SLOT = 600.0
+
+
+class _Elsewhere(Exception):
+    """A session that was about to be made is there, but not in its place."""
+
+    def __init__(self, version: int, write_id: str) -> None:
+        super().__init__(version)
+        self.version, self.write_id = version, write_id
 
 
 class Operations:
@@ -107,7 +88,7 @@ class Operations:
     def end(self) -> None:
         """Write what the batch has gathered; the commit follows."""
         for name, (count, size) in self._totals.items():
-            self.execute(_TOTAL, (name, count, size))
+            self.execute(TOTAL, (name, count, size))
         self._totals.clear()
 
     def forget_stale_leases(self, seconds: float) -> None:
@@ -127,16 +108,16 @@ class Operations:
     ) -> Grant | Held:
         fence, now, execute = self._next_fence(), self._now, self.execute
         terms = (name, id, owner, fence, now, now + lease)
-        if execute(_LEASE, (*terms, owner)).rowcount != 1:
+        if execute(LEASE, (*terms, owner)).rowcount != 1:
             holder, until = execute(
                 "SELECT owner, until FROM leases WHERE name = ? AND id = ?", (name, id)
             ).fetchone()
             if not owner_is_dead(holder):
                 return Held(holder, until - now)
-            execute(_LEASE, (*terms, holder))
-        row = execute(_GRANT, (known, place_of(name, id), name, id)).fetchone()
+            execute(LEASE, (*terms, holder))
+        row = execute(GRANT, (known, place_of(name, id), name, id)).fetchone()
         if row is None:
-            row = self.places.find_listed(_GRANT, name, id, known)
+            row = self.places.find_listed(GRANT, name, id, known)
             if row is None:
                 return Grant(fence, 0, None)
         version, envelope = row
@@ -151,17 +132,17 @@ class Operations:
     def renew(self, name: str, owner: str, fences: dict[str, int], lease: float) -> set[str]:
         lost, now = set(), self._now
         for one, fence in fences.items():
-            if not self.execute(_RENEW, (now, now + lease, name, one, fence, owner)).rowcount:
+            if not self.execute(RENEW, (now, now + lease, name, one, fence, owner)).rowcount:
                 lost.add(one)
         return lost
 
     def release(self, name: str, id: str, fence: int) -> None:
-        if self.execute(_UNLEASE, (name, id, fence)).rowcount:
+        if self.execute(UNLEASE, (name, id, fence)).rowcount:
             now, slot = self._stamp, self._slot
-            if not self.execute(_USE, (now, place_of(name, id), name, id, slot)).rowcount:
+            if not self.execute(USE, (now, place_of(name, id), name, id, slot)).rowcount:
                 row = self._row(name, id)
                 if row is not None:
-                    self.execute(_USE_IN_SLOT, (now, slot, row[0]))
+                    self.execute(USE_IN_SLOT, (now, slot, row[0]))
 
     def save(
         self,
@@ -176,22 +157,28 @@ class Operations:
     ) -> int:
         execute, lease = self.execute, (name, id, fence)
         if release and not rows:
-            ours = execute(_UNLEASE, lease).rowcount == 1
+            ours = execute(UNLEASE, lease).rowcount == 1
         else:
-            ours = execute(_LEASED, lease).fetchone() is not None
-        row = self._row(name, id)
+            ours = execute(LEASED, lease).fetchone() is not None
+        row = self._row(name, id, new=ours and version == 0)
         stored: int = row[1] if row is not None else 0
         known = row is not None and row[2] == write_id
         good = not known and ours and version == stored
         planned = self.row_logs.plan(name, id, rows) if good and rows else []
         if release and rows:  # not before the rows are known to be welcome
-            execute(_UNLEASE, lease)
+            execute(UNLEASE, lease)
         if known:
             return stored
         if not good:
             self._refuse(name, id, envelope, why_refused(ours, version, stored), rows)
         if row is None:
-            new = self._make(name, id, envelope, write_id)
+            try:
+                new = self._make(name, id, envelope, write_id)
+            except _Elsewhere as found:
+                stored, known = found.version, found.write_id == write_id
+                if known:
+                    return stored
+                self._refuse(name, id, envelope, why_refused(ours, version, stored), rows)
         else:
             new = self._overwrite(name, envelope, write_id, row)
         if planned:
@@ -212,7 +199,7 @@ class Operations:
         if row is None:
             self._make(name, id, b"", "")
         else:
-            self.execute(_USE_IN_SLOT, (self._stamp, self._slot, row[0]))
+            self.execute(USE_IN_SLOT, (self._stamp, self._slot, row[0]))
         return self.row_logs.append(name, id, planned, self._wall)
 
     def delete_rows(
@@ -232,9 +219,9 @@ class Operations:
         return row[1] if row is not None and row[2] == write_id else None
 
     def load(self, name: str, id: str) -> Record | None:
-        row = self.execute(_GRANT, (None, place_of(name, id), name, id)).fetchone()
+        row = self.execute(GRANT, (None, place_of(name, id), name, id)).fetchone()
         if row is None:
-            row = self.places.find_listed(_GRANT, name, id, None)
+            row = self.places.find_listed(GRANT, name, id, None)
             if row is None:
                 return None
         version, envelope = row
@@ -249,7 +236,7 @@ class Operations:
         return self.places.inspect_index(after, limit)
 
     def delete(self, name: str, id: str, fence: int) -> bool:
-        if not self.execute(_UNLEASE, (name, id, fence)).rowcount:
+        if not self.execute(UNLEASE, (name, id, fence)).rowcount:
             raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
         row = self._row(name, id)
         if row is not None:
@@ -262,10 +249,10 @@ class Operations:
 
     def purge(self, name: str, unused: float, limit: int) -> list[str]:
         keep(self.execute, self._dates)
-        self.execute(_FUTURE, (self._stamp, self._slot, name, self._slot + 1, limit))
+        self.execute(FUTURE, (self._stamp, self._slot, name, self._slot + 1, limit))
         oldest = self._judged - unused
         terms = (name, int(oldest / _SLOT), oldest, self._now - unused, self._now, limit)
-        gone = self.execute(_UNUSED, terms).fetchall()
+        gone = self.execute(UNUSED, terms).fetchall()
         for row, one, version, size in gone:
             self.execute("DELETE FROM leases WHERE name = ? AND id = ?", (name, one))
             self._forget(name, row, version, size)
@@ -322,13 +309,21 @@ class Operations:
         self._fence += 1
         return self._fence
 
-    def _row(self, name: str, id: str) -> tuple[int, int, str, int, int] | None:
-        """Return row, version, write id, size and slot of a session."""
+    def _row(
+        self, name: str, id: str, *, new: bool = False
+    ) -> tuple[int, int, str, int, int] | None:
+        """Return row, version, write id, size and slot of a session.
+
+        With `new` it was missing when its lease was given, and is about to be made, which fails
+        if the index has it: it need not be searched there.
+        """
         row: tuple[int, int, str, int, int] | None = self.execute(
-            _ROW, (place_of(name, id), name, id)
+            ROW, (place_of(name, id), name, id)
         ).fetchone()
+        if row is None and new and self.places.sound:
+            return None
         if row is None:
-            row = self.places.find_listed(_ROW, name, id)
+            row = self.places.find_listed(ROW, name, id)
             if row is None:
                 return None
         _, version, _, size, slot = row
@@ -342,7 +337,7 @@ class Operations:
         return row
 
     def _is_leased(self, name: str, id: str, fence: int) -> bool:
-        return self.execute(_LEASED, (name, id, fence)).fetchone() is not None
+        return self.execute(LEASED, (name, id, fence)).fetchone() is not None
 
     def _never_written(self, id: str) -> StoreCorrupt:
         """Refuse a row without a version, which would pass for no row at all."""
@@ -353,7 +348,7 @@ class Operations:
         size = len(envelope)
         row = (name, id, floor + 1, write_id, self._stamp, self._slot, size, envelope)
         try:
-            self.execute(_MAKE, (place_of(name, id), *row))
+            self.execute(MAKE, (place_of(name, id), *row))
         except sqlite3.IntegrityError:  # another key of the same hash, or worse
             self._make_elsewhere(name, id, row)
         self._count(name, 1, size)
@@ -361,15 +356,18 @@ class Operations:
 
     def _make_elsewhere(self, name: str, id: str, row: tuple[Any, ...]) -> None:
         try:
-            self.execute(_MAKE, (self.places.free_place(name, id), *row))
+            self.execute(MAKE, (self.places.free_place(name, id), *row))
         except sqlite3.IntegrityError as error:
+            found = self._row(name, id)
+            if found is not None:
+                raise _Elsewhere(found[1], found[2]) from error
             why = f"it has a session {id!r} that a search did not find"
             raise self.places.corrupt(why) from error
 
     def _overwrite(self, name: str, envelope: bytes, write_id: str, old: Any) -> int:
         row, version, _, old_size, slot = old
         size = len(envelope)
-        self.execute(_WRITE, (version + 1, write_id, self._stamp, size, envelope, row))
+        self.execute(WRITE, (version + 1, write_id, self._stamp, size, envelope, row))
         if slot != self._slot:
             self.execute("UPDATE sessions SET slot = ? WHERE row = ?", (self._slot, row))
         if size != old_size:

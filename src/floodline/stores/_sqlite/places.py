@@ -29,6 +29,11 @@ SELECT row FROM sessions INDEXED BY sqlite_autoindex_sessions_1 WHERE name = ? A
 _OLD = "SELECT row, name, id FROM sessions WHERE row > ? AND row < ? ORDER BY row LIMIT ?"
 _SCAN = "SELECT 1 FROM sessions NOT INDEXED WHERE row < ? AND name = ? AND id = ? LIMIT 1"
 _KEY = "SELECT name, id FROM sessions WHERE row = ?"
+# what both trees say about a key, and about its place
+_BOTH = f"""
+SELECT 1, row, NULL, NULL FROM ({_LISTED.strip()})
+UNION ALL SELECT 2, row, name, id FROM sessions NOT INDEXED WHERE row = ?
+"""
 
 
 @lru_cache(maxsize=1024)  # a use asks for the same one three times
@@ -53,9 +58,10 @@ class Places:
     def find_listed(self, sql: str, name: str, id: str, *before: Any) -> Any:
         """Return what `sql` asks of a row that is not in its place; None can be believed."""
         place = place_of(name, id)
-        listed = self._execute(_LISTED, (name, id)).fetchall()
+        said = self._execute(_BOTH, (name, id, place)).fetchall()
+        listed = [answer[1:2] for answer in said if answer[0] == 1]
         if not listed:
-            self._believe(name, id, place)
+            self._believe(name, id, place, said[0][2:] if said else None)
             return None
         row = listed[0][0]
         if len(listed) > 1 or row == place:
@@ -65,9 +71,13 @@ class Places:
             raise self.corrupt(f"its index has session {id!r}, but its table does not")
         return found
 
-    def _believe(self, name: str, id: str, place: int) -> None:
-        """Raise unless it is certain that a session is not stored."""
-        there = self._execute(_KEY, (place,)).fetchone()
+    @property
+    def sound(self) -> bool:
+        """True if a row that neither tree has is certainly not stored."""
+        return not (self.damage or self.old)
+
+    def _believe(self, name: str, id: str, place: int, there: Any) -> None:
+        """Raise unless it is certain that a session is not stored; `there` is in its place."""
         if there is not None and not _is_at_home(place, there[0], there[1]):
             raise self.corrupt(f"another row is in the place of session {id!r}")
         if self.damage:
