@@ -4,6 +4,7 @@
 
 `park`: the other process keeps the session in memory, unused; the time is that of a whole use here.
 `use`: the other process leaves its use while we wait; the time is that from then to our entry.
+`dead`: the other process is killed in its use, under a lease of 3 s; the time is that from then.
 Both processes say that they are on other machines, so neither can look into /proc for the other.
 """
 
@@ -24,13 +25,20 @@ from floodline.stores import _owner
 from servers import Postgres, Valkey, folder_of
 
 
-def opened(url: str, machine: str, durability: Any) -> Sessions[dict[str, int]]:
+def opened(
+    url: str, machine: str, durability: Any, lease: str = "15 s"
+) -> Sessions[dict[str, int]]:
     _owner._here = lambda: _owner._Place(machine, machine, "1")
-    return Sessions(dict, store=url, name="bench", durability=durability, busy_wait="60 s")
+    options: Any = {"durability": durability, "lease": lease, "busy_wait": "60 s"}
+    return Sessions(dict, store=url, name="bench", **options)
 
 
 def other(url: str, durability: str) -> None:
     """Use the session once for each line, and leave it a moment after we were told to."""
+    if durability == "dead":
+        with opened(url, "b", "use", "3 s") as sessions, sessions.use("a"):
+            print("held", flush=True)
+            time.sleep(60)
     with opened(url, "b", durability) as sessions:
         for _ in sys.stdin:
             with sessions.use("a") as state:
@@ -66,6 +74,21 @@ def measure(url: str, durability: str, turns: int) -> list[float]:
     return taken
 
 
+def measure_dead(url: str) -> list[float]:
+    command = [sys.executable, __file__, "--other", url, "dead"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE) as process,
+        opened(url, "a", "use", "3 s") as sessions,
+    ):
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(4)  # its heart has beaten
+        process.kill()
+        start = time.monotonic()
+        with sessions.use("a"):
+            return [time.monotonic() - start]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--turns", type=int, default=50)
@@ -81,8 +104,9 @@ def main() -> None:
             if kind != "sqlite":
                 server = Valkey(folder) if kind == "redis" else Postgres(folder)
             url = server.url if server else f"sqlite:///{folder}/s.db"
-            for durability in ["use"] if kind == "sqlite" else ["park", "use"]:
-                taken = measure(url, durability, options.turns)
+            for durability in ["use"] if kind == "sqlite" else ["park", "use", "dead"]:
+                dead = durability == "dead"
+                taken = measure_dead(url) if dead else measure(url, durability, options.turns)
                 median, worst = statistics.median(taken) * 1e3, max(taken) * 1e3
                 print(f"{kind}, {durability}: median {median:.1f} ms, worst {worst:.1f} ms")
             if server:

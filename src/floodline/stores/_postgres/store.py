@@ -28,7 +28,8 @@ class PostgresStore(ServerStore):
     `url` reaches libpq as it is: several hosts, `target_session_attrs`, `sslmode` and
     `?host=/socket` work as anywhere else. The tables are in a schema of their own, `schema`, which
     is created if it is missing. `timeout` is how long a call may wait for an answer.
-    `connections` is the most that this store opens; calls that come together share a transaction.
+    `connections` is the most that this store opens for calls, which share a transaction if they
+    come together; one more hears when a session becomes free.
 
     All calls run on a thread for each connection; `aio` is the coroutine twin on the same ones.
     `clock` and `wall` are for tests: without them leases and retention run on the server's clock.

@@ -24,8 +24,9 @@ class RedisStore(ServerStore):
     redis-py takes after a `?`. `prefix` begins every key, so that several stores can share a
     server. `timeout` is how long a call may wait for an answer. `wait_replicas` is how many
     replicas must have a write before it counts as done: a failover then loses less. `connections`
-    is the most that this store opens; calls that come together share a round trip. A server that
-    evicts any key is refused unless `accept_eviction` is True.
+    is the most that this store opens for calls, which share a round trip if they come together;
+    one more hears when a session becomes free. A server that evicts any key is refused unless
+    `accept_eviction` is True.
 
     All calls run on a thread for each connection; `aio` is the coroutine twin on the same ones.
     `clock` and `wall` are for tests: without them leases and retention run on the server's clock.
