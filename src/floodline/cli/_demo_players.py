@@ -100,7 +100,7 @@ def play_until_done(folder: Path, rounds: int, drawing: Drawing) -> list[Player]
 def watch_on_dashboards(folder: Path) -> int:
     """Play both versions under `floodline run` until Ctrl-C, and print what it says of each."""
     try:
-        from floodline.web._serve import listen  # noqa: F401  # to fail before anything is started
+        from floodline.web._dashboard.server_thread import listen  # noqa: F401  # to fail before anything is started
     except ImportError:
         raise click.UsageError(
             "--web needs the extra web; run: pip install 'floodline[web]'"

@@ -183,7 +183,7 @@ def _forget_old(folder: Path) -> None:
 def _door(host: str, port: int | None) -> Door | None:
     """Open the dashboard's port before anything is moved or started, or say what is missing."""
     try:
-        from floodline.web._serve import listen
+        from floodline.web._dashboard.server_thread import listen
     except ImportError:
         _say("no dashboard: it needs the extra web; run: pip install 'floodline[web]'")
         return None

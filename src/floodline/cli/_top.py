@@ -15,8 +15,8 @@ from floodline.recorder import read_recording
 from floodline.recorder._announcement import announced
 from floodline.recorder._snapshot import Snapshot
 from floodline.web import snapshot_text
-from floodline.web._state_sources import Remote, Tail, paced
-from floodline.web._terminal import help_screen, screen
+from floodline.web._terminal.screen import help_screen, screen
+from floodline.web._terminal.state_sources import Remote, Tail, paced
 
 NOTHING = (
     "no recorder is running; start one with `floodline run app.py`, or give a recording or an "

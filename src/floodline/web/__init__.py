@@ -11,13 +11,13 @@ from floodline._lazy import lazy_names
 
 if TYPE_CHECKING:
     from floodline.web._api import create_app
-    from floodline.web._app import make_app
-    from floodline.web._event_stream import Source
-    from floodline.web._own_process import create_dashboard
-    from floodline.web._plain_text import snapshot_text
-    from floodline.web._report import FORMATS, render_report, write_report
-    from floodline.web._report_document import report_document
-    from floodline.web._serve import Serving, serve
+    from floodline.web._dashboard.app import make_app
+    from floodline.web._dashboard.event_stream import Source
+    from floodline.web._dashboard.own_process import create_dashboard
+    from floodline.web._dashboard.server_thread import Serving, serve
+    from floodline.web._report.document import report_document
+    from floodline.web._report.render import FORMATS, render_report, write_report
+    from floodline.web._terminal.plain_text import snapshot_text
 
 __all__ = [
     "FORMATS",
@@ -34,17 +34,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "FORMATS": "_report",
-    "Serving": "_serve",
-    "Source": "_event_stream",
+    "FORMATS": "_report.render",
+    "Serving": "_dashboard.server_thread",
+    "Source": "_dashboard.event_stream",
     "create_app": "_api",
-    "create_dashboard": "_own_process",
-    "make_app": "_app",
-    "render_report": "_report",
-    "report_document": "_report_document",
-    "serve": "_serve",
-    "snapshot_text": "_plain_text",
-    "write_report": "_report",
+    "create_dashboard": "_dashboard.own_process",
+    "make_app": "_dashboard.app",
+    "render_report": "_report.render",
+    "report_document": "_report.document",
+    "serve": "_dashboard.server_thread",
+    "snapshot_text": "_terminal.plain_text",
+    "write_report": "_report.render",
 }
 
 __getattr__, __dir__ = lazy_names(globals(), _HOMES)

@@ -179,6 +179,6 @@ def test_the_dashboards_are_announced_and_ctrl_c_brings_the_answers(tmp_path, mo
 
 
 def test_dashboards_need_their_extra(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "floodline.web._serve", None)
+    monkeypatch.setitem(sys.modules, "floodline.web._dashboard.server_thread", None)
     assert main(["demo", "--web"]) == 2
     assert "pip install 'floodline[web]'" in capsys.readouterr().err

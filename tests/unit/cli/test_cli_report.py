@@ -19,8 +19,8 @@ from floodline.cli._keyboard import Feed
 from floodline.errors import ConfigError
 from floodline.recorder import Recorder
 from floodline.web import make_app, serve
-from floodline.web._state_sources import Tail
-from floodline.web._terminal import screen
+from floodline.web._terminal.screen import screen
+from floodline.web._terminal.state_sources import Tail
 from web_states import Shown, killed, leaking
 
 

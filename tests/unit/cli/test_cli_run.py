@@ -169,7 +169,7 @@ def test_a_recording_that_is_refused_leaves_no_port_taken(app, tmp_path, monkeyp
 
 
 def test_without_the_extra_it_says_in_one_line_what_is_missing(app, capfd, monkeypatch):
-    monkeypatch.setitem(sys.modules, "floodline.web._serve", None)
+    monkeypatch.setitem(sys.modules, "floodline.web._dashboard.server_thread", None)
     assert main(["run", app("")]) == 0
     assert "pip install 'floodline[web]'" in capfd.readouterr().err
 

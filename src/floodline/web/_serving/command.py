@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from floodline.errors import ConfigError
-from floodline.web._serve import listen
+from floodline.web._dashboard.server_thread import listen
 from floodline.web._serving.options import Options
 from floodline.web._serving.supervisor import Supervisor
 from floodline.web._serving.worker import serve_here

@@ -14,9 +14,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from floodline._service import Tenants
 from floodline._service._http.service import Service
-from floodline.web._access import COOKIE, HEADERS
-from floodline.web._app import make_app
-from floodline.web._own_process import OwnProcess
+from floodline.web._dashboard.access import COOKIE, HEADERS
+from floodline.web._dashboard.app import make_app
+from floodline.web._dashboard.own_process import OwnProcess
 
 PATH = "/dashboard"
 NAME = "floodline_admin"

@@ -14,7 +14,7 @@ import uvicorn
 from floodline._service import make_service
 from floodline._service._http.service import Service
 from floodline._service._metrics import Board
-from floodline.web._connections import Allowance, Server, bounded_protocol
+from floodline.web._dashboard.connections import Allowance, Server, bounded_protocol
 from floodline.web._serving.access_log import logging_lines
 from floodline.web._serving.dashboard import dashboard_routes
 from floodline.web._serving.options import Options

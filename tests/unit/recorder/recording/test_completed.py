@@ -8,7 +8,7 @@ from floodline.recorder._probe.messages import read_message
 from floodline.recorder._recording.completed import completed, completed_exit
 from floodline.recorder._snapshot import ExitKind
 from floodline.web import FORMATS, render_report, snapshot_text
-from floodline.web._metrics import metrics_text
+from floodline.web._dashboard.metrics import metrics_text
 from recorder_fakes import sample
 from web_states import killed
 

@@ -11,9 +11,9 @@ import pytest
 from floodline._pages.markup import Markup, tag
 from floodline.errors import ConfigError
 from floodline.web import FORMATS, render_report, report_document, snapshot_text, write_report
-from floodline.web._markdown import code, plain
-from floodline.web._memory_curve import curve, in_words
-from floodline.web._phrases import moment
+from floodline.web._report.markdown import code, plain
+from floodline.web._report.memory_curve import curve, in_words
+from floodline.web._words.phrases import moment
 from web_states import MIB, STARTED, SUSPECT, beginning, killed, leaking, steady
 
 NASTY = '<script>alert("x")</script>`|*'

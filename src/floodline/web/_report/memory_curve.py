@@ -6,7 +6,7 @@ from floodline._pages.chart import BYTES, SECONDS, Line, Mark, chart
 from floodline._pages.markup import Markup, tag
 from floodline._units import format_duration, format_size
 from floodline.recorder._snapshot import Snapshot
-from floodline.web._phrases import rise
+from floodline.web._words.phrases import rise
 
 MIB = 1024 * 1024
 FAR, NEAR = 4, 1.5  # a line further away would flatten the curve

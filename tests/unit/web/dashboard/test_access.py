@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from floodline.web import make_app
-from floodline.web._access import Access
+from floodline.web._dashboard.access import Access
 from web_states import Shown, leaking
 
 TOKEN = "a/secret+token="
@@ -119,7 +119,7 @@ def test_the_page_and_its_files_are_served():
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     for name in ("app.js", "parts.js", "plot.js", "words.js", "style.css", "uPlot.iife.min.js"):
         assert get(f"/static/{name}").status_code == 200
-    assert get("/static/../_app.py").status_code == 404
+    assert get("/static/../asgi.py").status_code == 404
 
 
 def test_the_page_loads_nothing_from_elsewhere_and_has_no_inline_code():

@@ -9,7 +9,7 @@ from floodline._pages.answer_words import growth, pace, place
 from floodline._units import format_duration, format_size
 from floodline.recorder._held_text import held_words, split_words
 from floodline.recorder._snapshot import Snapshot
-from floodline.web import _phrases as words
+from floodline.web._words import phrases as words
 
 SESSION_FIGURES: tuple[Literal["live", "parked", "opened", "stuck", "retained"], ...] = (
     "live",

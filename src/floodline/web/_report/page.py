@@ -14,10 +14,10 @@ from floodline.recorder._snapshot import (
     SessionsState,
     Snapshot,
 )
-from floodline.web import _phrases as words
-from floodline.web._advice import advice
-from floodline.web._memory_curve import curve, in_words
-from floodline.web._source_notes import ExplainedSuspect, FindingNote
+from floodline.web._report.memory_curve import curve, in_words
+from floodline.web._report.source_notes import ExplainedSuspect, FindingNote
+from floodline.web._words import phrases as words
+from floodline.web._words.advice import advice
 
 HOLDERS = 12
 Row = list[tuple[str, object]]

@@ -8,10 +8,10 @@ from pathlib import Path
 from floodline.errors import ConfigError
 from floodline.leaks._vocabulary import Outcome
 from floodline.recorder._snapshot import Snapshot
-from floodline.web._markdown import markdown
-from floodline.web._page import page
-from floodline.web._report_document import report_document
-from floodline.web._source_notes import Sources, explained
+from floodline.web._report.document import report_document
+from floodline.web._report.markdown import markdown
+from floodline.web._report.page import page
+from floodline.web._report.source_notes import Sources, explained
 
 FORMATS = ("html", "json", "markdown")
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from floodline.recorder._snapshot import Points, Snapshot
-from floodline.web._advice import advice
+from floodline.web._words.advice import advice
 
 LOOK = 1.0  # longest wait for a newer state, in seconds
 QUIET = 15.0  # seconds without news before a reader gets a keep-alive

@@ -22,7 +22,7 @@ from floodline._service import Limits, Tenants
 from floodline.cli import main
 from floodline.cli._main import group
 from floodline.errors import ConfigError
-from floodline.web._serve import listen
+from floodline.web._dashboard.server_thread import listen
 from floodline.web._serving import supervisor as supervising
 from floodline.web._serving.access_log import logging_lines
 from floodline.web._serving.options import Options

@@ -12,9 +12,10 @@ import urllib.request
 import pytest
 
 from floodline.recorder._descriptors import Seldom
-from floodline.web import _connections, make_app, serve
-from floodline.web._connections import Allowance, Server
-from floodline.web._event_stream import HELD, Live
+from floodline.web import make_app, serve
+from floodline.web._dashboard import connections
+from floodline.web._dashboard.connections import Allowance, Server
+from floodline.web._dashboard.event_stream import HELD, Live
 from recorder_fakes import Clock
 from web_states import Shown, leaking
 
@@ -166,7 +167,7 @@ def test_many_requests_on_one_connection_are_none_too_many(served, call):
 
 def test_a_lack_of_descriptors_is_logged_once_a_minute(monkeypatch):
     clock, told = Clock(), []
-    monkeypatch.setattr(_connections, "Seldom", lambda: Seldom(clock))
+    monkeypatch.setattr(connections, "Seldom", lambda: Seldom(clock))
 
     async def main():
         loop = asyncio.get_running_loop()
@@ -177,7 +178,7 @@ def test_a_lack_of_descriptors_is_logged_once_a_minute(monkeypatch):
                 loop.call_exception_handler({"exception": OSError(errno.EMFILE, "no files")})
                 clock.now += 1.0
 
-        monkeypatch.setattr(_connections.uvicorn.Server, "serve", served)
+        monkeypatch.setattr(connections.uvicorn.Server, "serve", served)
         await Server.serve(object.__new__(Server))
 
     asyncio.run(main())
@@ -213,6 +214,6 @@ def test_a_reader_of_a_minute_gives_its_place_to_the_next():
 def test_the_allowance_leaves_descriptors_for_the_rest(monkeypatch):
     found = []
     for limit in (32, 256, 1024, 1 << 20):
-        monkeypatch.setattr(_connections, "descriptor_limit", lambda limit=limit: limit)
+        monkeypatch.setattr(connections, "descriptor_limit", lambda limit=limit: limit)
         found.append(Allowance.of_process().connections)
     assert found == [8, 32, 64, 64]

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from floodline.web import _event_stream
-from floodline.web._event_stream import Live, encode, thinned
+from floodline.web._dashboard import event_stream
+from floodline.web._dashboard.event_stream import Live, encode, thinned
 from web_states import Shown, leaking
 
 PATIENCE = 100.0  # a safety net, not a measure
@@ -94,7 +94,7 @@ def test_a_slow_reader_skips_to_the_newest_state_and_nothing_is_queued():
 
 
 def test_a_reader_that_takes_nothing_loses_its_place(monkeypatch):
-    monkeypatch.setattr(_event_stream, "STALLED", 0.01)
+    monkeypatch.setattr(event_stream, "STALLED", 0.01)
 
     async def main():
         live, reader = Live(Shown(state(1))), Reader(room=asyncio.Event())
@@ -118,7 +118,7 @@ def test_a_reader_that_goes_away_while_we_send_frees_its_place():
 
 
 def test_a_quiet_source_is_told_from_a_dead_one(monkeypatch):
-    monkeypatch.setattr(_event_stream, "QUIET", 0.01)
+    monkeypatch.setattr(event_stream, "QUIET", 0.01)
 
     async def main():
         live, reader = Live(Shown(state(1))), Reader()

@@ -11,7 +11,7 @@ from floodline._pages.document import Step
 from floodline._units import format_duration, format_size
 from floodline.leaks._vocabulary import Outcome, Where
 from floodline.recorder._snapshot import Snapshot, SuspectState
-from floodline.web._phrases import growing, shown
+from floodline.web._words.phrases import growing, shown
 
 MAPS = ("dict", "OrderedDict", "defaultdict", "Counter", "WeakKeyDictionary", "WeakValueDictionary")
 LOGS = ("list", "deque", "tuple", "bytearray")

@@ -25,7 +25,7 @@ from floodline.recorder._snapshot import (
     Snapshot,
     SuspectState,
 )
-from floodline.web import _phrases as words
+from floodline.web._words import phrases as words
 
 STYLES: dict[Outcome | ProcessStatus, str] = {
     Outcome.GROWING: "bold red",

@@ -18,10 +18,10 @@ from floodline.recorder._snapshot import (
     SessionsState,
     Snapshot,
 )
-from floodline.web import _phrases as words
-from floodline.web._advice import advice
-from floodline.web._memory_curve import in_words
-from floodline.web._source_notes import ExplainedSuspect
+from floodline.web._report.memory_curve import in_words
+from floodline.web._report.source_notes import ExplainedSuspect
+from floodline.web._words import phrases as words
+from floodline.web._words.advice import advice
 
 USUAL = (EventKind.PROCESS_STARTED, EventKind.PROCESS_ENDED)
 HOLDERS = 12

@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 
 from floodline._pages.answer_words import growth, pace, place
-from floodline.web import _phrases as words
 from floodline.web import render_report, snapshot_text
-from floodline.web._terminal import _curve, screen
+from floodline.web._terminal.screen import _curve, screen
+from floodline.web._words import phrases as words
 from web_states import MIB, SUSPECT, beginning, killed, leaking, steady
 
 

@@ -10,8 +10,9 @@ import urllib.request
 import pytest
 
 from floodline.errors import ConfigError, ServeFailed
-from floodline.web import _serve, make_app, serve
-from floodline.web._state_sources import Remote, paced
+from floodline.web import make_app, serve
+from floodline.web._dashboard import server_thread
+from floodline.web._terminal.state_sources import Remote, paced
 from web_states import Shown, killed, leaking
 
 
@@ -54,7 +55,7 @@ def test_after_closing_nobody_answers_and_closing_twice_is_harmless(served):
 
 
 def test_a_server_that_is_ended_while_it_starts_leaves_no_port_open():
-    door = _serve.listen("127.0.0.1", 0)
+    door = server_thread.listen("127.0.0.1", 0)
     serve(make_app(Shown(leaking()), token=None), sock=door).close()
     assert door.fileno() == -1
 
@@ -78,7 +79,7 @@ def test_a_place_that_cannot_be_listened_on_is_an_error(host, port, why):
 def test_no_answer_waits_for_the_acknowledgement_of_its_first_part():
     """Asyncio sets this only for sockets that name their protocol, which ours do not."""
     with (
-        _serve.listen("127.0.0.1", 0) as door,
+        server_thread.listen("127.0.0.1", 0) as door,
         socket.create_connection(door.getsockname(), timeout=100),
     ):
         caller, _ = door.accept()
@@ -87,7 +88,7 @@ def test_no_answer_waits_for_the_acknowledgement_of_its_first_part():
 
 
 def test_a_port_can_be_taken_before_there_is_something_to_serve():
-    door = _serve.listen("127.0.0.1", 0)
+    door = server_thread.listen("127.0.0.1", 0)
     serving = serve(make_app(Shown(leaking()), token=None), sock=door)
     try:
         assert serving.port == door.getsockname()[1]
@@ -99,8 +100,8 @@ def test_a_port_can_be_taken_before_there_is_something_to_serve():
 def test_without_a_port_the_next_free_one_is_taken(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
-        monkeypatch.setattr(_serve, "PORT", taken)
-        monkeypatch.setattr(_serve, "TRIES", 1)
+        monkeypatch.setattr(server_thread, "PORT", taken)
+        monkeypatch.setattr(server_thread, "TRIES", 1)
         serving = serve(make_app(Shown(leaking()), token=None))
         try:
             assert serving.port != taken
@@ -116,10 +117,10 @@ def test_without_a_port_a_bad_host_is_still_an_error():
 def test_the_usual_port_is_taken_if_it_is_free(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as other:
         free = other.getsockname()[1]
-    monkeypatch.setattr(_serve, "PORT", free)
-    monkeypatch.setattr(_serve, "_bind", lambda host, port: bound.append(port) or "socket")
+    monkeypatch.setattr(server_thread, "PORT", free)
+    monkeypatch.setattr(server_thread, "_bind", lambda host, port: bound.append(port) or "socket")
     bound = []
-    assert _serve.listen("127.0.0.1", None) == "socket"
+    assert server_thread.listen("127.0.0.1", None) == "socket"
     assert bound == [free]
 
 
@@ -185,7 +186,7 @@ def test_what_is_no_address_is_said(url):
 
 @pytest.mark.parametrize(("text", "why"), [(b"<html>", "not JSON"), (b"[]", "has no verdict")])
 def test_another_server_is_not_taken_for_a_recorder(text, why):
-    from floodline.web._state_sources import _decoded
+    from floodline.web._terminal.state_sources import _decoded
 
     with pytest.raises(ConfigError, match=why):
         _decoded(text)
@@ -198,13 +199,13 @@ def test_a_recording_is_replayed_at_its_pace():
     assert slept == [0.5, 2.0]
 
 
-@pytest.mark.parametrize("name", ["_app", "_serve"])
+@pytest.mark.parametrize("name", ["app", "server_thread"])
 def test_without_the_extra_the_error_says_what_to_install(name, monkeypatch):
-    monkeypatch.delitem(sys.modules, f"floodline.web.{name}")
+    monkeypatch.delitem(sys.modules, f"floodline.web._dashboard.{name}")
     for module in ("starlette.applications", "uvicorn"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=r"pip install 'floodline\[web\]'"):
-        __import__(f"floodline.web.{name}")
+        __import__(f"floodline.web._dashboard.{name}")
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():

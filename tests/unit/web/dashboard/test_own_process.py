@@ -13,7 +13,7 @@ from starlette.routing import Mount
 from floodline._service import Limits, Tenants, make_service
 from floodline._service._http.guard import Door
 from floodline.web import create_dashboard
-from floodline.web._own_process import OwnProcess
+from floodline.web._dashboard.own_process import OwnProcess
 from floodline.web._serving.dashboard import dashboard_routes
 
 

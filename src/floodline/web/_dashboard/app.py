@@ -7,8 +7,8 @@ from pathlib import Path
 
 from floodline._pages.document import STYLE
 from floodline.recorder._snapshot import Snapshot
-from floodline.web._event_stream import Live, Source, encode, served
-from floodline.web._metrics import metrics_text
+from floodline.web._dashboard.event_stream import Live, Source, encode, served
+from floodline.web._dashboard.metrics import metrics_text
 
 try:
     from starlette.applications import Starlette
@@ -19,13 +19,13 @@ try:
     from starlette.staticfiles import StaticFiles
     from starlette.types import Receive, Scope, Send
 
-    from floodline.web._access import Access
+    from floodline.web._dashboard.access import Access
 except ImportError as error:
     raise ImportError(
         f"the dashboard needs Starlette ({error}); run: pip install 'floodline[web]'"
     ) from error
 
-STATIC = Path(__file__).parent / "static"
+STATIC = Path(__file__).parents[1] / "static"
 EVENTS = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodline.web._metrics import metrics_text
+from floodline.web._dashboard.metrics import metrics_text
 from web_states import beginning, leaking
 
 

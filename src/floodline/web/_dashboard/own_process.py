@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from floodline.recorder import Recorder
 from floodline.recorder._probe.probe import Probe, command_line
 from floodline.recorder._snapshot import Snapshot
-from floodline.web._app import make_app
+from floodline.web._dashboard.app import make_app
 
 TICK = 1.0
 

@@ -14,7 +14,7 @@ try:
     import uvicorn
     from starlette.applications import Starlette
 
-    from floodline.web._connections import Allowance, Server, bounded_protocol
+    from floodline.web._dashboard.connections import Allowance, Server, bounded_protocol
 except ImportError as error:
     raise ImportError(
         f"the dashboard needs uvicorn ({error}); run: pip install 'floodline[web]'"

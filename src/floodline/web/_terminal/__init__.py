@@ -1,0 +1,1 @@
+"""The state in a terminal: what `floodline top` shows."""
