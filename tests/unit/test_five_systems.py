@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from example_systems import EXAMPLES, NAMES, load
-from floodline.cli._demo_players import play_until_done
+from floodline.cli._demo.players import play_until_done
 from floodline.memory import rss
 from floodline.scan import Scan
 from floodline.verify import load as load_claims

@@ -1,4 +1,4 @@
-"""The command line: `floodline COMMAND`; one module a command, imported when it is called."""
+"""The command line: `floodline COMMAND`; each command has a module or folder, imported on call."""
 
 from __future__ import annotations
 

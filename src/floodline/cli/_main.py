@@ -15,17 +15,17 @@ USAGE = 2
 
 # command → the module of floodline.cli that has it as `command`, and its line in `--help`
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("_demo", "Watch a program that leaks beside the same program with bounds."),
+    "demo": ("_demo.command", "Watch a program that leaks beside the same program with bounds."),
     "run": ("_run", "Run a program and record what grows in it."),
     "attach": ("_attach", "Watch a running process for a while."),
     "report": ("_report", "Write the report of a recording."),
-    "top": ("_top", "Show what grows in a running program, in the terminal."),
-    "scan": ("_scan", "Find containers in source code that only grow."),
+    "top": ("_top.command", "Show what grows in a running program, in the terminal."),
+    "scan": ("_scan.command", "Find containers in source code that only grow."),
     "explain": ("_explain", "Explain a rule of scan."),
     "verify": ("_verify", "Prove or refute announced fixes."),
     "soak": ("_soak", "Run a scenario for many rounds and report what grows."),
     "serve": ("_serve", "Serve sessions over HTTP, to clients of OpenAI."),
-    "store": ("_store", "Look after a store of sessions, or copy it."),
+    "store": ("_store.command", "Look after a store of sessions, or copy it."),
 }
 
 

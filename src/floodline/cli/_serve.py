@@ -11,7 +11,7 @@ import click
 
 from floodline._service import Limits, Tenants
 from floodline._service._limits import OPTIONS
-from floodline.cli._store_output import shown
+from floodline.cli._store.output import shown
 from floodline.errors import ConfigError
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -14,8 +14,8 @@ import pytest
 from rich.console import Console
 
 from floodline.cli import _report, main
-from floodline.cli import _top as top
-from floodline.cli._keyboard import Feed
+from floodline.cli._top import command as top
+from floodline.cli._top.keyboard import Feed
 from floodline.errors import ConfigError
 from floodline.recorder import Recorder
 from floodline.web import make_app, serve

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from floodline.cli import _explain as explain_command
-from floodline.cli import _scan as scan_command
 from floodline.cli import main
+from floodline.cli._scan import command as scan_command
 from floodline.scan import RULES
 
 LEAKY = """\

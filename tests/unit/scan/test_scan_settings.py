@@ -10,7 +10,7 @@ from rich.console import Console
 
 from floodline import settings
 from floodline.cli import main
-from floodline.cli._scanning import Bar
+from floodline.cli._scan.scanning import Bar
 
 LEAKY = "sessions = {}\n\n\ndef handle(session_id, state):\n    sessions[session_id] = state\n"
 

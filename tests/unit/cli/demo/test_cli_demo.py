@@ -11,10 +11,12 @@ import threading
 import pytest
 from rich.console import Console
 
-from floodline.cli import _demo, _demo_players, main
-from floodline.cli._demo import SYSTEMS
-from floodline.cli._demo_curves import Screen, bars
-from floodline.cli._demo_players import Player, play_until_done
+from floodline.cli import main
+from floodline.cli._demo import command as demo_command
+from floodline.cli._demo import players as demo_players
+from floodline.cli._demo.command import SYSTEMS
+from floodline.cli._demo.curves import Screen, bars
+from floodline.cli._demo.players import Player, play_until_done
 
 MIB = 1 << 20
 ENDLESS = "import time\nwhile True: time.sleep(60)"
@@ -35,7 +37,7 @@ class StillPlayer:
 def played(monkeypatch):
     """Make the demo play nothing and answer what a test puts in."""
     players = []
-    monkeypatch.setattr(_demo, "play_until_done", lambda folder, rounds, screen: players)
+    monkeypatch.setattr(demo_command, "play_until_done", lambda folder, rounds, screen: players)
     return players
 
 
@@ -64,7 +66,7 @@ def test_a_pipe_gets_plain_lines_and_not_too_many(capsys):
 
 
 def test_the_answers_come_with_the_next_steps(played, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(_demo.FOLDERS[1].parent)
+    monkeypatch.chdir(demo_command.FOLDERS[1].parent)
     played += [
         StillPlayer("leaky", "growing", "GROWING\n  fed at /somewhere/leaky.py:26"),
         StillPlayer("bounded", "bounded", "BOUNDED"),
@@ -100,7 +102,7 @@ def test_what_cannot_be_run_is_a_usage_error(arguments, said, capsys):
 
 
 def test_a_broken_installation_is_named(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(_demo, "FOLDERS", (tmp_path,))
+    monkeypatch.setattr(demo_command, "FOLDERS", (tmp_path,))
     assert main(["demo"]) == 2
     assert "plan_service is missing" in capsys.readouterr().err
 
@@ -126,7 +128,7 @@ def test_no_process_is_left_when_the_demo_is_interrupted(tmp_path):
 
 
 def test_a_process_that_does_not_end_is_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr(_demo_players, "PATIENCE", 0.05)
+    monkeypatch.setattr(demo_players, "PATIENCE", 0.05)
     ready = tmp_path / "ready"
     deaf = "import os, pathlib, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     deaf += f"pathlib.Path({str(ready)!r} + os.environ['VERSION']).touch()\n{ENDLESS}"
@@ -155,16 +157,16 @@ def test_the_dashboards_are_announced_and_ctrl_c_brings_the_answers(tmp_path, mo
         "except KeyboardInterrupt: print('UNDECIDED', sys.argv[-2:], file=sys.stderr)\n",
         encoding="utf-8",
     )
-    monkeypatch.setattr(_demo_players, "RUN", (str(stand_in),))
+    monkeypatch.setattr(demo_players, "RUN", (str(stand_in),))
     both = threading.Semaphore(0)
-    told = _demo_players.click.echo
+    told = demo_players.click.echo
 
     def echo(text="", **more):
         told(text, **more)
         if "http://" in text:
             both.release()
 
-    monkeypatch.setattr(_demo_players.click, "echo", echo)
+    monkeypatch.setattr(demo_players.click, "echo", echo)
 
     def interrupt():
         both.acquire()

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from floodline.cli._keyboard import Feed, keys_at_once
+from floodline.cli._top.keyboard import Feed, keys_at_once
 from floodline.recorder import read_recording
 from floodline.recorder._announcement import announced
 from floodline.recorder._snapshot import Snapshot

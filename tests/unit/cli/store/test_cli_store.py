@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from floodline import Conversation, Sessions
-from floodline.cli import _store_output as output
 from floodline.cli import main
+from floodline.cli._store import output as output
 from floodline.errors import SessionConflict, StoreUnavailable
 from floodline.stores import Append, Grant, MemoryStore, NewRow, SQLiteStore, seal
 from floodline.stores._copying import copy_sessions

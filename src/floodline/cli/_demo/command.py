@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 import floodline
-from floodline.cli._demo_curves import Screen
-from floodline.cli._demo_players import Player, play_until_done, watch_on_dashboards
+from floodline.cli._demo.curves import Screen
+from floodline.cli._demo.players import Player, play_until_done, watch_on_dashboards
 from floodline.errors import ConfigError
 from floodline.leaks._vocabulary import Outcome
 

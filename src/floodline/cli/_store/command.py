@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from floodline._units import format_size, parse_duration
-from floodline.cli._store_output import (
+from floodline.cli._store.output import (
     Line,
     clean,
     data_of,

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from floodline import __version__
-from floodline.cli import _scan_settings
-from floodline.cli._scan_settings import codes
-from floodline.cli._scanning import folder_for_cache, scanning, without_ignored
+from floodline.cli._scan import settings
+from floodline.cli._scan.scanning import folder_for_cache, scanning, without_ignored
+from floodline.cli._scan.settings import codes
 from floodline.scan import Report, Scan
 from floodline.scan._findings.baseline import against, known, write
 from floodline.scan._findings.finding import Confidence, Status, at_least, worst_first
@@ -21,7 +21,7 @@ from floodline.scan._findings.finding import Confidence, Status, at_least, worst
 # where they are used.
 FOUND, SKIPPED = 1, 3
 TOP = 20  # findings that a terminal shows
-LEVEL = click.Choice(_scan_settings.LEVELS)
+LEVEL = click.Choice(settings.LEVELS)
 
 
 @click.command("scan")
@@ -91,7 +91,7 @@ def command(
 
     Exit status: 0 no findings, 1 findings, 2 usage error, 3 some files had to be skipped.
     """
-    said = _scan_settings.load()
+    said = settings.load()
     confidence, fail_on = confidence or said.confidence, fail_on or said.fail_on
     chosen, left_out = codes(select) or said.select, codes(ignore) or said.ignore
     baseline, preview = baseline or said.baseline, preview or said.preview
@@ -123,7 +123,7 @@ def command(
         level = min(map(Confidence, (confidence, fail_on)), key=list(Confidence).index)
         wanted = without_ignored(found.findings, said.per_file_ignores)
         if run is not None:
-            from floodline.cli._observing import suspects_of
+            from floodline.cli._scan.observed_suspects import suspects_of
             from floodline.scan._findings.observed import with_run
 
             wanted = worst_first(with_run(wanted, suspects_of(run)))
@@ -142,10 +142,10 @@ def command(
             return _audited(scan, form)
         report = judged(scan)
     if fix or diff:
-        from floodline.cli import _fixing
+        from floodline.cli._scan import fixing
 
         shown = [f for f in report.findings if at_least(f.confidence, confidence)]
-        changed = _fixing.fix(shown, scan.paths, dry=diff, unsafe=unsafe, to_stderr=form != "text")
+        changed = fixing.fix(shown, scan.paths, dry=diff, unsafe=unsafe, to_stderr=form != "text")
         if diff:
             return FOUND if changed else SKIPPED if report.left_out else 0
         if changed:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from floodline._units import format_size
-from floodline.cli._demo_players import Player
+from floodline.cli._demo.players import Player
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 HEIGHT = 10  # lines of a curve

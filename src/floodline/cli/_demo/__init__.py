@@ -1,0 +1,1 @@
+"""`floodline demo`: two processes, and their curves."""

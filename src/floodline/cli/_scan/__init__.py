@@ -1,0 +1,1 @@
+"""`floodline scan`: its settings, the scan itself, what a run saw, and fixes."""

@@ -1,0 +1,1 @@
+"""`floodline store`: its commands, and what they print."""

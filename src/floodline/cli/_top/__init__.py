@@ -1,0 +1,1 @@
+"""`floodline top`: the command, and its keyboard."""
