@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
-from floodline.stores._row_calls import ROW_READS, AwaitedRowCalls, BlockingRowCalls
-from floodline.stores._row_log import Append
+from floodline.stores._rows.calls import ROW_READS, AwaitedRowCalls, BlockingRowCalls
+from floodline.stores._rows.log import Append
 
 READS = ROW_READS | {
     *("written", "load", "ids", "count", "stats", "conflicts", "quarantined", "inspect"),

@@ -15,7 +15,7 @@ from typing import Literal
 from floodline.errors import RowConflict, StoreError
 from floodline.stores._owner import new_owner
 from floodline.stores._protocol import Grant, Record
-from floodline.stores._row_log import Append, NewRow, Row, RowStore
+from floodline.stores._rows.log import Append, NewRow, Row, RowStore
 
 Outcome = Literal["copied", "same", "different", "busy", "gone", "failed"]
 

@@ -24,7 +24,7 @@ from floodline.cli._store.output import (
 from floodline.errors import StoreError, UnreadableRecord
 from floodline.stores import Kept, Record, unseal
 from floodline.stores._copying import all_ids, all_names, all_rows, copy_sessions, is_begun
-from floodline.stores._row_log import is_refused_rows
+from floodline.stores._rows.log import is_refused_rows
 
 _PURGED = 200
 _DAMAGED = _LEFT = 1

@@ -36,7 +36,7 @@ from floodline.sessions._flows.saving import save
 from floodline.sessions._table.entry import HELD, LEAVE, OPEN, OPENING, WAIT, Entry, Hold
 from floodline.sessions._table.table import Table
 from floodline.stores import Grant, Record, unseal
-from floodline.stores._envelope import codec_of
+from floodline.stores._encoding.envelope import codec_of
 from floodline.telemetry import Reason
 
 _OWN = (SessionsFull, SessionBusy, WouldBlockLoop)

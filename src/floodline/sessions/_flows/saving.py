@@ -11,7 +11,7 @@ from floodline.sessions._flows.leases import acquire, give_lease_back, own_write
 from floodline.sessions._flows.requests import Flow, StoreCall
 from floodline.sessions._table.entry import Entry
 from floodline.stores import Append, NewRow, seal
-from floodline.stores._codec import encode_and_find
+from floodline.stores._encoding.codec import encode_and_find
 
 NewRows = tuple[str, list[tuple[str, bytes, int | None]]]
 

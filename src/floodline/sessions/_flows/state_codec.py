@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from floodline.errors import CodecError, ConfigError
-from floodline.stores._codec import PLAIN_TYPES, Codec
-from floodline.stores._envelope import LEARNED, PLAIN
-from floodline.stores._state_type import infer_state_type, tells_state_type
+from floodline.stores._encoding.codec import PLAIN_TYPES, Codec
+from floodline.stores._encoding.envelope import LEARNED, PLAIN
+from floodline.stores._encoding.state_type import infer_state_type, tells_state_type
 
 _CONVERSATION = frozenset(
     {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 
-from floodline.stores._row_log import Append, LogStats, NewRow, Row, row_not_found
-from floodline.stores._row_plan import Change, is_over, plan_append
+from floodline.stores._rows.log import Append, LogStats, NewRow, Row, row_not_found
+from floodline.stores._rows.plan import Change, is_over, plan_append
 
 Key = tuple[str, str]
 Place = tuple[int, str]  # strings compare like their UTF-8 bytes

@@ -27,7 +27,7 @@ from floodline.stores._refusals import (
     why_refused,
 )
 from floodline.stores._retention_clock import RetentionClock
-from floodline.stores._row_log import Append, LogStats, Row, pack_rows, why_rows_refused
+from floodline.stores._rows.log import Append, LogStats, Row, pack_rows, why_rows_refused
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from floodline.stores._postgres.row_operations import (
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
 from floodline.stores._refusals import conflict_message, why_refused
 from floodline.stores._retention_clock import Noted
-from floodline.stores._row_log import Append, pack_rows
+from floodline.stores._rows.log import Append, pack_rows
 from floodline.stores._server.heartbeats import Beat, Fences, Heart
 from floodline.stores._server.link import Operation
 from floodline.stores._server.times import Times

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from floodline.errors import LogFull, RowConflict, SessionConflict, SessionNotFound
 from floodline.stores._refusals import conflict_message, not_found_message, why_refused
-from floodline.stores._row_log import (
+from floodline.stores._rows.log import (
     LAST_NUMBER,
     Append,
     LogStats,

@@ -14,7 +14,7 @@ from floodline.stores._redis.requests import LOST, MICROS, ROWS_WHY, Request, fl
 from floodline.stores._redis.row_operations import RowOperations, refused_rows
 from floodline.stores._refusals import conflict_message, why_refused
 from floodline.stores._retention_clock import Noted
-from floodline.stores._row_log import Append
+from floodline.stores._rows.log import Append
 from floodline.stores._server.heartbeats import Beat, Heart
 from floodline.stores._server.link import Operation
 from floodline.stores._server.times import Moment, Times

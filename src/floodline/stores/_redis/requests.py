@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from floodline.stores._refusals import why_refused
-from floodline.stores._row_log import Append, why_rows_refused
+from floodline.stores._rows.log import Append, why_rows_refused
 from floodline.stores._server.times import Moment
 
 MICROS = 1_000_000

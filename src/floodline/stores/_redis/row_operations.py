@@ -8,7 +8,7 @@ from typing import Any
 from floodline.errors import LogFull, RowConflict, SessionConflict, SessionNotFound
 from floodline.stores._redis.requests import LOST, MICROS, ROWS_WHY, flat, micros, request
 from floodline.stores._refusals import conflict_message, not_found_message
-from floodline.stores._row_log import (
+from floodline.stores._rows.log import (
     Append,
     LogStats,
     Row,

@@ -17,7 +17,7 @@ from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
 from floodline.stores._refusals import conflict_message, not_found_message, why_refused
 from floodline.stores._retention_clock import RetentionClock
-from floodline.stores._row_log import Append, pack_rows, why_rows_refused
+from floodline.stores._rows.log import Append, pack_rows, why_rows_refused
 from floodline.stores._sqlite.dates import keep, resume
 from floodline.stores._sqlite.kept import KeptTable
 from floodline.stores._sqlite.places import Places, place_of

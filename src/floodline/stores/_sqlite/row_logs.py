@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from floodline.errors import DamagedRecord
-from floodline.stores._row_log import Append, LogStats, NewRow, Row, row_not_found
-from floodline.stores._row_plan import Change, is_over, plan_append
+from floodline.stores._rows.log import Append, LogStats, NewRow, Row, row_not_found
+from floodline.stores._rows.plan import Change, is_over, plan_append
 
 _SLICE = 500  # rows that leave in one go
 _TABLES = (

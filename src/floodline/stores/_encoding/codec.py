@@ -9,8 +9,13 @@ from typing import Any
 import msgspec
 
 from floodline.errors import CodecError, ConfigError, UnreadableRecord
-from floodline.stores._differences import find_difference, find_unencodable, find_unplain, is_plain
-from floodline.stores._tags import (
+from floodline.stores._encoding.differences import (
+    find_difference,
+    find_unencodable,
+    find_unplain,
+    is_plain,
+)
+from floodline.stores._encoding.tags import (
     BARE,
     PLAIN_VALUES,
     Tagger,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from floodline.stores._row_log import Append, NewRow, log_full, row_conflict
+from floodline.stores._rows.log import Append, NewRow, log_full, row_conflict
 
 
 class Change(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from floodline.stores._tags import BARE, PLAIN_VALUES
+from floodline.stores._encoding.tags import BARE, PLAIN_VALUES
 
 _LEAVES = BARE | PLAIN_VALUES
 _SEVERAL = (list, tuple, set, frozenset)

@@ -10,7 +10,7 @@ import struct
 import zlib
 
 from floodline.errors import DamagedRecord, UnreadableRecord
-from floodline.stores._tags import is_wrapped
+from floodline.stores._encoding.tags import is_wrapped
 
 _MAGIC = b"\xf1ood"
 _SCHEMA = 1

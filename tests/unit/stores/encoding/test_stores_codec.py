@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from floodline.errors import CodecError, ConfigError, UnreadableRecord
 from floodline.stores import Codec, seal, unseal
-from floodline.stores._differences import find_difference
+from floodline.stores._encoding.differences import find_difference
 
 
 class Thread:
@@ -209,7 +209,7 @@ def test_a_moment_of_a_zone_that_is_unknown_here_keeps_its_offset(
     def unknown(key: str) -> Any:
         raise zoneinfo.ZoneInfoNotFoundError(key)
 
-    monkeypatch.setattr("floodline.stores._tags.ZoneInfo", unknown)
+    monkeypatch.setattr("floodline.stores._encoding.tags.ZoneInfo", unknown)
     assert Codec().decode(payload) == {"at": at}
 
 

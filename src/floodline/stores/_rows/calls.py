@@ -8,7 +8,7 @@ from typing import Any
 
 from floodline._units import parse_count
 from floodline.errors import ConfigError
-from floodline.stores._row_log import Append, LogStats, Row, check_text
+from floodline.stores._rows.log import Append, LogStats, Row, check_text
 
 ROW_READS = frozenset({"get_rows", "rows", "logs", "names", "count_rows"})
 

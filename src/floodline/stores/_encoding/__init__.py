@@ -1,0 +1,1 @@
+"""How states become bytes: codec, envelope and state types."""
