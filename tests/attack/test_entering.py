@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from floodline.cli import main
-from floodline.recorder import _injection
-from floodline.recorder._asleep import asleep
-from floodline.recorder._entrance import FIRST, enter, obstacle, python_of
-from floodline.recorder._injection import Moment
+from floodline.recorder._attaching import injection
+from floodline.recorder._attaching.asleep import asleep
+from floodline.recorder._attaching.entrance import FIRST, enter, obstacle, python_of
+from floodline.recorder._attaching.injection import Moment
 
 hypno_api = pytest.importorskip("hypno.api")
 injector_api = pytest.importorskip("pyinjector.api")
@@ -117,9 +117,9 @@ def enter_often(process, beats, signs, times):
 @pytest.fixture
 def bare(monkeypatch):
     """Enter from here, at the first moment when the main thread sleeps, whatever others do."""
-    monkeypatch.setattr(_injection, "QUIET", 0.0)
-    monkeypatch.setattr(_injection, "PATIENCE", PATIENCE)
-    monkeypatch.setattr(_injection.signal, "alarm", bool)
+    monkeypatch.setattr(injection, "QUIET", 0.0)
+    monkeypatch.setattr(injection, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(injection.signal, "alarm", bool)
     monkeypatch.setattr(hypno_api, "inject", Moment(injector_api.attach, bool).inject)
 
 

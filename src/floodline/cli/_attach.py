@@ -12,9 +12,9 @@ from floodline._units import format_duration, parse_duration
 from floodline.errors import ConfigError
 from floodline.leaks._vocabulary import Outcome
 from floodline.recorder import Recorder
-from floodline.recorder._answer_text import text
-from floodline.recorder._attach import wake
-from floodline.recorder._held_text import HeldDocument, held_document, held_text
+from floodline.recorder._answers.answer_text import text
+from floodline.recorder._answers.held_text import HeldDocument, held_document, held_text
+from floodline.recorder._attaching.attach import wake
 from floodline.recorder._proc import alive, command_of
 from floodline.recorder._recording.file import check_room
 from floodline.recorder._snapshot import Snapshot

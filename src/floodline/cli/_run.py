@@ -19,11 +19,15 @@ from floodline._units import format_size, parse_size
 from floodline.errors import ConfigError
 from floodline.recorder import Recorder
 from floodline.recorder._announcement import Announcement
-from floodline.recorder._answer_text import text
-from floodline.recorder._command_line import find_interpreter, program_words, watched_environment
+from floodline.recorder._answers.answer_text import text
 from floodline.recorder._descriptors import Seldom
 from floodline.recorder._exit_cause import processes
-from floodline.recorder._program import Program, end_as, hold_signals
+from floodline.recorder._processes.command_line import (
+    find_interpreter,
+    program_words,
+    watched_environment,
+)
+from floodline.recorder._processes.program import Program, end_as, hold_signals
 from floodline.recorder._runtime_folder import recordings_folder, temporary_recordings
 from floodline.recorder._snapshot import Snapshot
 

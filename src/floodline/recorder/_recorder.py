@@ -13,6 +13,7 @@ from typing import Any
 from floodline import __version__, memory
 from floodline._units import format_size
 from floodline.recorder import _proc
+from floodline.recorder._answers.merged_answer import Answered, History, doubted, merge_suspects
 from floodline.recorder._descriptors import STARVED, Spare, descriptor_limit
 from floodline.recorder._exit_cause import (
     WENT_ON,
@@ -23,11 +24,10 @@ from floodline.recorder._exit_cause import (
     processes,
     signal_name,
 )
-from floodline.recorder._merged_answer import Answered, History, doubted, merge_suspects
 from floodline.recorder._probe.messages import Shed, read_message
 from floodline.recorder._probe_server import Intake
-from floodline.recorder._process_tree import Family
-from floodline.recorder._processes import TOTAL, Fleet
+from floodline.recorder._processes.fleet import TOTAL, Fleet
+from floodline.recorder._processes.process_tree import Family
 from floodline.recorder._recording.journal import Journal, legible
 from floodline.recorder._recording.replay import boot_id
 from floodline.recorder._recording.series import Points, crosses_in

@@ -20,8 +20,8 @@ import pytest
 from floodline.cli import _attach, _run, main
 from floodline.errors import ConfigError
 from floodline.recorder import Recorder, read_recording
-from floodline.recorder import _attach as attaching
 from floodline.recorder._announcement import announced
+from floodline.recorder._attaching import attach as attaching
 from floodline.recorder._probe import dormant as dormant_module
 from floodline.recorder._recording.file import Writer
 from recorder_fakes import Clock

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from floodline._pages.answer_words import growth, pace, place
 from floodline._units import format_duration, format_size
-from floodline.recorder._held_text import held_words, split_words
+from floodline.recorder._answers.held_text import held_words, split_words
 from floodline.recorder._snapshot import (
     ContainerState,
     EventKind,

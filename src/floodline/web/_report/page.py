@@ -6,7 +6,7 @@ from floodline._pages import answer_page
 from floodline._pages.document import document, figure, header, nothing, section, steps
 from floodline._pages.markup import Markup, join, tag
 from floodline._units import format_duration, format_size
-from floodline.recorder._held_text import held_words, split_words
+from floodline.recorder._answers.held_text import held_words, split_words
 from floodline.recorder._snapshot import (
     ContainerState,
     EventState,

@@ -7,7 +7,7 @@ from typing import Literal
 
 from floodline._pages.answer_words import growth, pace, place
 from floodline._units import format_duration, format_size
-from floodline.recorder._held_text import held_words, split_words
+from floodline.recorder._answers.held_text import held_words, split_words
 from floodline.recorder._snapshot import Snapshot
 from floodline.web._words import phrases as words
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from floodline._pages.answer_words import growth, pace, place
 from floodline._units import format_duration, format_size
 from floodline.leaks._vocabulary import Outcome
-from floodline.recorder._held_text import held_words
+from floodline.recorder._answers.held_text import held_words
 from floodline.recorder._snapshot import (
     ContainerState,
     EventState,

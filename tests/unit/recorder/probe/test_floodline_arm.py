@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from floodline.recorder import Recorder
-from floodline.recorder._command_line import watched_environment
 from floodline.recorder._probe import dormant as dormant_module
 from floodline.recorder._probe.site import _floodline_arm as arming
 from floodline.recorder._probe.site._floodline_arm import Arm
-from floodline.recorder._process_tree import SITE
+from floodline.recorder._processes.command_line import watched_environment
+from floodline.recorder._processes.process_tree import SITE
 
 PATIENCE = 60.0
 

@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from floodline.errors import ConfigError
-from floodline.recorder._asleep import PROC, WAITS
-from floodline.recorder._injection import BUSY, NO_PACKAGE, PATIENCE, SLACK
+from floodline.recorder._attaching.asleep import PROC, WAITS
+from floodline.recorder._attaching.injection import BUSY, NO_PACKAGE, PATIENCE, SLACK
 from floodline.recorder._probe_site import SITE, VARIABLE
 
 EXTRA = "pip install 'floodline[attach]'"
@@ -47,7 +47,13 @@ def enter(pid: int, script: str, *, proc: Path = PROC, run: Run | None = None) -
             raise ConfigError(f"{elsewhere(pid)}. {INSTEAD}")
         file = Path(folder) / "script.py"
         file.write_text(FIRST.format(then=THEN + script), encoding="utf-8")
-        words = [sys.executable, "-m", "floodline.recorder._injection", str(pid), str(file)]
+        words = [
+            sys.executable,
+            "-m",
+            "floodline.recorder._attaching.injection",
+            str(pid),
+            str(file),
+        ]
         status, said = (run or _run_in(folder))(words)
     if status != 0:
         raise ConfigError(f"{_refused(pid, status, said, proc)}. {INSTEAD}")

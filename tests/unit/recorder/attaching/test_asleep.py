@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from floodline.recorder._asleep import MOST_THREADS, asleep, quiet
+from floodline.recorder._attaching.asleep import MOST_THREADS, asleep, quiet
 
 PID = 77
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from floodline.recorder._answer_text import text
+from floodline.recorder._answers.answer_text import text
 from recorder_fakes import suspect
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from floodline.recorder import Recorder, _proc
 from floodline.recorder._proc import Seen
-from floodline.recorder._process_tree import CHILD_AGE, Family
-from floodline.recorder._processes import Fleet
+from floodline.recorder._processes.fleet import Fleet
+from floodline.recorder._processes.process_tree import CHILD_AGE, Family
 from floodline.recorder._recording.journal import Journal
 from recorder_fakes import Clock
 

@@ -6,7 +6,7 @@ import pytest
 
 from floodline.recorder._exit_cause import exit_record
 from floodline.recorder._proc import Seen
-from floodline.recorder._processes import MOST_ENDED, Fleet
+from floodline.recorder._processes.fleet import MOST_ENDED, Fleet
 from floodline.recorder._recording.journal import Journal
 from recorder_fakes import answer, sample, suspect
 

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from floodline.errors import ConfigError
-from floodline.recorder import _program
-from floodline.recorder._program import Program, end_as, hold_signals, next_signal
+from floodline.recorder._processes import program as program_module
+from floodline.recorder._processes.program import Program, end_as, hold_signals, next_signal
 
 PATIENCE = 100.0
 
@@ -76,12 +76,12 @@ def test_the_most_that_a_program_took_is_told_if_it_is_more_than_what_we_lent_it
     start, monkeypatch
 ):
     for ours, told in ((1, True), (1 << 40, False)):
-        monkeypatch.setattr(_program, "_most_resident", lambda ours=ours: ours)
+        monkeypatch.setattr(program_module, "_most_resident", lambda ours=ours: ours)
         program = start("")
         assert program.wait(PATIENCE)
         assert (program.peak > 1 << 20) is told
     monkeypatch.undo()
-    assert _program._most_resident() > 1000
+    assert program_module._most_resident() > 1000
 
 
 def test_the_program_has_the_signals_of_before_and_not_those_that_python_ignores(start):
@@ -104,7 +104,7 @@ def test_a_signal_of_a_process_is_passed_on_and_one_of_the_terminal_is_not(start
     sent = []
     program = start("import time; time.sleep(600)")
     kill = os.kill
-    monkeypatch.setattr(_program.os, "kill", lambda *call: (sent.append(call), kill(*call)))
+    monkeypatch.setattr(program_module.os, "kill", lambda *call: (sent.append(call), kill(*call)))
     assert program.pass_on(signal.SIGINT, True) is False
     assert program.pass_on(signal.SIGTERM, False) is True
     assert program.wait(PATIENCE)
@@ -144,7 +144,7 @@ def test_after_the_end_a_signal_goes_to_those_who_remain(start, monkeypatch):
         sent.append((pid, number))
 
     with monkeypatch.context() as patch:
-        patch.setattr(_program.os, "kill", kill)
+        patch.setattr(program_module.os, "kill", kill)
         program.leave_to(lambda number: [7, 8, number])
         assert program.pass_on(signal.SIGTERM, False) is True
         program.leave_to(lambda number: [7])
@@ -180,14 +180,14 @@ def test_as_process_1_everybody_is_reaped(monkeypatch):
             raise ChildProcessError
         return end
 
-    monkeypatch.setattr(_program.os, "getpid", lambda: 1)
-    monkeypatch.setattr(_program.os, "wait4", wait4)
+    monkeypatch.setattr(program_module.os, "getpid", lambda: 1)
+    monkeypatch.setattr(program_module.os, "wait4", wait4)
     program = Program.__new__(Program)
     program.pid, program.code, program._ours = 5, None, 999
-    program._ended = _program.threading.Event()
+    program._ended = program_module.threading.Event()
     program._wait()
     assert asked == [-1, -1, -1, -1]
-    assert (program.code, program.peak) == (1, 1000 * _program.KIB)
+    assert (program.code, program.peak) == (1, 1000 * program_module.KIB)
     assert program._ended.is_set()
 
 
@@ -200,7 +200,7 @@ def test_a_stream_that_we_were_started_without_is_closed_for_the_program_too(sta
 
 def test_we_end_by_a_signal_also_without_streams(monkeypatch):
     killed = []
-    monkeypatch.setattr(_program, "_no_core", lambda: None)
+    monkeypatch.setattr(program_module, "_no_core", lambda: None)
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", None)
         assert end_as(-signal.SIGKILL, kill=lambda *call: killed.append(call)) == 128 + 9
@@ -209,8 +209,8 @@ def test_we_end_by_a_signal_also_without_streams(monkeypatch):
 
 def test_we_end_as_the_program_did(monkeypatch):
     done = []
-    monkeypatch.setattr(_program.signal, "signal", lambda *call: done.append(call))
-    monkeypatch.setattr(_program, "_no_core", lambda: None)
+    monkeypatch.setattr(program_module.signal, "signal", lambda *call: done.append(call))
+    monkeypatch.setattr(program_module, "_no_core", lambda: None)
     killed = []
     assert end_as(5) == 5
     assert end_as(-signal.SIGSEGV, kill=lambda *call: killed.append(call)) == 128 + 11
@@ -225,6 +225,6 @@ def test_no_second_core_is_dumped():
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_CORE)
-    _program._no_core()
+    program_module._no_core()
     assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
     resource.setrlimit(resource.RLIMIT_CORE, before)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodline.recorder._held_text import held_document, held_text, split_words
+from floodline.recorder._answers.held_text import held_document, held_text, split_words
 from web_states import leaking
 
 

@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from floodline.recorder import _injection
-from floodline.recorder._injection import (
+from floodline.recorder._attaching import injection
+from floodline.recorder._attaching.injection import (
     BUSY,
     NAP,
     NO_PACKAGE,
@@ -29,9 +29,9 @@ class Target:
     def __init__(self, monkeypatch, *, sleeps=lambda look: True, quiet=True):
         self.clock, self.looks, self.done, self.alarms = Clock(), 0, [], []
         self._sleeps = sleeps
-        monkeypatch.setattr(_injection, "asleep", self._asleep)
-        monkeypatch.setattr(_injection, "quiet", lambda pid: quiet)
-        monkeypatch.setattr(_injection.signal, "alarm", self.alarms.append)
+        monkeypatch.setattr(injection, "asleep", self._asleep)
+        monkeypatch.setattr(injection, "quiet", lambda pid: quiet)
+        monkeypatch.setattr(injection.signal, "alarm", self.alarms.append)
 
     def _asleep(self, pid):
         self.looks += 1
@@ -98,7 +98,7 @@ def test_at_first_the_other_threads_must_be_quiet_too(monkeypatch):
 @pytest.fixture
 def packages(monkeypatch):
     """Stand-ins for hypno and what it builds on."""
-    monkeypatch.setattr(_injection.signal, "alarm", bool)
+    monkeypatch.setattr(injection.signal, "alarm", bool)
 
     class Failed(Exception):
         pass
@@ -145,5 +145,5 @@ def test_without_the_package_it_says_so(monkeypatch):
 
 
 def test_what_it_says_can_be_read_at_once(capsys):
-    _injection._say("entering")
+    injection._say("entering")
     assert capsys.readouterr().out == "entering\n"

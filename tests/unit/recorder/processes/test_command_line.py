@@ -8,8 +8,12 @@ import sys
 import pytest
 
 from floodline.errors import ConfigError
-from floodline.recorder._command_line import find_interpreter, program_words, watched_environment
 from floodline.recorder._probe_site import SITE
+from floodline.recorder._processes.command_line import (
+    find_interpreter,
+    program_words,
+    watched_environment,
+)
 
 
 def test_the_site_comes_first_on_the_path_once():

@@ -1,4 +1,4 @@
-"""The child process that enters another one: `python -m floodline.recorder._injection PID FILE`.
+"""The child process that enters another one: `python -m floodline.recorder._attaching.injection PID FILE`.
 
 It says `entering` before the one step that must not be interrupted, and `entered` after it. It
 gives up if the main thread of the process is never seen asleep, and ends by an alarm if it hangs
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from floodline.recorder._asleep import asleep, quiet
+from floodline.recorder._attaching.asleep import asleep, quiet
 
 PATIENCE = 10.0  # seconds of looking for a moment
 QUIET = 3.0  # of these, seconds in which the other threads must sleep too

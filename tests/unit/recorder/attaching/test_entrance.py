@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from floodline.errors import ConfigError
-from floodline.recorder import _entrance
-from floodline.recorder._entrance import enter, obstacle, python_of, same_file
-from floodline.recorder._injection import BUSY, NO_PACKAGE, REFUSED
+from floodline.recorder._attaching import entrance
+from floodline.recorder._attaching.entrance import enter, obstacle, python_of, same_file
+from floodline.recorder._attaching.injection import BUSY, NO_PACKAGE, REFUSED
 
 PID = 77
 
@@ -20,7 +20,7 @@ PID = 77
 @pytest.fixture
 def proc(tmp_path, monkeypatch):
     """A folder as /proc is, with one process that sees our files and our network."""
-    monkeypatch.setattr(_entrance, "find_spec", lambda name: name)
+    monkeypatch.setattr(entrance, "find_spec", lambda name: name)
     for name in (str(PID), "self"):
         (tmp_path / name / "ns").mkdir(parents=True)
         (tmp_path / name / "ns" / "net").symlink_to("net:[1]")
@@ -48,7 +48,7 @@ def test_a_script_runs_on_a_thread_of_its_own(proc):
 
     enter(PID, "print('in')", proc=proc, run=run)
     ((words, code),) = ran
-    assert words[:4] == [sys.executable, "-m", "floodline.recorder._injection", str(PID)]
+    assert words[:4] == [sys.executable, "-m", "floodline.recorder._attaching.injection", str(PID)]
     assert not Path(words[-1]).exists()
     names = {}
     exec(code.replace("print('in')", "pass"), names)
@@ -87,7 +87,7 @@ def test_nothing_is_known_to_keep_us_out(proc):
 )
 def test_what_keeps_us_out_is_told_before_anything_is_tried(proc, change, told, monkeypatch):
     change(proc)
-    monkeypatch.setattr(_entrance.os, "uname", lambda: os.uname_result(("", "", "", "", "x86_64")))
+    monkeypatch.setattr(entrance.os, "uname", lambda: os.uname_result(("", "", "", "", "x86_64")))
     with pytest.raises(ConfigError) as refused:
         enter(PID, "", proc=proc, run=lambda words: pytest.fail("it was tried"))
     assert told in str(refused.value)
@@ -97,7 +97,7 @@ def test_what_keeps_us_out_is_told_before_anything_is_tried(proc, change, told, 
 def test_without_the_package_or_on_another_system(proc, monkeypatch, tmp_path):
     assert "on Linux only, not on riscv64" in obstacle(PID, proc, "riscv64")
     assert "on Linux only" in obstacle(PID, tmp_path / "none", "x86_64")
-    monkeypatch.setattr(_entrance, "find_spec", lambda name: None)
+    monkeypatch.setattr(entrance, "find_spec", lambda name: None)
     assert "pip install 'floodline[attach]'" in obstacle(PID, proc, "x86_64")
 
 
@@ -114,10 +114,10 @@ def capable(proc, scope, capabilities):
     [
         (1, 0, "sudo sysctl kernel.yama.ptrace_scope=0"),
         (2, 0, "kernel.yama.ptrace_scope=2"),
-        (3, _entrance.SYS_PTRACE, "until the next boot"),
+        (3, entrance.SYS_PTRACE, "until the next boot"),
         (0, 0, "--cap-add=SYS_PTRACE"),
         (None, 0, "--cap-add=SYS_PTRACE"),
-        (None, _entrance.SYS_PTRACE, "AppArmor, SELinux or seccomp"),
+        (None, entrance.SYS_PTRACE, "AppArmor, SELinux or seccomp"),
     ],
 )
 def test_a_system_that_forbids_it_is_told_with_what_to_set(proc, scope, capabilities, told):
@@ -145,15 +145,15 @@ def test_how_the_child_ended_is_told(proc, status, said, told):
 
 
 def test_the_child_is_waited_for_and_never_ended(tmp_path, monkeypatch):
-    run = _entrance._run_in(str(tmp_path))
+    run = entrance._run_in(str(tmp_path))
     status, said = run([sys.executable, "-c", "import os; print(os.environ['TMPDIR']); exit(4)"])
     assert (status, said.strip()) == (4, str(tmp_path))
     for name in ("PATIENCE", "SLACK", "LONGEST"):
-        monkeypatch.setattr(_entrance, name, 0.0)
+        monkeypatch.setattr(entrance, name, 0.0)
     started = []
     popen = subprocess.Popen
     monkeypatch.setattr(
-        _entrance.subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[0]
+        entrance.subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[0]
     )
     assert run([sys.executable, "-c", "import time; time.sleep(600)"])[0] is None
     assert started[0].poll() is None

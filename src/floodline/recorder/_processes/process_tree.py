@@ -6,7 +6,7 @@ import os
 
 from floodline.recorder import _proc
 from floodline.recorder._probe_site import SITE
-from floodline.recorder._processes import Fleet
+from floodline.recorder._processes.fleet import Fleet
 
 LOOK_EVERY = 1.0  # seconds between two looks for child processes
 CHILD_AGE = 3.0  # seconds after which a child without a probe is reported

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from floodline.errors import ConfigError
-from floodline.recorder._entrance import LATEST, enter, python_of
+from floodline.recorder._attaching.entrance import LATEST, enter, python_of
 from floodline.recorder._probe.dormant import PATIENCE, Request, socket_of
 from floodline.recorder._probe_site import SITE, VARIABLE
 from floodline.recorder._proc import NoProbe, alive, environment_of, look, owner_of

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from floodline.errors import ConfigError
-from floodline.recorder import _attach
-from floodline.recorder._attach import _folders, wake
+from floodline.recorder._attaching import attach as attaching
+from floodline.recorder._attaching.attach import _folders, wake
 from floodline.recorder._probe import dormant as dormant_module
 from floodline.recorder._probe.dormant import Dormant, peer, socket_of
 from floodline.recorder._probe.site import _floodline_arm as arming
@@ -85,7 +85,7 @@ class Sleeper:
 @pytest.fixture(autouse=True)
 def _threads(monkeypatch):
     monkeypatch.setattr(arming._thread, "start_new_thread", known_thread)
-    for module in (_attach, dormant_module, arming):
+    for module in (attaching, dormant_module, arming):
         monkeypatch.setattr(module, "PATIENCE", PATIENCE)
 
 
@@ -140,7 +140,7 @@ def test_one_that_is_watched_already_says_so_and_gives_no_wrong_advice(
 ):
     wake(os.getpid(), WHERE, None, folder=folder)
     assert sleeper.woken.wait(PATIENCE)
-    monkeypatch.setattr(_attach, "PATIENCE", 0.05)
+    monkeypatch.setattr(attaching, "PATIENCE", 0.05)
     with pytest.raises(ConfigError, match=r"did not answer.*another attach is watching it"):
         wake(os.getpid(), WHERE, None, folder=folder, remote_exec=None)
     sleeper.made[0].over.set()
@@ -238,13 +238,13 @@ def test_without_a_probe_the_process_is_entered_or_the_error_says_why_not(folder
 
 def test_an_old_python_is_not_entered(folder, monkeypatch):
     old = Seen(1, 0, "python3.9 app.py", NoProbe.OLD, "Python 3.9; the probe needs 3.11 or later")
-    monkeypatch.setattr(_attach, "look", lambda *_: old)
+    monkeypatch.setattr(attaching, "look", lambda *_: old)
     with pytest.raises(ConfigError, match=r"cannot be watched: Python 3\.9; the probe needs"):
         wake(os.getpid(), WHERE, 5.0, folder=folder, enter=shut)
 
 
 def test_a_process_under_run_is_watched_already(folder, monkeypatch):
-    monkeypatch.setattr(_attach, "environment_of", lambda pid: {"FLOODLINE_PROBE": WHERE})
+    monkeypatch.setattr(attaching, "environment_of", lambda pid: {"FLOODLINE_PROBE": WHERE})
     with pytest.raises(ConfigError, match="already watched by floodline run"):
         wake(os.getpid(), WHERE, 5.0, folder=folder)
 
@@ -258,7 +258,7 @@ def test_a_socket_that_a_killed_process_left_is_no_probe(folder):
 
 def test_a_process_of_another_user_is_told_as_such(folder, monkeypatch):
     other = os.getuid() + 12345
-    monkeypatch.setattr(_attach, "owner_of", lambda pid: other)
+    monkeypatch.setattr(attaching, "owner_of", lambda pid: other)
     with pytest.raises(ConfigError, match=rf"belongs to user {other}, not \d+"):
         wake(os.getpid(), WHERE, 5.0, folder=folder, remote_exec=None, enter=shut)
 
@@ -275,7 +275,7 @@ def test_a_process_that_is_not_python_is_told(folder):
 
 def test_one_that_should_have_a_probe_and_has_none_is_told_what_is_missing(folder, monkeypatch):
     told = {"FLOODLINE_PROBE": "dormant"}
-    monkeypatch.setattr(_attach, "environment_of", lambda pid: told)
+    monkeypatch.setattr(attaching, "environment_of", lambda pid: told)
     with pytest.raises(ConfigError, match=r"=dormant \(is floodline installed there\?.*is shut"):
         wake(os.getpid(), WHERE, 1, folder=folder, remote_exec=None, enter=shut)
 
@@ -287,7 +287,7 @@ def test_a_process_that_does_not_exist_is_told():
 
 @pytest.fixture
 def later(monkeypatch):
-    monkeypatch.setattr(_attach, "python_of", lambda pid: 14)
+    monkeypatch.setattr(attaching, "python_of", lambda pid: 14)
 
 
 def test_a_later_python_needs_no_preparation(folder, tmp_path, later):
@@ -315,12 +315,12 @@ def test_a_later_python_that_refuses_is_told(folder, later):
 
 def test_the_socket_is_looked_for_where_the_environment_of_the_process_says(monkeypatch):
     environ = {"XDG_RUNTIME_DIR": "/run/other", "TMPDIR": "/var/tmp"}
-    monkeypatch.setattr(_attach, "environment_of", lambda pid: environ)
+    monkeypatch.setattr(attaching, "environment_of", lambda pid: environ)
     folders = _folders(5)
     assert Path("/run/other/floodline") in folders
     assert Path(f"/var/tmp/floodline-{os.getuid()}") in folders
     assert folders[0] == runtime_folder()
-    monkeypatch.setattr(_attach, "environment_of", lambda pid: None)
+    monkeypatch.setattr(attaching, "environment_of", lambda pid: None)
     assert len(_folders(5)) < len(folders)
 
 

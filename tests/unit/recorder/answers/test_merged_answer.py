@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from floodline.recorder._merged_answer import (
+from floodline.recorder._answers.merged_answer import (
     Answered,
     History,
     doubted,

@@ -1,0 +1,1 @@
+"""How a running process is entered: the probe is woken, or put in."""

@@ -1,0 +1,1 @@
+"""The processes of a run: starting them, following them, and how they ended."""
