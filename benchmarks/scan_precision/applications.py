@@ -1,14 +1,15 @@
 """Judges `floodline scan` on containers of applications that were drawn without it.
 
-    python benchmarks/scan_precision/applications.py draw REPOSITORIES
+    python benchmarks/scan_precision/applications.py draw REPOSITORIES [--list second]
     python benchmarks/scan_precision/applications.py measure REPOSITORIES [--confidence medium]
 
-REPOSITORIES has a git directory for each application of `APPLICATIONS`, as `owner+name`, at any
+REPOSITORIES has a git directory for each application of a list, as `owner+name`, at any
 depth. `draw` prints containers that an enumerator of its own finds (an attribute or a global that
 is created as a container and grows in a function that does not create it), drawn with a seed: so
 many of those that no line of their file shrinks, and so many of the others. `applications.json`
-has their labels, given by reading the source and committed before the first scan. `measure` scans
-each application and counts.
+has the labels of the first list and `applications_second.json` those of the second, given by
+reading the source and committed before the first scan. `measure` scans each application and
+counts.
 """
 
 from __future__ import annotations
@@ -23,12 +24,11 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
-SEED = 1416
-PER_REPOSITORY = {"grows only": 9, "shrinks too": 6}
-APPLICATIONS = {
+
+FIRST = {
     "BeehiveInnovations/zen-mcp-server": "an MCP server",
     "Just-Some-Bots/MusicBot": "a Discord bot",
     "ProgVal/Limnoria": "an IRC bot",
@@ -41,6 +41,41 @@ APPLICATIONS = {
     "oraios/serena": "an MCP server",
     "python-discord/bot": "a Discord bot",
     "zhayujie/chatgpt-on-wechat": "a chat bot for many networks",
+}
+SECOND = {
+    "LAION-AI/Open-Assistant": "a chat server with its workers",
+    "MaiM-with-u/MaiBot": "a chat bot",
+    "RockChinQ/LangBot": "a chat bot for many networks",
+    "Rapptz/RoboDanny": "a Discord bot",
+    "anasty17/mirror-leech-telegram-bot": "a Telegram bot",
+    "blakeblackshear/frigate": "a server for cameras",
+    "father-bot/chatgpt_telegram_bot": "a Telegram bot",
+    "jxxghp/MoviePilot": "a server for a media library",
+    "mealie-recipes/mealie": "a web application",
+    "music-assistant/server": "a server for music players",
+    "sabnzbd/sabnzbd": "a download server",
+    "searxng/searxng": "a search server",
+    "sooperset/mcp-atlassian": "an MCP server",
+    "HibiKier/zhenxun_bot": "a chat bot",
+    "Kav-K/GPTDiscord": "a Discord bot",
+    "LlmKira/Openaibot": "a chat bot for many networks",
+    "TheHamkerCat/WilliamButcherBot": "a Telegram bot",
+    "yym68686/ChatGPT-Telegram-Bot": "a Telegram bot",
+}
+
+
+class Drawn(NamedTuple):
+    """One list: its applications, where the labels are, and how it is drawn."""
+
+    applications: dict[str, str]
+    labels: str
+    seed: int
+    per_repository: dict[str, int]
+
+
+LISTS = {
+    "first": Drawn(FIRST, "applications.json", 1416, {"grows only": 9, "shrinks too": 6}),
+    "second": Drawn(SECOND, "applications_second.json", 1417, {"grows only": 8, "shrinks too": 4}),
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
@@ -177,10 +212,10 @@ def sites(folder: Path) -> Iterator[Site]:
                 yield Site(path=place.as_posix(), line=line, symbol=name, stratum=kind)
 
 
-def draw(root: Path) -> None:
+def draw(root: Path, chosen: Drawn) -> None:
     """Print the drawn sites, one JSON object per line."""
-    chance = random.Random(SEED)
-    for repository in APPLICATIONS:
+    chance = random.Random(chosen.seed)
+    for repository in chosen.applications:
         directory = git_of(root, repository)
         commit = git(directory, "rev-parse", "HEAD").decode().strip()
         with tempfile.TemporaryDirectory() as name:
@@ -188,7 +223,7 @@ def draw(root: Path) -> None:
             found: dict[str, list[Site]] = defaultdict(list)
             for site in sites(Path(name)):
                 found[site["stratum"]].append(site)
-        for kind, number in PER_REPOSITORY.items():
+        for kind, number in chosen.per_repository.items():
             for site in sorted(
                 chance.sample(found[kind], min(number, len(found[kind]))),
                 key=lambda s: (s["path"], s["line"]),
@@ -207,9 +242,9 @@ def hit(site: dict[str, Any], findings: list[dict[str, Any]]) -> dict[str, Any] 
     return None
 
 
-def measure(root: Path, confidence: str) -> None:
+def measure(root: Path, chosen: Drawn, confidence: str) -> None:
     """Scan each application once, and count what is reported of its labelled sites."""
-    document = json.loads((HERE / "applications.json").read_text(encoding="utf-8"))
+    document = json.loads((HERE / chosen.labels).read_text(encoding="utf-8"))
     count: Counter[tuple[str, bool]] = Counter()
     by_repository: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for site in document["sites"]:
@@ -249,12 +284,13 @@ def main() -> None:
     )
     parser.add_argument("what", choices=["draw", "measure"])
     parser.add_argument("repositories", type=Path)
+    parser.add_argument("--list", choices=sorted(LISTS), default="first")
     parser.add_argument("--confidence", default="medium")
     asked = parser.parse_args()
     if asked.what == "draw":
-        draw(asked.repositories)
+        draw(asked.repositories, LISTS[asked.list])
     else:
-        measure(asked.repositories, asked.confidence)
+        measure(asked.repositories, LISTS[asked.list], asked.confidence)
 
 
 if __name__ == "__main__":
