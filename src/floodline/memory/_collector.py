@@ -18,9 +18,9 @@ from floodline.bounded._arguments import callable_or_none
 from floodline.bounded._registry import name_of
 from floodline.errors import ConfigError
 from floodline.memory._malloc_trim import trim_malloc
-from floodline.memory._probes import Probe, rss
-from floodline.memory._span import StageRun
-from floodline.memory._tracker import MemoryTracker
+from floodline.memory._measuring.probes import Probe, rss
+from floodline.memory._tracking.span import StageRun
+from floodline.memory._tracking.tracker import MemoryTracker
 from floodline.telemetry import Stats
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from floodline._units import format_size
-from floodline.memory import _cgroup
+from floodline.memory._measuring import cgroup
 from floodline.recorder._snapshot import Exit, ExitKind, ProcessStatus
 
 WENT_ON = "continued in the background as"
@@ -18,14 +18,14 @@ KEYS = {"SIGINT": "Ctrl-C", "SIGQUIT": "Ctrl-\\"}
 CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS"})
 
 
-def oom_kills(root: Path = _cgroup.ROOT) -> int | None:
+def oom_kills(root: Path = cgroup.ROOT) -> int | None:
     """Return how many out-of-memory kills our cgroup has counted; None if unknown.
 
     The cgroups above ours are not read: they also count kills elsewhere.
     """
-    names, folders = _cgroup._ancestry(root)
+    names, folders = cgroup._ancestry(root)
     file = "memory.events" if names.version == 2 else "memory.oom_control"
-    for line in _cgroup._lines(folders[0] / file):
+    for line in cgroup._lines(folders[0] / file):
         word, _, number = line.partition(" ")
         if word == "oom_kill" and number.strip().isdecimal():
             return int(number)

@@ -1,4 +1,4 @@
-"""The child process that enters another one: `python -m floodline.recorder._attaching.injection PID FILE`.
+"""The child process that enters another one: `python -m` this module, `PID FILE`.
 
 It says `entering` before the one step that must not be interrupted, and `entered` after it. It
 gives up if the main thread of the process is never seen asleep, and ends by an alarm if it hangs

@@ -8,7 +8,7 @@ from collections import deque
 from typing import Any, TypeVar, cast
 
 from floodline import memory, telemetry
-from floodline.memory._probes import asyncio_tasks, open_files, threads
+from floodline.memory._measuring.probes import asyncio_tasks, open_files, threads
 from floodline.recorder._probe.messages import (
     ContainerRecord,
     EventRecord,

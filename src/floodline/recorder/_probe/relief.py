@@ -32,7 +32,7 @@ class Relief:
         return True
 
     def _budgets(self) -> list[Any]:
-        budgets = sys.modules.get("floodline.memory._budget")
+        budgets = sys.modules.get("floodline.memory._budget.budget")
         if budgets is None:  # a program without one has not imported it, and need not
             return []
         return [

@@ -15,10 +15,10 @@ from floodline._units import Duration, Size, format_size, parse_choice, parse_co
 from floodline.bounded._arguments import callable_or_none
 from floodline.bounded._registry import name_of
 from floodline.errors import ConfigError
+from floodline.memory._budget.shedding import Holders
+from floodline.memory._budget.thresholds import Ground, Line, parse_line
 from floodline.memory._collector import GCController
-from floodline.memory._probes import Probe
-from floodline.memory._shedding import Holders
-from floodline.memory._thresholds import Ground, Line, parse_line
+from floodline.memory._measuring.probes import Probe
 from floodline.telemetry import Stats
 
 Action = Literal["shed", "alert"]

@@ -13,7 +13,7 @@ from floodline._interruptible_lock import Guard
 
 Lines = Mapping[tuple[str, int], int]
 
-_OURS = str(Path(__file__).parent / "*")
+_OURS = str(Path(__file__).parents[1] / "*")
 _HIDDEN = (
     tracemalloc.Filter(False, tracemalloc.__file__),
     tracemalloc.Filter(False, _OURS),

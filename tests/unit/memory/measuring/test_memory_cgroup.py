@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from floodline.memory import Cgroup, _probes, cgroup
-from floodline.memory._probes import cgroup_limit, cgroup_usage, psi_full, psi_some
+from floodline.memory import Cgroup, cgroup
+from floodline.memory._measuring import probes
+from floodline.memory._measuring.probes import cgroup_limit, cgroup_usage, psi_full, psi_some
 
 MIB = 1 << 20
 HUGE = 9223372036854771712  # how v1 says "no limit"
@@ -146,9 +147,9 @@ def test_cache_above_the_charge_does_not_make_the_working_set_negative(tmp_path)
 
 def test_the_probes_of_limit_and_usage_are_those_of_the_cgroup_that_binds(monkeypatch):
     found = Cgroup("/x", 100, 60, 2)
-    monkeypatch.setattr(_probes._cgroup, "binding", lambda: found)
+    monkeypatch.setattr(probes.cgroup, "binding", lambda: found)
     assert (cgroup_limit(), cgroup_usage()) == (100, 60)
-    monkeypatch.setattr(_probes._cgroup, "binding", lambda: None)
+    monkeypatch.setattr(probes.cgroup, "binding", lambda: None)
     assert (cgroup_limit(), cgroup_usage()) == (None, None)
 
 

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Protocol
 
 from floodline.errors import ConfigError
-from floodline.memory._tracemalloc import Lines
+from floodline.memory._tracking.allocation_lines import Lines
 
 _current: ContextVar[Span | None] = ContextVar("floodline_memory_span", default=None)
 

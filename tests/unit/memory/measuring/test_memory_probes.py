@@ -11,15 +11,16 @@ from typing import get_args
 import pytest
 
 from floodline.errors import ConfigError
-from floodline.memory import PROBES, _probes, _psutil, measure, rss
-from floodline.memory._statm import Statm
+from floodline.memory import PROBES, measure, rss
+from floodline.memory._measuring import probes, psutil_figures
+from floodline.memory._measuring.statm import Statm
 
 linux = pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")  # noqa: PTH110
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def test_a_type_checker_knows_the_name_of_every_probe():
-    assert get_args(_probes.ProbeName) == tuple(PROBES)
+    assert get_args(probes.ProbeName) == tuple(PROBES)
 
 
 def test_all_probes_answer_a_number_or_none():
@@ -42,7 +43,7 @@ def test_an_unknown_probe_is_named_together_with_the_known_ones():
 
 def alone(code):
     """Run this in a process of its own: here, what earlier tests left may end at any moment."""
-    code = f"from floodline.memory import _probes, rss\n{code}"
+    code = f"from floodline.memory._measuring import probes\nrss = probes.rss\n{code}"
     return subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -56,28 +57,28 @@ assert 16 << 20 < rss() - before < 1 << 30, "pages are no bytes"
 
 def test_allocated_blocks_see_new_objects():
     assert alone("""
-before = _probes.allocated_blocks()
+before = probes.allocated_blocks()
 kept = [object() for _ in range(10_000)]
-assert _probes.allocated_blocks() >= before + len(kept)
+assert probes.allocated_blocks() >= before + len(kept)
 """)
 
 
 def test_the_collector_is_counted():
-    before = _probes.gc_collections()
+    before = probes.gc_collections()
     gc.collect()
-    assert _probes.gc_collections() > before
-    assert _probes.gc_pending() >= 0
+    assert probes.gc_collections() > before
+    assert probes.gc_pending() >= 0
 
 
 def test_threads_are_counted():
     assert alone("""
 import threading
 done = threading.Event()
-before = _probes.threads()
+before = probes.threads()
 threading.Thread(target=done.wait).start()
 try:
-    assert _probes.threads() == before + 1
-    assert _probes.threads("/nowhere") == threading.active_count() == 2
+    assert probes.threads() == before + 1
+    assert probes.threads("/nowhere") == threading.active_count() == 2
 finally:
     done.set()
 """)
@@ -85,33 +86,33 @@ finally:
 
 def test_threads_are_those_of_python_where_proc_is_missing(monkeypatch):
     monkeypatch.setattr(threading, "active_count", lambda: 7)
-    assert _probes.threads("/nowhere") == 7
+    assert probes.threads("/nowhere") == 7
 
 
 def test_open_files_are_counted():
     assert alone("""
 import os
-before = _probes.open_files()
+before = probes.open_files()
 with open(os.devnull) as file:
-    assert _probes.open_files() == before + 1
-assert _probes.open_files() == before
+    assert probes.open_files() == before + 1
+assert probes.open_files() == before
 """)
 
 
 def test_open_files_are_asked_of_psutil_where_no_folder_lists_them():
-    assert _probes.open_files(("/nowhere",)) > 0
+    assert probes.open_files(("/nowhere",)) > 0
     assert alone("""
-_probes.open_files(("/nowhere",))
-assert abs(_probes.open_files(("/nowhere",)) - _probes.open_files()) <= 2
+probes.open_files(("/nowhere",))
+assert abs(probes.open_files(("/nowhere",)) - probes.open_files()) <= 2
 """)
 
 
 def test_tasks_of_all_loops_are_counted():
     async def main():
         gc.collect()  # tasks of loops that have ended
-        before = _probes.asyncio_tasks()
+        before = probes.asyncio_tasks()
         tasks = [asyncio.create_task(asyncio.sleep(0)) for _ in range(10)]
-        during = _probes.asyncio_tasks()
+        during = probes.asyncio_tasks()
         await asyncio.gather(*tasks)
         return during - before
 
@@ -120,21 +121,21 @@ def test_tasks_of_all_loops_are_counted():
 
 def test_there_are_no_tasks_before_asyncio_is_imported(monkeypatch):
     monkeypatch.delitem(sys.modules, "asyncio.tasks", raising=False)
-    assert _probes.asyncio_tasks() == 0
+    assert probes.asyncio_tasks() == 0
 
 
 def test_tasks_are_unknown_where_python_does_not_tell(monkeypatch):
     monkeypatch.setitem(sys.modules, "asyncio.tasks", object())
-    assert _probes.asyncio_tasks() is None
+    assert probes.asyncio_tasks() is None
 
 
 def test_without_proc_psutil_answers_about_the_same(monkeypatch):
-    usual = rss(), _probes.vsz(), _probes.machine_memory()
-    monkeypatch.setattr(_probes.statm, "exists", False)
+    usual = rss(), probes.vsz(), probes.machine_memory()
+    monkeypatch.setattr(probes.statm, "exists", False)
     monkeypatch.delattr(os, "sysconf")
     assert usual[0] / 2 < rss() < usual[0] * 2
-    assert usual[1] / 2 < _probes.vsz() < usual[1] * 2
-    assert _probes.machine_memory() == pytest.approx(usual[2], rel=0.05)
+    assert usual[1] / 2 < probes.vsz() < usual[1] * 2
+    assert probes.machine_memory() == pytest.approx(usual[2], rel=0.05)
 
 
 def test_handles_count_as_open_files_on_windows(monkeypatch):
@@ -142,16 +143,16 @@ def test_handles_count_as_open_files_on_windows(monkeypatch):
         def num_handles(self):
             return 7
 
-    monkeypatch.setattr(_psutil, "_process", Process)
-    assert _psutil.open_files() == 7
-    monkeypatch.setattr(_psutil, "_process", object)
-    assert _psutil.open_files() is None
+    monkeypatch.setattr(psutil_figures, "_process", Process)
+    assert psutil_figures.open_files() == 7
+    monkeypatch.setattr(psutil_figures, "_process", object)
+    assert psutil_figures.open_files() is None
 
 
 def test_the_probes_bring_no_third_party_module():
     code = "import sys; import floodline.memory as m; m.measure(); print('psutil' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == str(not _probes.statm.exists)
+    assert run.stdout.strip() == str(not probes.statm.exists)
 
 
 class TestStatm:

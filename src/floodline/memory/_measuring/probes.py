@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from floodline.errors import ConfigError
-from floodline.memory import _cgroup, _psutil
-from floodline.memory._statm import statm
+from floodline.memory._measuring import cgroup, psutil_figures
+from floodline.memory._measuring.statm import statm
 
 
 class Probe(Protocol):
@@ -29,12 +29,12 @@ class Probe(Protocol):
 
 def rss() -> int:
     """Return the resident bytes of this process; on Linux one system call on a kept file."""
-    return statm.resident() if statm.exists else _psutil.rss()
+    return statm.resident() if statm.exists else psutil_figures.rss()
 
 
 def vsz() -> int:
     """Return the bytes of address space of this process."""
-    return statm.size() if statm.exists else _psutil.vsz()
+    return statm.size() if statm.exists else psutil_figures.vsz()
 
 
 def allocated_blocks() -> int:
@@ -70,7 +70,7 @@ def open_files(folders: Iterable[str] = ("/proc/self/fd", "/dev/fd")) -> int | N
             return len(list(Path(folder).iterdir())) - 1  # without the one used for listing
         except OSError:
             continue
-    return _psutil.open_files()
+    return psutil_figures.open_files()
 
 
 def asyncio_tasks() -> int | None:
@@ -92,29 +92,29 @@ def machine_memory() -> int:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return _psutil.machine_memory()
+        return psutil_figures.machine_memory()
 
 
 def cgroup_usage() -> int | None:
     """Return the working set of the cgroup that limits this process; None without one."""
-    found = _cgroup.binding()
+    found = cgroup.binding()
     return None if found is None else found.usage
 
 
 def cgroup_limit() -> int | None:
     """Return the lowest memory limit that applies to this process; None if there is none."""
-    found = _cgroup.binding()
+    found = cgroup.binding()
     return None if found is None else found.limit
 
 
-def psi_some(root: Path = _cgroup.ROOT) -> float | None:
+def psi_some(root: Path = cgroup.ROOT) -> float | None:
     """Return the percentage of the last 10 s in which some task waited for memory."""
-    return _cgroup.stall("some", root)
+    return cgroup.stall("some", root)
 
 
-def psi_full(root: Path = _cgroup.ROOT) -> float | None:
+def psi_full(root: Path = cgroup.ROOT) -> float | None:
     """Return the percentage of the last 10 s in which all tasks waited for memory."""
-    return _cgroup.stall("full", root)
+    return cgroup.stall("full", root)
 
 
 ProbeName = Literal[

@@ -7,8 +7,8 @@ from heapq import nlargest
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from floodline.memory._span import Span
-from floodline.memory._tracemalloc import AllocationLine
+from floodline.memory._tracking.allocation_lines import AllocationLine
+from floodline.memory._tracking.span import Span
 from floodline.telemetry import Stats
 
 MIB = 1 << 20

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from floodline._units import Size, parse_size
 from floodline.errors import ConfigError
-from floodline.memory import _cgroup
-from floodline.memory._probes import Probe, machine_memory, rss
+from floodline.memory._measuring import cgroup
+from floodline.memory._measuring.probes import Probe, machine_memory, rss
 
 _SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
 
@@ -53,7 +53,7 @@ class Ground:
     shares: bool
     probe: Probe | None
     total: Probe | None
-    root: Path = _cgroup.ROOT
+    root: Path = cgroup.ROOT
 
     def measure(self) -> tuple[int, int]:
         """Return the bytes in use and the total bytes (0 if no line needs them)."""
@@ -61,7 +61,7 @@ class Ground:
             return self._own(), 0
         if self.total is not None:
             return self._own(), int(self.total() or 0)
-        found, machine = _cgroup.binding(self.root), machine_memory()
+        found, machine = cgroup.binding(self.root), machine_memory()
         if found is None or found.limit > machine:  # a limit that is never reached
             return self._own(), machine
         if self.probe is None and found.usage is not None:

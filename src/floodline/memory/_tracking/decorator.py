@@ -10,8 +10,8 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 from floodline import telemetry
 from floodline._units import Size, format_size, parse_size
 from floodline.errors import ConfigError
-from floodline.memory._span import Span
-from floodline.memory._tracker import MemoryTracker
+from floodline.memory._tracking.span import Span
+from floodline.memory._tracking.tracker import MemoryTracker
 
 P = ParamSpec("P")
 R = TypeVar("R")

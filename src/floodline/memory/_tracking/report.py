@@ -9,7 +9,7 @@ from io import StringIO
 from typing import Any, Literal
 
 from floodline._units import format_duration, format_size
-from floodline.memory._stage_stats import StageStats, TrackerStats
+from floodline.memory._tracking.stage_stats import StageStats, TrackerStats
 
 Format = Literal["text", "json", "markdown"]
 HEADINGS = ("stage", "runs", "growth", "mean", "own", "peak", "seconds")

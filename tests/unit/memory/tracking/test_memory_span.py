@@ -10,7 +10,7 @@ import pytest
 
 from floodline.errors import ConfigError
 from floodline.memory import MemoryTracker
-from floodline.memory._span import _current
+from floodline.memory._tracking.span import _current
 from memory_fakes import fake_tracker
 
 PATIENCE = 100.0  # a safety net, not a measure

@@ -17,11 +17,11 @@ from floodline.bounded import BoundedLog
 from floodline.bounded._arguments import callable_or_none
 from floodline.bounded._registry import name_of
 from floodline.errors import ConfigError
-from floodline.memory._probes import Probe, rss
-from floodline.memory._report import Format, render
-from floodline.memory._span import Span, StageRun
-from floodline.memory._stage_stats import MIB, StageStats, Tally, TrackerStats
-from floodline.memory._tracemalloc import Lines, allocated, grown, tracing
+from floodline.memory._measuring.probes import Probe, rss
+from floodline.memory._tracking.allocation_lines import Lines, allocated, grown, tracing
+from floodline.memory._tracking.report import Format, render
+from floodline.memory._tracking.span import Span, StageRun
+from floodline.memory._tracking.stage_stats import MIB, StageStats, Tally, TrackerStats
 
 Listener = Callable[[StageRun], object]
 

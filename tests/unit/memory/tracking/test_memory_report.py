@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from floodline.errors import ConfigError
-from floodline.memory import MemoryTracker, _report
+from floodline.memory import MemoryTracker
+from floodline.memory._tracking import report
 from memory_fakes import MIB, fake_tracker
 
 
@@ -78,7 +79,7 @@ def test_a_report_says_when_stages_overlapped():
     with second:
         first.end(failed=False)
     assert "b *" in tracker.report("markdown")
-    assert _report.NOTE in tracker.report("markdown")
+    assert report.NOTE in tracker.report("markdown")
 
 
 def test_an_unknown_format_is_refused():

@@ -1,0 +1,1 @@
+"""The memory of a program by stage: trackers, spans and their figures."""
