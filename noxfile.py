@@ -138,7 +138,7 @@ def frameworks(session: nox.Session) -> None:
     shutil.rmtree(_measured(), ignore_errors=True)
     _measured().mkdir(parents=True)
     python = str(Path(session.bin) / "python")
-    adapters = sorted(Path("src/floodline/adapters").glob("*.py"))
+    adapters = sorted(Path("src/floodline/adapters").rglob("*.py"))
     session.run(
         *(*PLAIN, "mypy", "--python-executable", python, *map(str, adapters)), external=True
     )

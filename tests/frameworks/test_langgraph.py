@@ -19,7 +19,7 @@ from langgraph.checkpoint.conformance.capabilities import ALL_CAPABILITIES
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
-from floodline.adapters._langgraph_rows import CHECKPOINTS, VALUES
+from floodline.adapters._langgraph.rows import CHECKPOINTS, VALUES
 from floodline.adapters.langgraph import FloodlineSaver
 from floodline.errors import ConfigError, SessionBusy
 from floodline.stores import MemoryStore, SQLiteStore

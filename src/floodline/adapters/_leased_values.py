@@ -48,7 +48,8 @@ class LeasedValues:
     """Reads and changes values; what has expired is not there.
 
     `max_keys` deletes the longest unchanged above that number, `retention` those unchanged for that
-    long; both are looked at every few writes, and so are values that have expired.
+    long; both are looked at every few writes, and so are values that have expired. `what` is the
+    adapter's word for `max_keys`.
     """
 
     def __init__(
@@ -58,11 +59,12 @@ class LeasedValues:
         max_keys: int | None = None,
         retention: Duration | None = None,
         wait: Duration = "30 s",
+        what: str = "max_keys",
         wall: Clock = time.time,
     ) -> None:
         self.name = name
         self.wall = wall
-        self._upkeep = Upkeep(name, most=max_keys, retention=retention, what="max_keys")
+        self._upkeep = Upkeep(name, most=max_keys, retention=retention, what=what)
         self._wait = parse_duration(wait, "wait", zero=True)
         self._cursor = ""
 

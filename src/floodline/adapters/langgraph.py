@@ -16,8 +16,8 @@ from typing import Any
 
 from floodline._units import Duration, parse_count, parse_duration
 from floodline.adapters._extras import missing
-from floodline.adapters._langgraph_keeping import keep_newest, keep_only, remove
-from floodline.adapters._langgraph_rows import (
+from floodline.adapters._langgraph.keeping import keep_newest, keep_only, remove
+from floodline.adapters._langgraph.rows import (
     CHECKPOINTS,
     PAGE,
     VALUES,

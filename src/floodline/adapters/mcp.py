@@ -17,7 +17,7 @@ from uuid import uuid4
 from floodline._units import Duration, Size
 from floodline.adapters._extras import missing
 from floodline.adapters._leased_values import KEYS_IN_MEMORY, LeasedValues
-from floodline.adapters._mcp_events import StreamRows
+from floodline.adapters._mcp.events import StreamRows
 from floodline.adapters._store_flows import FlowStore
 from floodline.errors import ConfigError, RowNotFound, SessionIdMissing
 from floodline.sessions import AsyncSessions, AsyncUse

@@ -16,8 +16,8 @@ from typing import Any
 from floodline._units import Duration, parse_count
 from floodline.adapters._extras import missing
 from floodline.adapters._holding import ROWS_IN_MEMORY, SESSIONS_IN_MEMORY, limit_of
-from floodline.adapters._pydantic_ai_entries import unpack
-from floodline.adapters._pydantic_ai_flows import Conversations
+from floodline.adapters._pydantic_ai.entries import unpack
+from floodline.adapters._pydantic_ai.flows import Conversations
 from floodline.adapters._store_flows import FlowStore
 from floodline.adapters._upkeep import Upkeep
 from floodline.stores import RowStore

@@ -17,7 +17,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from floodline.adapters._pydantic_ai_entries import ENTRIES, surplus
+from floodline.adapters._pydantic_ai.entries import ENTRIES, surplus
 from floodline.adapters._upkeep import LOOK_EVERY
 from floodline.adapters.pydantic_ai import FloodlineConversationStore
 from floodline.stores import MemoryStore, SQLiteStore

@@ -15,6 +15,8 @@ ADAPTERS = {  # what each imports first, and the extra
     "litestar": ("litestar", "litestar"),
     "llama_index": ("llama_index", "llama-index"),
     "pydantic_ai": ("pydantic_ai", "pydantic-ai"),
+    "adk": ("google.adk", "adk"),
+    "agent_framework": ("agent_framework", "agent-framework"),
 }
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from floodline.adapters._extras import missing
 from floodline.adapters._holding import all_rows, hold, ids
-from floodline.adapters._pydantic_ai_entries import (
+from floodline.adapters._pydantic_ai.entries import (
     ENTRIES,
     Entry,
     history_of,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodline.adapters._langgraph_rows import (
+from floodline.adapters._langgraph.rows import (
     CHECKPOINTS,
     VALUES,
     Saved,

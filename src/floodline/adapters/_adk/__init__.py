@@ -1,0 +1,1 @@
+"""How a session of Google's Agent Development Kit lies in a store."""

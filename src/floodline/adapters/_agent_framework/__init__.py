@@ -1,0 +1,1 @@
+"""How a history of the Agent Framework lies in a store."""

@@ -1,0 +1,1 @@
+"""How a thread of LangGraph lies in a store, and which of its checkpoints stay."""

@@ -1,0 +1,1 @@
+"""How a stream of MCP events lies in a store."""

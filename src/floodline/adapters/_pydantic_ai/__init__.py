@@ -1,0 +1,1 @@
+"""How a conversation of Pydantic AI lies in a store."""
