@@ -11,9 +11,9 @@ import click
 from floodline import __version__
 from floodline.errors import ConfigError
 from floodline.verify import Answer, document, load, text, verify
-from floodline.verify._causes import Verdict
-from floodline.verify._markdown import markdown
-from floodline.verify._revisions import at_revision
+from floodline.verify._answers.causes import Verdict
+from floodline.verify._answers.markdown import markdown
+from floodline.verify._source.revisions import at_revision
 
 REFUTED, UNKNOWN = 1, 3
 COLORS = {Verdict.PROVED: "green", Verdict.REFUTED: "red", Verdict.UNKNOWN: "yellow"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodline.verify._answer import Answer, Evidence, Judgement, document, text
+from floodline.verify._answers.answer import Answer, Evidence, Judgement, document, text
 from floodline.verify._claims import POLICIES, Claim, load
 from floodline.verify._verify import verify
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from floodline.scan._sources.files import module_name
 from floodline.verify import _probe
-from floodline.verify._answer import Judgement, evidence
-from floodline.verify._causes import Cause, Verdict
+from floodline.verify._answers.answer import Judgement, evidence
+from floodline.verify._answers.causes import Cause, Verdict
 from floodline.verify._claims import Claim, Policy
 
 FAILED_IN = {

@@ -8,11 +8,11 @@ from floodline._python.at_limit import AtLimit
 from floodline.scan._facts.calls import METHOD
 from floodline.scan._facts.model import Change
 from floodline.scan._facts.references import INSTANCE, MODULE, OWN
-from floodline.verify._answer import Evidence, Judgement, evidence
-from floodline.verify._causes import Cause, Verdict
+from floodline.verify._answers.answer import Evidence, Judgement, evidence
+from floodline.verify._answers.causes import Cause, Verdict
+from floodline.verify._answers.texts import does
 from floodline.verify._claims import Claim, Policy
-from floodline.verify._source import Bound, Source
-from floodline.verify._texts import does
+from floodline.verify._source.claimed_code import Bound, Source
 
 _OLDEST = {AtLimit.FIRST, AtLimit.LEAST}
 FITS: dict[str, set[AtLimit]] = {

@@ -12,13 +12,13 @@ from floodline._python.bounds import LRU_DEFAULT, cache_size
 from floodline.errors import ConfigError
 from floodline.scan._facts.model import Change
 from floodline.scan._sources.files import decoded, shown
-from floodline.verify._answer import Judgement, evidence
-from floodline.verify._causes import Cause, Verdict
+from floodline.verify._answers.answer import Judgement, evidence
+from floodline.verify._answers.causes import Cause, Verdict
+from floodline.verify._answers.texts import CACHE
 from floodline.verify._claims import Claim
-from floodline.verify._containers import Container, Containers, growth, is_private
 from floodline.verify._policy import judge_bound
-from floodline.verify._source import Bound, Source
-from floodline.verify._texts import CACHE
+from floodline.verify._source.claimed_code import Bound, Source
+from floodline.verify._source.containers import Container, Containers, growth, is_private
 
 
 def judge(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from floodline.verify._answer import Answer, Judgement
-from floodline.verify._causes import Verdict
+from floodline.verify._answers.answer import Answer, Judgement
+from floodline.verify._answers.causes import Verdict
 from floodline.verify._claims import Claim
 from floodline.verify._execute import execute
 from floodline.verify._static import judge

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floodline.scan._sources.files import shown
-from floodline.verify._answer import Answer, Evidence, Judgement, summary
+from floodline.verify._answers.answer import Answer, Evidence, Judgement, summary
 
 UNCHECKED = "not checked (`--before REVISION`)"
 

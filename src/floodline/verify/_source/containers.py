@@ -17,7 +17,7 @@ from floodline.scan._facts.references import (
     of_instance,
 )
 from floodline.scan._facts.vocabulary import MAKERS
-from floodline.verify._source import Source, base_name
+from floodline.verify._source.claimed_code import Source, base_name
 
 
 class Container(NamedTuple):

@@ -1,4 +1,4 @@
-"""What verify can see, as values; `_texts` has the sentences."""
+"""What verify can see, as values; `texts` has the sentences."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ from collections import defaultdict
 import pytest
 
 from floodline._python.at_limit import AtLimit
-from floodline.verify._causes import Cause
+from floodline.verify._answers.causes import Cause
+from floodline.verify._answers.texts import does, sentence
 from floodline.verify._policy import FITS
-from floodline.verify._texts import does, sentence
 
 
 @pytest.mark.parametrize("cause", Cause)

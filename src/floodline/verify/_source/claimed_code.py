@@ -27,8 +27,8 @@ from floodline.scan._facts.references import INSTANCE, MODULE, Reference
 from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.reader import read_tree
 from floodline.verify._claims import Claim
-from floodline.verify._modules import others
-from floodline.verify._sizes import write_out_sizes
+from floodline.verify._source.modules import others
+from floodline.verify._source.sizes import write_out_sizes
 
 HARMLESS_BASES = {"object", "Generic", "Protocol", "ABC", "NamedTuple"}
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)

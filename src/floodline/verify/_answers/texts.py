@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from floodline._python.at_limit import AtLimit
-from floodline.verify._causes import Cause
+from floodline.verify._answers.causes import Cause
 
 CACHE = "the function's cache"  # in place of a container's name
 _HELD = "{path} held at most {top} of {fed} items"

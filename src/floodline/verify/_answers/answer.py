@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from floodline.verify._causes import Cause, Verdict
+from floodline.verify._answers.causes import Cause, Verdict
+from floodline.verify._answers.texts import sentence
 from floodline.verify._claims import Claim
-from floodline.verify._texts import sentence
 
 SCHEMA = 1
 
