@@ -24,7 +24,7 @@ from floodline.sessions._drivers.loop_driver import LoopDriver
 from floodline.sessions._drivers.sessions_base import S, SessionsBase, checked_id
 from floodline.sessions._flows.guarded_table import who
 from floodline.sessions._flows.leaving import exit_hold, see_out
-from floodline.sessions._flows.mending import (
+from floodline.sessions._flows.mending.repair import (
     is_left_behind,
     is_worth_mending,
     mend,

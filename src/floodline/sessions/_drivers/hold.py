@@ -15,9 +15,9 @@ from floodline.errors import (
     SessionError,
 )
 from floodline.sessions._drivers.sessions_base import S, SessionsBase
-from floodline.sessions._flows.exit_stacks import queue_of
 from floodline.sessions._flows.guarded_table import Core, interrupted, who
 from floodline.sessions._flows.leaving import closed_elsewhere
+from floodline.sessions._flows.mending.exit_stacks import queue_of
 from floodline.sessions._flows.requests import Flow
 from floodline.sessions._flows.saving import save
 from floodline.sessions._table.entry import CLOSED, HELD, Entry, Hold

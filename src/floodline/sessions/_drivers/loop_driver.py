@@ -23,7 +23,7 @@ from floodline.sessions._drivers.loop_work import Work
 from floodline.sessions._flows.guarded_table import Core, who
 from floodline.sessions._flows.handing_over import answer_wishes, renew_and_hand_over
 from floodline.sessions._flows.leaving import release
-from floodline.sessions._flows.mending import mend_all
+from floodline.sessions._flows.mending.repair import mend_all
 from floodline.sessions._flows.opening import let_go
 from floodline.sessions._flows.requests import (
     Await,

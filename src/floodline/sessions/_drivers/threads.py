@@ -20,7 +20,7 @@ from floodline.sessions._flows.guarded_table import who
 from floodline.sessions._flows.handing_over import answer_wishes
 from floodline.sessions._flows.leases import renew
 from floodline.sessions._flows.leaving import exit_hold, see_out
-from floodline.sessions._flows.mending import keeps_dead_leases, mend, mend_all, mend_for
+from floodline.sessions._flows.mending.repair import keeps_dead_leases, mend, mend_all, mend_for
 from floodline.sessions._flows.opening import enter, let_go_closed
 from floodline.sessions._flows.requests import (
     Await,

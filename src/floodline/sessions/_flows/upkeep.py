@@ -8,7 +8,7 @@ from floodline.sessions._flows.guarded_table import Core, who
 from floodline.sessions._flows.handing_over import hand_over
 from floodline.sessions._flows.leases import acquire, give_lease_back
 from floodline.sessions._flows.leaving import discard, leave, release
-from floodline.sessions._flows.mending import mend_all
+from floodline.sessions._flows.mending.repair import mend_all
 from floodline.sessions._flows.opening import name_of, take_lease, where_taken
 from floodline.sessions._flows.requests import Flow, SeeOut, StoreCall
 from floodline.sessions._flows.saving import save

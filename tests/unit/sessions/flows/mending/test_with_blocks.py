@@ -15,7 +15,7 @@ import pytest
 
 from floodline import Sessions
 from floodline.errors import SessionBusy
-from floodline.sessions._flows.with_blocks import has_left
+from floodline.sessions._flows.mending.with_blocks import has_left
 from floodline.stores import MemoryStore
 
 # between a body and the call of its __exit__ no other thread can run

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 
-from floodline.sessions._flows.exit_stacks import has_dropped
 from floodline.sessions._flows.guarded_table import Core
 from floodline.sessions._flows.leaving import exit_hold, leave
+from floodline.sessions._flows.mending.exit_stacks import has_dropped
+from floodline.sessions._flows.mending.with_blocks import has_left
 from floodline.sessions._flows.opening import fail, let_go
 from floodline.sessions._flows.requests import Flow, SeeOut, StoreCall
-from floodline.sessions._flows.with_blocks import has_left
 from floodline.sessions._table.entry import (
     ENTER_FAILED,
     EXIT_FAILED,
