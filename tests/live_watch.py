@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from floodline.leaks import Live, LiveAnswer
-from floodline.leaks._live import process_sampler as process_module
 from floodline.leaks._live import watch as watch_module
-from floodline.leaks._live.sliced_walk import SlicedWalk
+from floodline.leaks._live.readings import process_sampler as process_module
+from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 
 WORK = 0.000_02  # what each question for the processor time costs
 

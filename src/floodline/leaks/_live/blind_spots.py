@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from floodline.leaks._heap.slots import Slots, shorten
-from floodline.leaks._live.sliced_walk import SlicedWalk
+from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 from floodline.leaks._objects.frames import READS_RUNNING, SEES_RUNNING
 
 MOST_NAMED = 3

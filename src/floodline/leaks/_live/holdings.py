@@ -18,8 +18,8 @@ from floodline.leaks._heap.owner_names import owner_of
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import NOWHERE, Slots, is_name, shorten
 from floodline.leaks._heap.walk import Held
-from floodline.leaks._live.outline_walk import OURS, OutlineWalk
-from floodline.leaks._live.slot_totals import SlotTotals
+from floodline.leaks._live.walk.outline_walk import OURS, OutlineWalk
+from floodline.leaks._live.walk.slot_totals import SlotTotals
 from floodline.leaks._objects.items import part, some
 from floodline.leaks._objects.outline import Outlines
 from floodline.leaks._suspect_record import HoldingRecord, SplitRecord

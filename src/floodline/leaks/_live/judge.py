@@ -14,8 +14,8 @@ from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import ITEM, NOWHERE
 from floodline.leaks._live.answer import LiveAnswer
 from floodline.leaks._live.named_suspects import Named, echoes_of, name, renewed
-from floodline.leaks._live.sliced_walk import SlicedWalk
-from floodline.leaks._live.tracks import Process, Track, Tracks
+from floodline.leaks._live.readings.tracks import Process, Track, Tracks
+from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 from floodline.leaks._source.excerpt import forget_trees
 from floodline.leaks._vocabulary import Cause, Outcome, Where
 

@@ -16,14 +16,14 @@ from floodline.leaks._live.blind_spots import blind_spots
 from floodline.leaks._live.holdings import Holdings
 from floodline.leaks._live.inherited_pages import Inherited
 from floodline.leaks._live.judge import Judge
-from floodline.leaks._live.outline_walk import Anchors
-from floodline.leaks._live.own_memory import OwnMemory
-from floodline.leaks._live.process_sampler import Sampler
-from floodline.leaks._live.roots import Begin, library_roots, roots
-from floodline.leaks._live.sliced_walk import SlicedWalk
-from floodline.leaks._live.stages import Progress, Rows, Stage
-from floodline.leaks._live.tracks import Row, Tracks
-from floodline.leaks._live.watched_slots import Ticks
+from floodline.leaks._live.readings.own_memory import OwnMemory
+from floodline.leaks._live.readings.process_sampler import Sampler
+from floodline.leaks._live.readings.tracks import Row, Tracks
+from floodline.leaks._live.readings.watched_slots import Ticks
+from floodline.leaks._live.walk.outline_walk import Anchors
+from floodline.leaks._live.walk.roots import Begin, library_roots, roots
+from floodline.leaks._live.walk.sliced_walk import SlicedWalk
+from floodline.leaks._live.walk.stages import Progress, Rows, Stage
 from floodline.leaks._objects.outline import Outlines
 from floodline.leaks._objects.territory import Territory
 from floodline.memory import rss

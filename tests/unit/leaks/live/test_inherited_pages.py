@@ -16,7 +16,7 @@ from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live import inherited_pages as fork_module
 from floodline.leaks._live import watch as watch_module
 from floodline.leaks._live.inherited_pages import Inherited
-from floodline.leaks._live.sliced_walk import SlicedWalk
+from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 from floodline.leaks._objects.outline import Outlines
 
 PREFORKED = """

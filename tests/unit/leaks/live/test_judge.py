@@ -4,8 +4,8 @@ from floodline.leaks._figures.verdict import decide
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live.judge import Judge
-from floodline.leaks._live.sliced_walk import SlicedWalk
-from floodline.leaks._live.tracks import Process, Tracks
+from floodline.leaks._live.readings.tracks import Process, Tracks
+from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 from floodline.leaks._objects.outline import Outlines
 
 

@@ -6,8 +6,8 @@ from floodline.leaks._figures.trend import Trend
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live.named_suspects import Named, echoes_of, name
-from floodline.leaks._live.tracks import Tracks
-from floodline.leaks._live.watched_slots import LOST, Ticks
+from floodline.leaks._live.readings.tracks import Tracks
+from floodline.leaks._live.readings.watched_slots import LOST, Ticks
 from floodline.leaks._objects.outline import Outlines
 
 

@@ -8,9 +8,9 @@ import pytest
 from floodline.errors import ConfigError
 from floodline.leaks import Live
 from floodline.leaks._live import judge
-from floodline.leaks._live.tracks import MAX_POINTS
+from floodline.leaks._live.readings.tracks import MAX_POINTS
+from floodline.leaks._live.readings.watched_slots import MAX_MANY, MAX_WATCHED
 from floodline.leaks._live.watch import LONGEST, SLICE
-from floodline.leaks._live.watched_slots import MAX_MANY, MAX_WATCHED
 from live_watch import Watched
 from soak_programs import CHAIN, FILLING, MANY, module
 
@@ -197,10 +197,12 @@ def test_malloc_is_asked_less_often_if_that_takes_long(monkeypatch, watched):
     asked, ticks = [], count()
     sampler = watch.live._sampler
     monkeypatch.setattr(
-        "floodline.leaks._live.process_sampler.time.perf_counter", lambda: next(ticks) * 0.02
+        "floodline.leaks._live.readings.process_sampler.time.perf_counter",
+        lambda: next(ticks) * 0.02,
     )
     monkeypatch.setattr(
-        "floodline.leaks._live.process_sampler.read_malloc", lambda: asked.append(1) or (0, 0, 0)
+        "floodline.leaks._live.readings.process_sampler.read_malloc",
+        lambda: asked.append(1) or (0, 0, 0),
     )
     for second in range(300):
         sampler.sample(float(second))
@@ -233,7 +235,7 @@ def test_the_record_is_plain_json(watched):
 def test_the_room_of_the_watch_does_not_grow(watched, monkeypatch):
     source = MANY.replace("SERVICE.say(i)", "SERVICE.by_id.pop(i - 50, None)")
     made, watch = watched(source)
-    monkeypatch.setattr("floodline.leaks._live.tracks.MAX_SPACING", 1.5)
+    monkeypatch.setattr("floodline.leaks._live.readings.tracks.MAX_SPACING", 1.5)
     watch.run(110, made.round, rate=0.5)
     live = watch.live
     tracks = [*live._tracks.by_index.values(), *live._walked.by_index.values()]
@@ -304,6 +306,6 @@ def test_a_long_saw_tooth_and_a_warm_up_are_never_called_growing(watched, source
 
 
 def test_a_full_cache_of_many_items_is_bounded(watched, monkeypatch):
-    monkeypatch.setattr("floodline.leaks._live.watched_slots.MOST_PLACES", 50)
+    monkeypatch.setattr("floodline.leaks._live.readings.watched_slots.MOST_PLACES", 50)
     made, watch = watched(WARM)
     assert watch.run(200, made.round).verdict == "bounded"

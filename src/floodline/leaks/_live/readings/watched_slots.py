@@ -10,7 +10,7 @@ from typing import Any
 from floodline.leaks._heap.roots import AT_EXIT
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slot
-from floodline.leaks._live.tracks import Row, Track, Tracks
+from floodline.leaks._live.readings.tracks import Row, Track, Tracks
 from floodline.leaks._objects.anatomy import LruWrapper, names_of_module, names_of_type, size_of
 from floodline.leaks._objects.outline import Outline, Outlines
 

@@ -5,8 +5,8 @@ import types
 
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slots
-from floodline.leaks._live.tracks import Tracks
-from floodline.leaks._live.watched_slots import Ticks, _names_of
+from floodline.leaks._live.readings.tracks import Tracks
+from floodline.leaks._live.readings.watched_slots import Ticks, _names_of
 from floodline.leaks._objects.outline import Outline, Outlines
 
 
@@ -33,7 +33,7 @@ def test_between_live_walks_attributes_count_too():
 
 
 def test_a_place_that_is_many_is_left_to_the_walk(monkeypatch):
-    monkeypatch.setattr("floodline.leaks._live.watched_slots.MOST_PLACES", 10)
+    monkeypatch.setattr("floodline.leaks._live.readings.watched_slots.MOST_PLACES", 10)
     made = types.ModuleType("many_places")
     made.ROWS = [[n] for n in range(50)]
     monkeypatch.setitem(sys.modules, "many_places", made)

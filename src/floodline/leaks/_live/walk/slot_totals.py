@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import accumulate, islice
 
 from floodline.leaks._heap.slots import NOWHERE, Slots
-from floodline.leaks._live.outline_walk import OutlineWalk
+from floodline.leaks._live.walk.outline_walk import OutlineWalk
 
 AT_ONCE = 300  # slots or steps between two looks at the clock
 HEADER = 16  # bytes of the collector before each object that it tracks

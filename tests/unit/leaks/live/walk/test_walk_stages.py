@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from floodline.leaks._heap.slots import Slots
-from floodline.leaks._live.own_memory import OwnMemory
-from floodline.leaks._live.sliced_walk import SlicedWalk
-from floodline.leaks._live.stages import Progress, Rows
-from floodline.leaks._live.tracks import Track
+from floodline.leaks._live.readings.own_memory import OwnMemory
+from floodline.leaks._live.readings.tracks import Track
+from floodline.leaks._live.walk.sliced_walk import SlicedWalk
+from floodline.leaks._live.walk.stages import Progress, Rows
 from floodline.leaks._objects.outline import Outlines
 
 

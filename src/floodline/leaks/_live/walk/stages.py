@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from floodline.leaks._live.sliced_walk import SlicedWalk
-from floodline.leaks._live.tracks import Row
+from floodline.leaks._live.readings.tracks import Row
+from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 
 NOTHING: Row = (0, 0, 0, 0)
 

@@ -8,7 +8,7 @@ from typing import Any
 from floodline.leaks._figures.own_holders import OwnHolders
 from floodline.leaks._figures.series import COLUMNS, PROCESS
 from floodline.leaks._heap.slots import Slots
-from floodline.leaks._live.type_census import TypeCensus
+from floodline.leaks._live.readings.type_census import TypeCensus
 from floodline.leaks._vocabulary import Step
 
 MAX_POINTS = 48

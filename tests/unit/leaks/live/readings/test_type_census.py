@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from floodline.leaks._figures import reasons
-from floodline.leaks._live import type_census
-from floodline.leaks._live.type_census import EVERY, LATER, SOME, TypeCensus
+from floodline.leaks._live.readings import type_census
+from floodline.leaks._live.readings.type_census import EVERY, LATER, SOME, TypeCensus
 
 
 class Node:

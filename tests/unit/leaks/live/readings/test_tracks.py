@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from floodline.leaks._heap.slots import Slots
-from floodline.leaks._live import tracks as tracks_module
-from floodline.leaks._live.tracks import MAX_POINTS, Track, Tracks
+from floodline.leaks._live.readings import tracks as tracks_module
+from floodline.leaks._live.readings.tracks import MAX_POINTS, Track, Tracks
 
 
 def test_a_track_that_is_full_keeps_every_second_point_and_then_the_newest_half(monkeypatch):

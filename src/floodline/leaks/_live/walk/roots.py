@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakSet
 
 from floodline.leaks._heap.roots import count_at_exit
-from floodline.leaks._live.sliced_walk import SlicedWalk
+from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 from floodline.leaks._objects.anatomy import derives, names_of_module
 from floodline.leaks._objects.frames import SEES_RUNNING, running_frames
 from floodline.leaks._objects.territory import rank_of_module

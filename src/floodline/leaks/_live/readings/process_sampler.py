@@ -12,8 +12,8 @@ import time
 from itertools import starmap
 
 from floodline.leaks._figures.rss_split import read_malloc
-from floodline.leaks._live.own_memory import OwnMemory
-from floodline.leaks._live.tracks import Process
+from floodline.leaks._live.readings.own_memory import OwnMemory
+from floodline.leaks._live.readings.tracks import Process
 from floodline.memory import rss
 
 EVERY = 1.0

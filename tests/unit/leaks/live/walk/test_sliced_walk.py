@@ -14,15 +14,15 @@ import pytest
 from floodline.leaks import Live
 from floodline.leaks._heap.slot_lookup import Places, by_name, suspended_label, suspended_locals
 from floodline.leaks._heap.slots import Slots
-from floodline.leaks._live import outline_walk as look
-from floodline.leaks._live import sliced_walk as walk_module
-from floodline.leaks._live import walk_queue as entries
 from floodline.leaks._live import watch
 from floodline.leaks._live.blind_spots import blind_spots
-from floodline.leaks._live.roots import roots
-from floodline.leaks._live.sliced_walk import SlicedWalk
-from floodline.leaks._live.tracks import Tracks
-from floodline.leaks._live.watched_slots import Ticks
+from floodline.leaks._live.readings.tracks import Tracks
+from floodline.leaks._live.readings.watched_slots import Ticks
+from floodline.leaks._live.walk import outline_walk as look
+from floodline.leaks._live.walk import sliced_walk as walk_module
+from floodline.leaks._live.walk import walk_queue as entries
+from floodline.leaks._live.walk.roots import roots
+from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 from floodline.leaks._objects.frames import READS_RUNNING, SEES_RUNNING
 from floodline.leaks._objects.outline import MISSING, Outlines
 from soak_programs import HOSTILE, MANY, lengths, module

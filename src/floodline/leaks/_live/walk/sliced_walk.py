@@ -10,7 +10,8 @@ from typing import Any
 from floodline.leaks._heap.slot_lookup import Places, label_of_function
 from floodline.leaks._heap.slots import ITEM, NOWHERE, Slots
 from floodline.leaks._heap.walk import PLAIN
-from floodline.leaks._live.outline_walk import (
+from floodline.leaks._live.readings.tracks import Row
+from floodline.leaks._live.walk.outline_walk import (
     OTHERS,
     Anchors,
     OutlineWalk,
@@ -19,8 +20,7 @@ from floodline.leaks._live.outline_walk import (
     is_small,
     shared_part,
 )
-from floodline.leaks._live.tracks import Row
-from floodline.leaks._live.walk_queue import GONE, NONE, Entries, Finder
+from floodline.leaks._live.walk.walk_queue import GONE, NONE, Entries, Finder
 from floodline.leaks._objects.anatomy import (
     INERT,
     LruWrapper,

@@ -7,9 +7,9 @@ import weakref
 import pytest
 
 from floodline.leaks._heap.slots import Slots
-from floodline.leaks._live import roots as roots_module
-from floodline.leaks._live.roots import TASKS, library_roots, roots
-from floodline.leaks._live.sliced_walk import SlicedWalk
+from floodline.leaks._live.walk import roots as roots_module
+from floodline.leaks._live.walk.roots import TASKS, library_roots, roots
+from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 from floodline.leaks._objects.frames import SEES_RUNNING
 from floodline.leaks._objects.outline import Outlines
 

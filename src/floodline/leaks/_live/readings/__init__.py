@@ -1,0 +1,1 @@
+"""What is read again and again: slots, types and the process, as figures over time."""

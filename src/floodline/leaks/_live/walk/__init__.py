@@ -1,0 +1,1 @@
+"""The walk over the objects of a running program, in slices."""
