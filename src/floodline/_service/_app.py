@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,7 @@ from floodline.stores import open_store
 
 NAME = "conversations"
 REFRESH_EVERY = 5.0
+SWEEP_EVERY = 60.0
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *conversation_routes.ENDPOINTS,
@@ -96,7 +97,8 @@ def make_service(
             store=store,
             state_type=Conversation,
             name=store_name(NAME, tenant),
-            idle=limits.ttl,
+            # what is deleted must have left memory, or it would be written again when it leaves
+            idle=limits.ttl if limits.retain is None else min(limits.ttl, limits.retain),
             max_sessions=limits.max_sessions,
             retain=limits.retain,
             durability="use",
@@ -115,13 +117,15 @@ def make_service(
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        refreshing = asyncio.create_task(_refresh(made))
+        tending = [asyncio.create_task(_refresh(made))]
+        if limits.retain is not None:
+            tending.append(asyncio.create_task(_delete_unused(sessions.values(), limits.retain)))
         try:
             yield
         finally:
-            refreshing.cancel()
-            with suppress(asyncio.CancelledError):
-                await refreshing
+            for task in tending:
+                task.cancel()
+            await asyncio.gather(*tending, return_exceptions=True)
             made.drain()
             for each in sessions.values():
                 await each.shutdown(grace=limits.grace)
@@ -156,7 +160,8 @@ def build(
                 CORSMiddleware,
                 allow_origins=sorted(door.origins),
                 allow_methods=["GET", "POST", "DELETE"],
-                allow_headers=["authorization", "content-type", "idempotency-key"],
+                allow_headers=["*"],  # OpenAI's clients send several of their own
+                expose_headers=["retry-after", "x-request-id", "x-should-retry"],
             ),
         )
     routes = [endpoint.route(service) for endpoint in ENDPOINTS]
@@ -169,6 +174,14 @@ def build(
 
 async def _nowhere(_scope: Scope, _receive: Receive, _send: Send) -> None:
     raise Refusal(404, "unknown_url", "There is nothing at this address.")
+
+
+async def _delete_unused(sessions: Iterable[AsyncSessions[Any]], retain: float) -> None:
+    """Sweep although nothing is in memory, where sessions by themselves have nothing to do."""
+    while True:
+        await asyncio.sleep(min(SWEEP_EVERY, retain))
+        for each in sessions:
+            await each.sweep()
 
 
 async def _refresh(service: Service) -> None:

@@ -71,6 +71,28 @@ def test_a_window_keeps_to_the_bound_of_today(service):
     assert len(service("GET", path, **asked).json()["messages"]) == 8
 
 
+def test_what_is_unused_is_deleted_although_nothing_is_in_memory(loop, tmp_path, monkeypatch):
+    monkeypatch.setattr("floodline.sessions._flows.upkeep.PURGE_SLICE", 2)
+    monkeypatch.setattr("floodline._service._app.SWEEP_EVERY", 0.05)
+    limits = Limits(store=f"sqlite:///{tmp_path}/r.db", retain=0.2, drain=0, grace=1)
+    app = make_service(limits, Tenants(), Door())
+    ask = Asking(app, loop)
+
+    async def work():
+        async with app.router.lifespan_context(app):
+            for _ in range(7):
+                made = await ask._client.post("/v1/conversations", json={})
+                await ask._client.post(f"/v1/floodline/conversations/{made.json()['id']}/park")
+            for _ in range(1000):
+                left = (await ask._client.get("/v1/floodline/conversations")).json()["data"]
+                if not left:
+                    break
+                await asyncio.sleep(0.01)
+        assert left == []
+
+    ask.wait(work())
+
+
 def test_what_is_about_all_tenants_is_for_the_administrator(service):
     service("POST", "/v1/conversations", json={}, headers=bearer(ACME))
     for path in ("conversations", "stats", "events"):
@@ -182,8 +204,16 @@ def test_a_page_of_another_site_is_refused_unless_it_is_named(make):
         assert answer.status_code == status
         assert "access-control-allow-origin" not in answer.headers
     named = make(allow_origins=["https://app.example"])
-    answer = named("POST", "/v1/conversations", json={}, headers={"origin": "https://app.example"})
+    site = {"origin": "https://app.example"}
+    answer = named("POST", "/v1/conversations", json={}, headers=site)
     assert answer.headers["access-control-allow-origin"] == "https://app.example"
+    assert "x-should-retry" in answer.headers["access-control-expose-headers"].split(", ")
+    preflight = {
+        **site,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization,content-type,x-stainless-lang",
+    }
+    assert named("OPTIONS", "/v1/conversations", headers=preflight).status_code == 200
 
 
 def test_any_token_is_ignored_where_there_are_none(ask):

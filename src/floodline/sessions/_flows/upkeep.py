@@ -91,15 +91,18 @@ def _report_stuck(core: Core, now: float) -> None:
 
 
 def _purge(core: Core, retain: float) -> Flow[None]:
-    try:
-        ids = yield StoreCall(
-            "purge", (core.policy.name,), {"unused": retain, "limit": PURGE_SLICE}
-        )
-    except Exception as error:
-        core.hook_failed("store.purge", "*", error)
-        return
-    core.counters.purged += len(ids)
-    core.locked(_rows_gone, core, ids)
+    more = True
+    while more and not core.table.closing:  # one slice a tick could not keep up with new sessions
+        try:
+            ids = yield StoreCall(
+                "purge", (core.policy.name,), {"unused": retain, "limit": PURGE_SLICE}
+            )
+        except Exception as error:
+            core.hook_failed("store.purge", "*", error)
+            return
+        core.counters.purged += len(ids)
+        core.locked(_rows_gone, core, ids)
+        more = len(ids) >= PURGE_SLICE
 
 
 def _rows_gone(core: Core, ids: list[str]) -> None:
