@@ -1,7 +1,8 @@
 """The options of `floodline serve`, each declared once: flag, setting, variable and default.
 
-A flag wins over `FLOODLINE_SERVE_*`, that over the table `[tool.floodline.serve]`, and that over
-the settings of all sessions (`store`, `idle`, `max_sessions`, `retain`).
+A flag wins over `FLOODLINE_SERVE_*`, that over a variable of the old worker, that over the table
+`[tool.floodline.serve]`, and that over the settings of all sessions (`store`, `idle`,
+`max_sessions`, `retain`).
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Option:
     takes: str
     means: str
     also: str | None = None  # the setting of all sessions that stands in for it
-    before: str | None = None  # its name in the worker that this service replaces
+    before: str | None = None  # its variable in the worker that this service replaces, also read
+    before_unit: str = ""
     optional: bool = False
 
     @property
@@ -69,7 +71,7 @@ OPTIONS = (
     ),
     Option(
         "ttl", _duration, "60 min", "time", "a conversation unused for this long leaves memory",
-        also="idle", before="SESSION_TTL_MINUTES",
+        also="idle", before="SESSION_TTL_MINUTES", before_unit=" min",
     ),
     Option(
         "max_history", _count, 50, "number", "messages in the window of a conversation",
@@ -159,6 +161,8 @@ def _found(
         return flags[option.name], option.flag
     if option.variable in environ:
         return environ[option.variable], option.variable
+    if option.before is not None and option.before in environ:
+        return environ[option.before] + option.before_unit, option.before
     if option.name in table:
         return table[option.name], f"{file}: serve.{option.name}"
     if option.also is not None and general.get(option.also) is not None:

@@ -47,7 +47,7 @@ class Refusal(Exception):
     def body(self) -> dict[str, object]:
         """Return the document of the answer."""
         error = {
-            "message": self.message,
+            "message": self.message if self.param is None else f"{self.param}: {self.message}",
             "type": "server_error" if self.status >= 500 else "invalid_request_error",
             "param": self.param,
             "code": self.code,

@@ -283,6 +283,28 @@ def test_items_are_saved_under_durability_park_as_well(make):
         ask = make(kind, sessions={"durability": "park", "name": kind.__name__})
         chat = ask.new(text("one"))
         assert ask.texts(chat) == ["one"]
+        assert ask("DELETE", f"/v1/conversations/{chat}").status_code == 200
+        assert ask("GET", f"/v1/conversations/{chat}").status_code == 404
+
+
+def test_an_item_is_known_in_whatever_order_it_is_written(ask):
+    chat = ask.new(text("one", "a"))
+    again = {"content": "one", "role": "user", "id": "a", "type": None}
+    assert ask.append(chat, again).status_code == 200
+    assert ask.append(chat, {**again, "content": "two"}).status_code == 409
+    assert ask.texts(chat) == ["one"]
+
+
+def test_a_conversation_that_cannot_be_read_can_be_deleted(make, store):
+    ask = make()
+    chat = ask.new(text("one"))
+    ask.wait(ask.sessions.park(chat))
+    grant = store.acquire("test", chat, "vandal", lease=10)
+    terms = {"fence": grant.fence, "version": grant.version, "write_id": "w", "release": True}
+    store.save("test", chat, b"not an envelope", **terms)
+    assert ask.append(chat, text("two")).status_code == 500
+    assert ask("DELETE", f"/v1/conversations/{chat}").status_code == 200
+    assert ask("GET", f"/v1/conversations/{chat}").status_code == 404
 
 
 def test_metadata_is_limited(ask):
@@ -309,10 +331,12 @@ def test_a_busy_conversation_is_a_conflict_that_may_be_retried(make, monkeypatch
     ask = make(Sessions)
     chat = ask.new()
     with ask.sessions.use(chat):
-        refused = ask.append(chat, text("x"))
-    assert (refused.status_code, refused.headers["x-should-retry"]) == (409, "true")
-    assert refused.headers["retry-after"] == "1"
-    assert refused.json()["error"]["code"] == "conversation_busy"
+        refused = [ask.append(chat, text("x")), ask("DELETE", f"/v1/conversations/{chat}")]
+    for answer in refused:
+        assert (answer.status_code, answer.headers["x-should-retry"]) == (409, "true")
+        assert answer.headers["retry-after"] == "1"
+        assert answer.json()["error"]["code"] == "conversation_busy"
+    assert ask.texts(chat) == []
 
 
 def test_a_full_table_is_unavailable(make, monkeypatch):

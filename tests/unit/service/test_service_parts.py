@@ -122,6 +122,18 @@ def test_the_defaults_of_the_old_worker_are_kept():
     }
 
 
+def test_the_variables_of_the_old_worker_are_read(tmp_path):
+    (tmp_path / "floodline.toml").write_text("[serve]\nmax_history = 7\n")
+    old = {
+        "SESSION_TTL_MINUTES": "1.5",
+        "MAX_CONVERSATION_HISTORY": "9",
+        "MAX_ACTIVE_SESSIONS": "4",
+        "FLOODLINE_SERVE_MAX_SESSIONS": "5",
+    }
+    limits = Limits.read(environ=old, start=tmp_path)
+    assert (limits.ttl, limits.max_history, limits.max_sessions) == (90.0, 9, 5)
+
+
 def test_tokens_come_from_a_file_and_from_the_environment(tmp_path):
     file = tmp_path / "tokens"
     file.write_text("# ours\nacme: one-long-token\n\nacme:another-token\n")

@@ -135,7 +135,7 @@ async def _read(request: Request) -> tuple[bytes, dict[str, Any]]:
 def _key(request: Request) -> str | None:
     key = request.headers.get("idempotency-key")
     if key is not None and not 1 <= len(key) <= MAX_KEY:
-        raise invalid(f"has 1 to {MAX_KEY} characters", "Idempotency-Key")
+        raise invalid(f"must have 1 to {MAX_KEY} characters", "Idempotency-Key")
     return key
 
 

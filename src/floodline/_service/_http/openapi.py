@@ -7,10 +7,12 @@ from typing import Any
 
 from floodline import __version__
 from floodline._service._http.bodies import MAX_NAME, MAX_PAIRS, MAX_VALUE
-from floodline._service._items.accept import MAX_ITEMS
-from floodline._service._items.schema import types
+from floodline._service._items.accept import ITEM_ID, MAX_ITEMS, completed
+from floodline._service._items.schema import by_type, types
 
 Document = dict[str, Any]
+
+MAX_TOKENS = 100_000_000  # that can be asked for; far above what any model takes
 
 _CONVERSATIONS, _OWN, _HEALTH = "Conversations", "floodline", "Health"
 
@@ -67,7 +69,7 @@ def _operation(
         operation["parameters"] = parameters
     if body is not None:
         content = {"application/json": {"schema": _ref(body)}}
-        operation["requestBody"] = {"required": True, "content": content}
+        operation["requestBody"] = {"required": body != "NewConversation", "content": content}
     if tag == _HEALTH:
         operation["security"] = []
     return operation
@@ -145,7 +147,11 @@ def _paths() -> Document:
                 _OWN, "What to send to a model.", _ref("Window"), refused=(400, 404, 409),
                 parameters=[
                     *one,
-                    _query("max_tokens", {"type": "integer", "minimum": 1}, "Cut it to these."),
+                    _query(
+                        "max_tokens",
+                        {"type": "integer", "minimum": 1, "maximum": MAX_TOKENS},
+                        "Cut it to these.",
+                    ),
                     _query(
                         "provider",
                         {"type": "string", "enum": ["openai", "responses", "anthropic", "gemini"]},
@@ -209,7 +215,7 @@ def _schemas() -> Document:
         "NewConversation": _object(
             [], items={**items, "type": ["array", "null"]}, metadata=metadata
         ),
-        "NewItem": {**_ANY, "description": "An item; `id`, `status` and the like may be left out."},
+        "NewItem": _moved({"anyOf": [_TEXT, *map(_new_item, by_type().values())]}),
         "NewItems": _object(items=items),
         "Window": _object(
             object={"const": "floodline.window"},
@@ -219,6 +225,26 @@ def _schemas() -> Document:
             tokens=_NUMBER,
         ),
         **_item_types(),
+    }
+
+
+_ID = {"type": ["string", "null"], "pattern": f"^{ITEM_ID.pattern}$"}
+_TEXT = _object(
+    ["role", "content"],
+    id=_ID,
+    type={"const": "message"},
+    role={"enum": ["user", "assistant", "system", "developer"]},
+    content=_STRING,
+)
+
+
+def _new_item(kind: Document) -> Document:
+    """Return the schema of an item as a client may write it, without what is completed."""
+    name = kind["properties"]["type"]["const"]
+    return {
+        **kind,
+        "properties": {**kind["properties"], "id": _ID},
+        "required": [each for each in kind["required"] if each not in completed(name)],
     }
 
 

@@ -12,12 +12,12 @@ from floodline import __version__
 from floodline._service._http import events
 from floodline._service._http.bodies import check_content_type, whole_number
 from floodline._service._http.conversation_routes import delete
+from floodline._service._http.openapi import MAX_TOKENS
 from floodline._service._http.routing import Endpoint, id_of, json_answer, service_of, tenant_of
 from floodline._service._log.listing import Listed, list_conversations
 from floodline._service._refusals import invalid
 
 LAST = 2**40
-MAX_TOKENS = 100_000_000
 PROVIDERS = ("openai", "responses", "anthropic", "gemini")
 
 
@@ -64,7 +64,7 @@ async def list_all(request: Request) -> Response:
             "object": "list",
             "data": [_listed(one) for one in page.found],
             "first_id": page.found[0].id if page.found else "",
-            "last_id": page.last_id,
+            "last_id": page.last_id if page.found or page.has_more else "",
             "has_more": page.has_more,
         }
     )

@@ -53,6 +53,10 @@ class Accepted:
     data: bytes
     named: bool  # by the client, so that a repetition can be recognised
 
+    def is_same(self, stored: bytes) -> bool:
+        """Return True if a stored item has the same content, in whatever order it was written."""
+        return stored == self.data or msgspec.json.decode(stored) == self.item
+
 
 _encode = msgspec.json.Encoder().encode
 
@@ -71,7 +75,9 @@ def accept(given: Any, param: str = "item") -> Accepted:
     if not isinstance(given, dict):
         raise invalid("an item must be an object", param)
     item = {name: value for name, value in given.items() if name != "id"}
-    kind = item.setdefault("type", "message" if "role" in item else None)
+    if item.get("type") is None:
+        item["type"] = "message" if "role" in item else None
+    kind = item["type"]
     if not isinstance(kind, str) or kind not in by_type():
         known = ", ".join(sorted(by_type()))
         raise invalid(f"unknown item type; choose one of {known}", f"{param}.type")
@@ -85,6 +91,11 @@ def accept(given: Any, param: str = "item") -> Accepted:
     except Mismatch as found:
         raise invalid(f"{found.why} in an item of type {kind}", f"{param}{found.place}") from None
     return Accepted(item["id"], item, _encode(item), named)
+
+
+def completed(kind: str) -> tuple[str, ...]:
+    """Return what a client may leave out of an item of this type."""
+    return "id", "status", *_DEFAULTS.get(kind, ())
 
 
 def _new_id(kind: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from floodline._service._items.accept import Accepted
-from floodline._service._log.flows import Hold, Keeping, save
+from floodline._service._log.flows import Hold, Keeping, close, save
 from floodline._service._log.provider_shapes import RESPONSES, translated
 from floodline._service._log.rows import (
     ITEMS,
@@ -26,7 +26,7 @@ from floodline._service._log.rows import (
 )
 from floodline._service._refusals import Refusal, conflict, not_found, too_large
 from floodline.adapters._store_flows import Flow, ask
-from floodline.errors import ConfigError, MalformedMessage, SessionNotFound
+from floodline.errors import ConfigError, MalformedMessage, SessionNotFound, UnreadableRecord
 from floodline.history import Conversation
 from floodline.history._copies import attached
 from floodline.stores import Append, NewRow, Row
@@ -109,8 +109,14 @@ class Conversations:
 
     async def delete(self, id: str) -> None:
         """Delete a conversation: its items, its window and its keys."""
-        if not await self.keeping.call("close", id):
-            raise not_found("conversation")
+
+        def work(_hold: Hold) -> Flow[None]:
+            yield from close()
+
+        try:  # in a hold, which is had within the time that clients wait, or not at all
+            await self._use(id, work)
+        except UnreadableRecord:
+            await self.keeping.call("close", id)
 
     async def append(
         self, id: str, items: Sequence[Accepted], once: Once | None = None
@@ -214,7 +220,7 @@ class Conversations:
             old = new[item.id].data if item.id in new else known.get(item.id)
             if old is None:
                 new[item.id] = item
-            elif old != item.data:
+            elif not item.is_same(old):
                 raise conflict(f"item {item.id} has other content", "item_conflict", "items")
         if new:
             kept = yield from ask("count_rows", self.name, hold.id, ITEMS)

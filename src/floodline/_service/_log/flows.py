@@ -11,11 +11,14 @@ from floodline.adapters._store_flows import Ask, Flow, _Pump
 from floodline.errors import ConfigError
 from floodline.sessions import AsyncSessions, AsyncUse, Sessions, Use
 from floodline.stores import AsyncRowStore, RowStore, StoreStats
+from floodline.telemetry import Reason
 
 T = TypeVar("T")
 Hold = Use[Any] | AsyncUse[Any]
 
-SAVE = Ask("save the hold", (), {})  # asked of the hold and not of the store
+# asked of the hold and not of the store
+SAVE = Ask("save the hold", (), {})
+CLOSE = Ask("close the session that is held", (), {})
 
 
 class Keeping:
@@ -45,11 +48,11 @@ class Keeping:
     async def use(
         self, id: str, work: Callable[[Hold], Flow[T]], *, create: bool, wait: float
     ) -> T:
-        """Run a flow inside a hold; what it changed is saved when this returns."""
+        """Run a flow inside a hold; what it changed is saved, or deleted, when this returns."""
         if isinstance(self.sessions, AsyncSessions):
             async with (hold := self.sessions.use(id, create=create, wait=wait)):
                 result = await self._arun(work(hold), hold)
-                if not self._saves_itself:
+                if self._must_save(hold):
                     await hold.save()
             return result
         # a cancelled caller leaves at once; what it asked for is finished and saved
@@ -59,9 +62,12 @@ class Keeping:
         assert isinstance(self.sessions, Sessions)
         with (hold := self.sessions.use(id, create=create, wait=wait)):
             result = self._run(work(hold), hold)
-            if not self._saves_itself:
+            if self._must_save(hold):
                 hold.save()
         return result
+
+    def _must_save(self, hold: Hold) -> bool:
+        return not self._saves_itself and not (hold.entry and hold.entry.leave is Reason.closed)
 
     async def call(self, method: str, *args: Any) -> Any:
         """Call a method of the sessions: complete, park, close."""
@@ -85,6 +91,8 @@ class Keeping:
             try:
                 if step is SAVE:
                     await hold.save()
+                elif step is CLOSE:
+                    await self.call("close", hold.id)
                 else:
                     pump.answer = await self._acall(step)
             except Exception as error:
@@ -96,7 +104,12 @@ class Keeping:
         pump = _Pump(flow)
         while (step := pump.next()) is not None:
             try:
-                pump.answer = hold.save() if step is SAVE else self._call(step)
+                if step is SAVE:
+                    hold.save()
+                elif step is CLOSE:
+                    self.sessions.close(hold.id)
+                else:
+                    pump.answer = self._call(step)
             except Exception as error:
                 pump.error = error
         result: T = pump.result
@@ -104,6 +117,11 @@ class Keeping:
 
     def _call(self, step: Ask) -> Any:
         return getattr(self._store, step.method)(*step.args, **step.options)
+
+
+def close() -> Flow[None]:
+    """Close the session that is held; it is gone when the hold is left: `yield from close()`."""
+    yield CLOSE
 
 
 def save() -> Flow[None]:
