@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -304,6 +306,42 @@ def test_modules_stay_readable():
         if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 400
     }
     assert too_long == {}
+
+
+def pictures():
+    """Return the two pictures of docs/design.md: the layers, and the stages of the big packages."""
+    return (ROOT / "docs" / "design.md").read_text(encoding="utf-8").split("```")[1:4:2]
+
+
+def test_the_picture_of_the_layers_shows_all_of_them_in_their_order():
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter", encoding="utf-8")
+    layers = contracts["importlinter:contract:layers"]["layers"].split("\n")[1:]
+    lines = [line for line in pictures()[0].splitlines() if line.strip() and line[0] != " "]
+    assert [line.split("  ")[0] for line in lines] == layers
+    there = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    left_out = {"__init__", "__pycache__"}
+    assert there - left_out == {name for layer in layers for name in layer.split(" | ")}
+
+
+def test_the_picture_of_the_stages_names_only_what_exists():
+    for package, *stages in (
+        re.findall(r"\b\w+\b", line) for line in pictures()[1].splitlines() if line
+    ):
+        for name in stages:
+            found = SOURCE / package / name
+            assert name[0] != "_" or found.is_dir() or found.with_suffix(".py").is_file(), name
+
+
+def test_the_modules_that_the_docs_cite_exist():
+    there = {
+        f"/{path.relative_to(SOURCE.parent).with_suffix('').as_posix()}"
+        for path in SOURCE.rglob("*")
+    }
+    for page in (ROOT / "docs").rglob("*.md"):
+        for cited in re.findall(r"`((?:\w+/)+\w+)(?:\.py)?`", page.read_text(encoding="utf-8")):
+            if "_" in {part[0] for part in cited.split("/")}:
+                assert any(path.endswith(f"/{cited}") for path in there), f"{page.name}: {cited}"
 
 
 def test_the_folders_of_the_unit_tests_are_those_of_the_source():
