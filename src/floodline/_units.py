@@ -92,6 +92,11 @@ def format_size(size: float) -> str:
     return f"{size:.0f} B"
 
 
+def format_number(number: float) -> str:
+    """Write a number in about three digits, and never with an exponent: `0.25`, `12.5`, `1,210`."""
+    return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"
+
+
 def _parse(value: object, units: dict[str, float] | dict[str, int], what: str, want: str) -> float:
     if isinstance(value, str):
         found = _NUMBER.fullmatch(value)

@@ -6,6 +6,7 @@ import pytest
 
 from floodline._units import (
     format_duration,
+    format_number,
     format_size,
     parse_choice,
     parse_count,
@@ -125,3 +126,11 @@ def test_times_are_written_briefly(seconds, text):
 )
 def test_sizes_are_written_briefly(size, text):
     assert format_size(size) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0.25, "0.25"), (12.49, "12.5"), (999.4, "999"), (1209.7, "1,210"), (2e6, "2,000,000")],
+)
+def test_numbers_are_written_without_an_exponent(number, text):
+    assert format_number(number) == text

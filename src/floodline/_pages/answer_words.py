@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from floodline._units import format_size
+from floodline._units import format_number, format_size
 from floodline.leaks._suspect_record import SuspectRecord
 from floodline.leaks._vocabulary import Where
 
@@ -38,13 +38,9 @@ def title(text: str) -> str:
 def pace(rate: float, by: Pace = BY_TIME) -> str:
     """Write how many items a container gains, in the unit that suits it."""
     unit, many = next((each for each in by.units if abs(rate) * each[1] >= 1), by.units[-1])
-    number = _count(rate * many)
+    amount = rate * many
+    number = f"{'-' if amount < 0 else '+'}{format_number(abs(amount))}"
     return f"{number} item{'' if number in ('+1', '-1') else 's'}/{unit}"
-
-
-def _count(number: float) -> str:
-    """Write a change in three digits, never with an exponent."""
-    return f"{number:+,.0f}" if abs(number) >= 999.5 else f"{number:+.3g}"
 
 
 def growth(rate: float, by: Pace = BY_TIME) -> str:

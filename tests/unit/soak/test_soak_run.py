@@ -46,7 +46,7 @@ def test_a_program_that_keeps_its_bounds_has_no_suspect(run):
 def test_a_cache_below_its_cap_is_undecided(run):
     answer = run(FILLING)
     assert (answer.verdict, answer.exit_code) == ("undecided", 3)
-    assert "full at 100000" in answer.why
+    assert "full at 100,000" in answer.why
     assert [s.verdict for s in answer.suspects] == ["undecided"]
 
 

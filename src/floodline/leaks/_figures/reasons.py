@@ -6,7 +6,7 @@ import gc
 from dataclasses import dataclass
 from typing import Protocol
 
-from floodline._units import format_size
+from floodline._units import format_number, format_size
 from floodline.leaks._figures.own_holders import Filling
 from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._vocabulary import Cause, Step
@@ -53,7 +53,7 @@ def first_walk() -> Reason:
 
 def grows_so_far(one: Suspect, reason: Reason) -> Reason:
     """Name the first suspect, then the reason why it is too early to tell."""
-    grows = f"{one.owner} grows by {one.per_round:.3g} per second"
+    grows = f"{one.owner} grows by {format_number(one.per_round)} per second"
     return Reason(reason.cause, f"{grows}; {reason.text}")
 
 
@@ -71,27 +71,28 @@ def may_be_limited(one: Suspect) -> Reason:
 
 def filling(one: Suspect, cap: int, left: int, unit: Step) -> Reason:
     """Say when a container will be full."""
-    text = f"{one.owner} is filling towards a cap: full at {cap} in about {left} {unit}s"
+    text = f"{one.owner} is filling towards a cap: full at {cap:,} in about {left:,} {unit}s"
     return Reason(Cause.FILLING, text)
 
 
 def holder_fills(one: Filling, unit: Step) -> Reason:
     """Say when one of floodline's own containers or session tables will be full."""
-    text = f"{one.name} is filling: full at {one.limit:,} in about {one.left} {unit}s"
+    text = f"{one.name} is filling: full at {one.limit:,} in about {one.left:,} {unit}s"
     return Reason(Cause.FILLING, text)
 
 
 def unsteady(one: Suspect, unit: Step) -> Reason:
     """Say that a suspect rose, but may not be growing."""
-    text = f"{one.owner} rose by {one.per_round:g} per {unit}, but not steadily enough to tell"
-    return Reason(Cause.UNSTEADY, text)
+    rose = f"{one.owner} rose by {format_number(one.per_round)} per {unit}"
+    return Reason(Cause.UNSTEADY, f"{rose}, but not steadily enough to tell")
 
 
 def unnamed_objects(rate: float, unit: Step, counted: Counted | None = None) -> Reason:
     """Say that there are more and more objects that no slot accounts for, and of which types."""
     kinds = counted.kinds if counted else ()
     mostly = f", mostly {' and '.join(kinds)}" if kinds else ""
-    text = f"{rate:.1f} more objects per {unit}{mostly}; {HOOK if gc.isenabled() else UNCOLLECTED}"
+    step = HOOK if gc.isenabled() else UNCOLLECTED
+    text = f"{format_number(rate)} more objects per {unit}{mostly}; {step}"
     if counted is not None and kinds:
         text += f" (counted by type {counted.taken} times, {1000 * counted.longest:.0f} ms at most)"
     return Reason(Cause.UNNAMED_OBJECTS, text)
@@ -99,7 +100,7 @@ def unnamed_objects(rate: float, unit: Step, counted: Counted | None = None) -> 
 
 def unnamed_blocks(rate: float, unit: Step) -> Reason:
     """Say that Python's allocator hands out more blocks, but no object accounts for them."""
-    text = f"{rate:.1f} more blocks in Python's allocator per {unit}; {HOOK}"
+    text = f"{format_number(rate)} more blocks in Python's allocator per {unit}; {HOOK}"
     return Reason(Cause.UNNAMED_BLOCKS, text)
 
 

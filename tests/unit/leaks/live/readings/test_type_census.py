@@ -19,7 +19,7 @@ def test_the_types_that_multiply_are_named():
     census.work(EVERY, 10_000)
     assert census.kinds[0] == f"{__name__}.Node"
     told = reasons.unnamed_objects(50.0, "second", census).text
-    assert f"50.0 more objects per second, mostly {__name__}.Node" in told
+    assert f"50 more objects per second, mostly {__name__}.Node" in told
     assert "counted by type 2 times" in told
 
 
