@@ -142,7 +142,7 @@ def frameworks(session: nox.Session) -> None:
     session.run(
         *(*PLAIN, "mypy", "--python-executable", python, *map(str, adapters)), external=True
     )
-    pages = ("tests/test_docs.py", "-k", "frameworks or docs/adapters")
+    pages = ("tests/test_docs.py", "-k", "frameworks or docs/adapters or mcp-server")
     command = (python, *MEASURE[1:], *PYTEST, "tests/frameworks/adapters", *pages)
     _pytest(session, *command, env={"COVERAGE_FILE": str(_measured() / ".coverage")})
 

@@ -125,15 +125,35 @@ def test_every_reason_is_in_the_reference():
     assert [r for r in floodline.Reason if f"`{r}`" not in entry("Reason")] == []
 
 
-def test_the_readme_begins_with_two_commands_and_eight_lines_of_python():
+def test_the_first_screen_of_the_readme_is_in_order():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for command in ("run", "test"):
+    for command in ("run", "test", "docs"):
         assert f"make {command}" in readme
         assert f"\n{command}:" in makefile
+    wanted = ["**Bounded memory", "<img", "pip install", "floodline demo", "floodline run"]
+    wanted += ["```python", "| measured on"]
+    places = [readme.index(word) for word in wanted]
+    assert places == sorted(places)
+    assert places[-1] < readme.index("\n## ")
     first = BLOCK.search(readme)
     assert first is not None
     assert len(first[1].strip().splitlines()) == 8
+
+
+TASKS = (
+    "FastAPI with streaming", "A chat bot", "An MCP server", "A thread pool",
+    "Several processes and machines", "Docker and Kubernetes", "Choosing bounds",
+    "Reading a verdict", "Finding a leak in production", "pytest in CI",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_index_of_tasks_leads_to_each_of_them(task):
+    index = (ROOT / "docs" / "howto" / "index.md").read_text(encoding="utf-8")
+    found = re.search(rf"\[{task}\]\(([^)]+)\)", index)
+    assert found is not None
+    assert (ROOT / "docs" / "howto" / found[1]).exists()
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

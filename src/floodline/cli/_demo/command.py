@@ -95,11 +95,13 @@ def _next_steps(folder: Path) -> str:
     if Path.cwd() in folder.parents:
         shown = folder.relative_to(Path.cwd())
     return f"""
-What made the difference:
-  diff -u {shown}/leaky.py {shown}/bounded.py
-Find it without running it, and prove it for your own code:
-  floodline scan {shown}/leaky.py
-  floodline soak {shown}/scenario.py"""
+To look closer:
+  cd {shown}
+  diff -u leaky.py bounded.py                 # what made the difference
+  floodline scan leaky.py                     # found without running it
+  floodline soak scenario.py                  # named by running it
+  floodline verify fixed.toml --execute       # proved, limit by limit
+  VERSION=bounded floodline soak scenario.py  # proved by running it"""
 
 
 def _document(name: str, players: list[Player]) -> dict[str, object]:

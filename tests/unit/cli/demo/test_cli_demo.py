@@ -75,7 +75,11 @@ def test_the_answers_come_with_the_next_steps(played, capsys, tmp_path, monkeypa
     assert main(["demo", "plugin-host", "--json", str(out)]) == 0
     text = capsys.readouterr().out
     assert "fed at leaky.py:26" in text
-    assert "floodline soak examples/plugin_host/scenario.py" in text
+    steps = text.partition("To look closer:\n")[2].splitlines()
+    assert steps[0] == "  cd examples/plugin_host"
+    folder = demo_command.FOLDERS[1] / "plugin_host"
+    named = [word for step in steps[1:] for word in step.split() if "." in word]
+    assert [file for file in named if not (folder / file).exists()] == []
     document = json.loads(out.read_text(encoding="utf-8"))
     assert document["schema"] == 1
     assert document["leaky"] == {"verdict": "growing"}
