@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -290,3 +291,89 @@ def test_reading_makes_no_archive_of_its_own(tmp_path: Path) -> None:
         with Sessions(open_chat, store=store) as sessions, sessions.use("alice") as chat:
             assert chat.archived() == []
         assert store.older_archive is None
+
+
+class Shelf:
+    """An archive of the program's own, which notes the thread of each delivery."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, int], Any] = {}
+        self.threads: list[int] = []
+        self.fails = False
+
+    def put(self, conversation: str, messages: Any) -> None:
+        self.threads.append(threading.get_ident())
+        if self.fails:
+            raise OSError("no shelf")
+        self.kept |= {(conversation, seq): message for seq, message in messages}
+
+    def page(self, conversation: str, *, before: int | None = None, limit: int = 1000) -> Any:
+        found = [(seq, one) for (of, seq), one in sorted(self.kept.items()) if of == conversation]
+        return [pair for pair in found if before is None or pair[0] < before][-limit:]
+
+
+def shelved(shelf: Any) -> Any:
+    return lambda user: Conversation(max_messages=3, archive=shelf, archive_id=user)
+
+
+async def test_any_archive_is_called_with_the_save_and_never_by_an_append(
+    driver: Any, store: Any
+) -> None:
+    shelf = Shelf()
+    async with driver.sessions(shelved(shelf), store=store) as sessions:
+        for turn in range(3):
+            async with sessions.use("alice") as chat:
+                for n in range(turn * 6, turn * 6 + 6):
+                    chat.append(said(n))
+                assert len(shelf.threads) == turn
+                assert numbers([*chat.archived(limit=4), *chat]) == list(
+                    range(turn * 6 - 1 if turn else 0, turn * 6 + 6)
+                )
+                assert numbers(chat.archived(before=2)) == [0, 1]
+        assert numbers(shelf.kept.values()) == list(range(15))
+        assert chat.stats().archived == 15
+        assert chat.stats().archive_waiting == 0
+    aside = [one for one in shelf.threads if one != threading.get_ident()]
+    assert len(aside) == (3 if driver.kind == "asyncio" else 0)
+
+
+async def test_what_an_archive_refuses_is_saved_and_delivered_later(
+    driver: Any, store: Any
+) -> None:
+    shelf = Shelf()
+    shelf.fails = True
+    async with driver.sessions(shelved(shelf), store=store) as sessions:
+        async with sessions.use("alice") as chat:
+            for n in range(5):
+                chat.append(said(n))
+        assert sessions.stats().saved == 1
+        assert shelf.kept == {}
+
+    def attach(id: str, chat: Conversation) -> None:
+        chat.configure(archive=shelf)
+
+    shelf.fails = False
+    async with driver.sessions(shelved(shelf), store=store, on_open=attach) as sessions:
+        async with sessions.use("alice") as chat:
+            assert numbers([*chat.archived(), *chat]) == list(range(5))
+        assert numbers(shelf.kept.values()) == [0, 1]
+
+
+async def test_closing_a_session_hands_the_archive_what_it_waits_for(
+    driver: Any, store: Any
+) -> None:
+    shelf = Shelf()
+    sessions = driver.sessions(shelved(shelf), store=store)
+    async with sessions, sessions.use("alice") as chat:
+        for n in range(5):
+            chat.append(said(n))
+        await sessions.close("alice")
+    assert numbers(shelf.kept.values()) == [0, 1]
+
+
+async def test_without_a_store_an_archive_is_called_at_once(driver: Any) -> None:
+    shelf = Shelf()
+    async with driver.sessions(shelved(shelf)) as sessions, sessions.use("alice") as chat:
+        for n in range(5):
+            chat.append(said(n))
+        assert numbers(shelf.kept.values()) == [0, 1]

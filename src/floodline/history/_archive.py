@@ -1,7 +1,8 @@
 """The way out: a message is archived before it is dropped.
 
 With `archive="session"` the messages wait here, are saved with the conversation, and become rows of
-its session in the transaction of that save: appending does no input or output.
+its session in the transaction of that save. In a session with a store the messages for any other
+archive wait here too, until just before that save: appending does no input or output.
 """
 
 from __future__ import annotations
@@ -118,15 +119,26 @@ class Outbox:
             for seq, message in before.owed:
                 self.owe(seq, message)
 
-    def deliver(self, entries: Sequence[Entry]) -> bool:
+    def holds_back(self, defers: bool) -> bool:
+        """Return True if messages wait here for a save, which `defers` says will come."""
+        return self.waits or (defers and self.archive is not None)
+
+    def deliver(self, entries: Sequence[Entry], *, defers: bool) -> bool:
         """Archive what is owed and these; return True if the archive accepted all of it."""
-        if self.waits:
+        if self.holds_back(defers):
             for entry in entries:
                 self.owe(entry.seq, entry.message)
             return True
-        if not entries and not self.owed:
+        return self._deliver([(entry.seq, entry.message) for entry in entries])
+
+    def deliver_owed(self) -> bool:
+        """Hand over what is owed, now."""
+        return self._deliver([])
+
+    def _deliver(self, more: list[Numbered]) -> bool:
+        numbered = [*self.owed, *more]
+        if not numbered:
             return True
-        numbered = [*self.owed, *((entry.seq, entry.message) for entry in entries)]
         numbered.sort(key=lambda pair: pair[0])
         try:
             self._send(numbered)
@@ -206,7 +218,11 @@ class Outbox:
                 f"archive={self._call!r} cannot be read back; use "
                 "floodline.stores.SQLiteArchive, or read where the callable wrote"
             )
-        return Page(self._store.page(wanted, before=before, limit=limit))
+        kept = self._store.page(wanted, before=before, limit=limit)
+        mine = [pair for pair in self.owed if before is None or pair[0] < before]
+        if not mine or wanted != self.id:
+            return Page(kept)
+        return Page(_newest(sorted([*(p for p in kept if p not in mine), *mine], key=_seq), limit))
 
 
 class Session:
@@ -278,7 +294,16 @@ def _page_of(
         if isinstance(older, Archive):
             edge = numbered[0][0] if numbered else before
             numbered[:0] = older.page(id, before=edge, limit=limit - len(numbered))
-    if len(numbered) > limit:  # never part of a number
-        first = numbered[-limit][0]
-        numbered = [pair for pair in numbered if pair[0] >= first]
-    return numbered
+    return _newest(numbered, limit)
+
+
+def _seq(pair: Numbered) -> int:
+    return pair[0]
+
+
+def _newest(numbered: list[Numbered], limit: int) -> list[Numbered]:
+    """Return the last `limit`, and never part of a number."""
+    if len(numbered) <= limit:
+        return numbered
+    first = numbered[-limit][0]
+    return [pair for pair in numbered if pair[0] >= first]

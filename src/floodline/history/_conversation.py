@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Self, overload
 
@@ -202,16 +202,13 @@ class Conversation(Sequence[Message]):
         If the archive fails, raise `ArchiveFailed` and keep everything.
         """
         keeper = self._keeper
-        if keeper.outbox is not None:
-            entries = [e for atom in keeper.ledger.atoms() for e in atom.entries]
-            new = [e for e in sorted(entries, key=lambda e: e.seq) if not e.origin]
-            sent = len(new) + len(keeper.outbox.owed)
-            if not keeper.outbox.deliver(new):
-                raise ArchiveFailed(
-                    f"the archive refused {sent} messages; nothing was cleared: fix the archive, "
-                    "or configure(archive=None)"
-                )
-            keeper.counters.archived += 0 if keeper.outbox.waits else sent
+        entries = [e for atom in keeper.ledger.atoms() for e in atom.entries]
+        new = [e for e in sorted(entries, key=lambda e: e.seq) if not e.origin]
+        if not keeper.archive(new):
+            raise ArchiveFailed(
+                f"the archive refused {len(new)} messages; nothing was cleared: fix the archive, "
+                "or configure(archive=None)"
+            )
         if keeper.summariser is not None:
             keeper.summariser.forget()
         keeper.left = {**(keeper.left or {})}
@@ -328,6 +325,14 @@ class Conversation(Sequence[Message]):
     def __floodline_bind__(self, store: Any, name: str, id: str) -> None:
         """Note the session that this conversation is the state of, or a part of."""
         self._keeper.bind(Session(store, name, id))
+
+    def __floodline_defer__(self) -> None:
+        """Note that the session is saved, so that what is cut can wait for that."""
+        self._keeper.defers = True
+
+    def __floodline_delivery__(self) -> Callable[[], bool] | None:
+        """Return what to call before a save, to hand the archive what waits for it."""
+        return self._keeper.delivery()
 
     def __floodline_rows__(self) -> list[NewRows]:
         """Return the messages that wait, as rows to be written with the save of the session."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from floodline import telemetry
@@ -28,8 +28,8 @@ class Keeper:
     """A ledger with its bounds, its archive and its summariser."""
 
     __slots__ = (
-        "bounds", "clock", "correction", "count", "counters", "family", "ids", "ledger", "left",
-        "name", "outbox", "seq", "session", "summariser",
+        "bounds", "clock", "correction", "count", "counters", "defers", "family", "ids", "ledger",
+        "left", "name", "outbox", "seq", "session", "summariser",
     )  # fmt: skip  # one name a line would fill the page
 
     def __init__(self, bounds: Bounds, name: str, clock: Clock) -> None:
@@ -39,6 +39,7 @@ class Keeper:
         self.count: CountTokens = estimate
         self.outbox: Outbox | None = None
         self.session: Session | None = None
+        self.defers = False  # the session is saved, and the archive is called then
         self.summariser: Summariser | None = None
         self.left: dict[str, int] | None = None
         self.ids: SeenIds | None = None
@@ -193,14 +194,14 @@ class Keeper:
         """Bring the stored list below its bounds, or wait for a summary up to twice the bounds."""
         reason = self._exceeded()
         if reason is None:
-            self._deliver_owed()
+            self.archive([])
             return
         summariser = self.summariser
         if summariser is not None and not summariser.broken:
             if not summariser.running:
                 self._start_summary(summariser)
             if summariser.running and self._exceeded(HARD) is None:
-                self._deliver_owed()
+                self.archive([])
                 return
         self.cut(self.ledger.plan(self._fits), reason)
         summary = self.ledger.summary
@@ -230,12 +231,8 @@ class Keeper:
     def cut(self, plan: Plan, reason: str) -> bool:
         """Archive what the plan lets go, then drop it; it stays if the archive fails."""
         entries = plan.entries()
-        if self.outbox is not None:
-            new = [entry for entry in entries if entry.origin == AS_APPENDED]
-            sent = len(new) + len(self.outbox.owed)
-            if not self.outbox.deliver(new):
-                return False
-            self.counters.archived += 0 if self.outbox.waits else sent
+        if not self.archive([entry for entry in entries if entry.origin == AS_APPENDED]):
+            return False
         if entries:
             self._count_left(reason, len(entries))
             if reason != "summary":
@@ -245,6 +242,28 @@ class Keeper:
             self.ledger.lost = reason
         self.ledger.commit(plan)
         return True
+
+    def archive(self, new: list[Entry]) -> bool:
+        """Hand entries to the archive, if there is one; return False if it refused them."""
+        box = self.outbox
+        if box is None:
+            return True
+        sent = 0 if box.holds_back(self.defers) else len(new) + len(box.owed)
+        accepted = box.deliver(new, defers=self.defers)
+        self.counters.archived += sent if accepted else 0
+        return accepted
+
+    def delivery(self) -> Callable[[], bool] | None:
+        """Return what hands over messages that waited for a save; None if there are none."""
+        box = self.outbox
+        due = box is not None and not box.waits and box.archive is not None and box.owed
+        return self._deliver_now if due else None
+
+    def _deliver_now(self) -> bool:
+        assert self.outbox is not None
+        sent, accepted = len(self.outbox.owed), self.outbox.deliver_owed()
+        self.counters.archived += sent if accepted else 0
+        return accepted
 
     def _count_left(self, reason: str, messages: int) -> None:
         self.left = self.left or {}
@@ -260,20 +279,17 @@ class Keeper:
         fields = {"messages": messages, "tokens": tokens, "bytes": size}
         telemetry.emit("history_step_above_bound", self.name, **fields)
 
-    def _deliver_owed(self) -> None:
-        if self.outbox is not None and self.outbox.owed and not self.outbox.waits:
-            self.cut(Plan(), "")
-
     def _push_back(self) -> None:
         """At twice the bound, refuse everything until the archive has accepted something."""
         box = self.outbox
-        if box is not None and box.waits and box.owed_bytes > WAITING_BYTES:
+        if box is not None and box.holds_back(self.defers) and box.owed_bytes > WAITING_BYTES:
             raise ArchiveFailed(
                 f"{len(box.owed)} messages with {box.owed_bytes} bytes wait for the save of their "
                 "session; nothing was appended: save first (hold.save(), or leave the use)"
             )
         if box is None or not box.failed_in_a_row or not self._overfull(box):
             return
+        self._deliver_now()  # what bounds memory may wait for the archive
         self.settle()
         if box.failed_in_a_row and self._overfull(box):
             raise ArchiveFailed(

@@ -225,8 +225,8 @@ class LoopDriver:
                 if method == "acquire":
                     self._want_renewal()
                 return answer
-            case UserCall(function, args):
-                answer = function(*args)
+            case UserCall(function, args, blocks):
+                answer = asyncio.to_thread(function, *args) if blocks else function(*args)
                 return await answer if inspect.isawaitable(answer) else answer
             case Await(hold, deadline):
                 return await self._wait(hold, deadline)

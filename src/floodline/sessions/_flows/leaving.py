@@ -10,7 +10,7 @@ from floodline.errors import SessionClosed, SessionConflict
 from floodline.sessions._flows.guarded_table import Core, who
 from floodline.sessions._flows.leases import acquire, give_lease_back
 from floodline.sessions._flows.requests import Flow, SeeOut, StoreCall, UserCall
-from floodline.sessions._flows.saving import save
+from floodline.sessions._flows.saving import deliver, save
 from floodline.sessions._table.entry import BURIED, EXIT_FAILED, GONE, PARKING, Entry, Hold, Work
 from floodline.sessions._table.unsaved import delete_failed, park_failed
 from floodline.telemetry import Reason
@@ -62,6 +62,7 @@ def _tend(entry: Entry, work: Work) -> bool:
 
 def _settle_with_store(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
     if reason is Reason.closed:
+        yield from deliver(core, entry.id, (entry.state,))
         yield from delete(core, entry)
     elif entry.dirty:
         if not entry.fence:

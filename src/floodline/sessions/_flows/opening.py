@@ -288,6 +288,8 @@ def _fill(core: Core, hold: Hold, found: Grant | Record | None) -> Flow[None]:
         counters.loaded += 1
     if hasattr(type(entry.state), "__floodline_bind__"):
         entry.state.__floodline_bind__(core.row_store, core.policy.name, hold.id)
+    if core.policy.stored and hasattr(type(entry.state), "__floodline_defer__"):
+        entry.state.__floodline_defer__()
     if hooks.on_open is not None:
         yield UserCall(hooks.on_open, (hold.id, entry.state))
     if hooks.weigh is not None:

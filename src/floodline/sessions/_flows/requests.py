@@ -29,10 +29,11 @@ class StoreCall:
 
 @dataclass(slots=True)
 class UserCall:
-    """Call user code; await the result if it is awaitable."""
+    """Call user code; await the result if it is awaitable. What `blocks` leaves the loop alone."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...] = ()
+    blocks: bool = False
 
 
 @dataclass(slots=True)

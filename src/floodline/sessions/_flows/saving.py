@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
 from floodline.errors import CodecError, SaveFailed, SessionConflict
 from floodline.sessions._flows.guarded_table import Core
 from floodline.sessions._flows.leases import acquire, give_lease_back, own_write
-from floodline.sessions._flows.requests import Flow, StoreCall
+from floodline.sessions._flows.requests import Flow, StoreCall, UserCall
 from floodline.sessions._table.entry import Entry
 from floodline.stores import Append, NewRow, seal
 from floodline.stores._encoding.codec import encode_and_find
@@ -24,6 +25,8 @@ def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
     entry.dirty = True
     try:
         payload, owners = encode_and_find(core.codec.encode, entry.state)
+        if owners and (yield from deliver(core, entry.id, owners)):
+            payload, owners = encode_and_find(core.codec.encode, entry.state)
         if not entry.checked:
             core.codec.check(entry.state, payload)
             entry.checked = True
@@ -57,6 +60,23 @@ def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
             "in memory and will be retried; see the cause, and `unsaved` in stats()"
         ) from error
     entry.dirty = entry.failed = False
+
+
+def deliver(core: Core, id: str, owners: Sequence[Any]) -> Flow[bool]:
+    """Hand over what waits for an archive outside the store; return True if any of it is gone.
+
+    What the archive refuses stays, and is saved with the state.
+    """
+    went = False
+    for owner in owners:
+        delivery = getattr(type(owner), "__floodline_delivery__", None)
+        call = delivery(owner) if delivery is not None else None
+        if call is not None:
+            try:
+                went = (yield UserCall(call, blocks=True)) or went
+            except Exception as error:  # no thread for it, say
+                core.hook_failed("archive", id, error)
+    return went
 
 
 def _keep(core: Core, entry: Entry, release: bool) -> Flow[None]:
