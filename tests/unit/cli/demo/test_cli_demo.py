@@ -177,8 +177,12 @@ def test_the_dashboards_are_announced_and_ctrl_c_brings_the_answers(tmp_path, mo
         both.acquire()
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` ignores it
     threading.Thread(target=interrupt).start()
-    assert main(["demo", "--web"]) == 0
+    try:
+        assert main(["demo", "--web"]) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
     text = capsys.readouterr().out
     assert text.count("http://127.0.0.1:1/") == 2
     assert "bounded.py\nUNDECIDED ['plan_service', 'bounded']" in text
