@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,10 +18,10 @@ from floodline.stores._postgres.row_operations import (
     columns,
     refused_rows,
 )
-from floodline.stores._protocol import Grant, Held, Record, StoreStats
+from floodline.stores._protocol import Grant, Held, Record
 from floodline.stores._refusals import conflict_message, why_refused
-from floodline.stores._retention_clock import Noted
 from floodline.stores._rows.log import Append, pack_rows
+from floodline.stores._server.figures import stats_of
 from floodline.stores._server.heartbeats import Beat, Fences, Heart
 from floodline.stores._server.link import Operation
 from floodline.stores._server.times import Times
@@ -177,13 +176,11 @@ class Operations(Heart, RowOperations):
 
     def purge(self, name: str, unused: float, limit: int) -> Operation:
         date: float | None = None
-        noted: Noted | None = None
+        note: str | None = None
         if self._times.are_the_servers:
-            ((date, text),) = yield self._request("date")
-            noted = None if text is None else Noted(*json.loads(text))
-        now, stamp, judged = self._times.judge(date, noted)
-        note = self._times.note()
-        terms = (name.encode(), float(unused), limit, None if note is None else json.dumps(note))
+            ((date, note),) = yield self._request("date")
+        now, stamp, judged = self._times.judge(date, note)
+        terms = (name.encode(), float(unused), limit, self._times.note())
         gone = yield self._request("purge", now, stamp, judged, *terms)
         return [one.decode() for (one,) in gone]
 
@@ -201,20 +198,7 @@ class Operations(Heart, RowOperations):
 
     def stats(self) -> Operation:
         (figures,) = yield self._request("stats")
-        rows, row_bytes, leases, conflicts, quarantined, lost_conflicts, lost_unread = figures[:7]
-        return StoreStats(
-            kind="postgres",
-            rows=rows,
-            row_bytes=row_bytes,
-            leases=leases,
-            conflicts=conflicts,
-            quarantined=quarantined,
-            conflicts_dropped=lost_conflicts,
-            quarantine_dropped=lost_unread,
-            file_bytes=figures[9],
-            log_rows=figures[7],
-            log_bytes=figures[8],
-        )
+        return stats_of("postgres", figures, figures[9])
 
     def conflicts(self, name: str | None, limit: int) -> Operation:
         return (yield from self._kept("conflicts", name, limit))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Sequence
 
 from floodline.errors import SessionConflict
 from floodline.stores._calls import Kept
 from floodline.stores._owner import owner_is_dead
-from floodline.stores._protocol import Grant, Held, Record, StoreStats
+from floodline.stores._protocol import Grant, Held, Record
 from floodline.stores._redis.requests import LOST, MICROS, ROWS_WHY, Request, flat, micros, request
 from floodline.stores._redis.row_operations import RowOperations, refused_rows
 from floodline.stores._refusals import conflict_message, why_refused
-from floodline.stores._retention_clock import Noted
 from floodline.stores._rows.log import Append
+from floodline.stores._server.figures import stats_of
 from floodline.stores._server.heartbeats import Beat, Heart
 from floodline.stores._server.link import Operation
 from floodline.stores._server.times import Moment, Times
@@ -144,12 +143,12 @@ class Operations(Heart, RowOperations):
 
     def purge(self, name: str, unused: float, limit: int) -> Operation:
         date: float | None = None
-        noted: Noted | None = None
+        note: bytes | None = None
         if self._times.are_the_servers:
-            said, text = yield request("date", Moment())
-            date, noted = int(said) / MICROS, _noted(text)
-        now, stamp, judged = self._times.judge(date, noted)
-        terms = (name, round(unused * MICROS), limit, micros(judged), _note(self._times.note()))
+            said, note = yield request("date", Moment())
+            date = int(said) / MICROS
+        now, stamp, judged = self._times.judge(date, note)
+        terms = (name, round(unused * MICROS), limit, micros(judged), self._times.note() or "")
         gone = yield request("purge", Moment(now, stamp), *terms)
         return [one.decode() for one in gone]
 
@@ -167,20 +166,7 @@ class Operations(Heart, RowOperations):
 
     def stats(self) -> Operation:
         figures = [int(figure) for figure in (yield request("stats", Moment()))]
-        rows, row_bytes, leases, conflicts, quarantined, lost_conflicts, lost_unread = figures[:7]
-        return StoreStats(
-            kind=self._kind,
-            rows=rows,
-            row_bytes=row_bytes,
-            leases=leases,
-            conflicts=conflicts,
-            quarantined=quarantined,
-            conflicts_dropped=lost_conflicts,
-            quarantine_dropped=lost_unread,
-            file_bytes=None,
-            log_rows=figures[7],
-            log_bytes=figures[8],
-        )
+        return stats_of(self._kind, figures)
 
     def conflicts(self, name: str | None, limit: int) -> Operation:
         return (yield from self._kept("conflicts", name, limit))
@@ -195,11 +181,3 @@ class Operations(Heart, RowOperations):
             Kept(of.decode(), one.decode(), int(at) / MICROS, why.decode(), envelope)
             for of, one, at, why, envelope in found
         ]
-
-
-def _note(noted: Noted | None) -> str:
-    return "" if noted is None else json.dumps(noted)
-
-
-def _noted(text: bytes | None) -> Noted | None:
-    return None if text is None else Noted(*json.loads(text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 from floodline._clock import Clock
@@ -49,16 +50,17 @@ class Times:
         now, date = self._clock(), (self._wall or self._clock)()
         return Moment(now, self._dates.look(now, date)[0], date)
 
-    def judge(self, date: float | None, noted: Noted | None) -> Judgement:
-        """Return what to purge by; `date` and `noted` are what the server says."""
+    def judge(self, date: float | None, note: str | bytes | None) -> Judgement:
+        """Return what to purge by; `date` and `note` are what the server says."""
         seconds = self._seconds()
         if date is None:
             date = (self._wall or self._seconds)()
-        if noted is not None and not self._dates.begun:
-            self._dates.resume(noted, seconds, date)
+        if note is not None and not self._dates.begun:
+            self._dates.resume(Noted(*json.loads(note)), seconds, date)
         stamp, judged = self._dates.look(seconds, date)
         return Judgement(None if self._clock is None else seconds, stamp, judged)
 
-    def note(self) -> Noted | None:
+    def note(self) -> str | None:
         """Return what the server is to keep for the next process."""
-        return self._dates.note()
+        noted = self._dates.note()
+        return None if noted is None else json.dumps(noted)
