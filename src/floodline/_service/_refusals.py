@@ -5,13 +5,16 @@ These clients retry 408, 409, 429 and 5xx by themselves, unless `x-should-retry`
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
-
+from floodline._service._statuses import (
+    Sentence,
+    Sentences,
+    answer_to,
+    at_least_one,
+    seconds_until_retry,
+)
 from floodline.errors import (
     CodecError,
     ConfigError,
-    FloodlineError,
     LogFull,
     PinsTooLarge,
     RowConflict,
@@ -77,49 +80,41 @@ def too_large(message: str, code: str, param: str | None = None) -> Refusal:
 
 def overloaded(message: str, code: str, retry_after: float = 1.0) -> Refusal:
     """Return the answer to a request that may be sent again later."""
-    return Refusal(503, code, message, headers=_later(retry_after))
+    return Refusal(503, code, message, headers=_later(at_least_one(retry_after)))
 
 
-def _later(seconds: float) -> dict[str, str]:
-    return {"retry-after": str(max(1, math.ceil(seconds)))}
+def _later(seconds: int) -> dict[str, str]:
+    return {"retry-after": str(seconds)}
 
 
-class _Kind(NamedTuple):
-    error: type[FloodlineError]
-    status: int
-    code: str
-    text: str
-    retry: bool = False
-
-
-# Sentences of our own: the text of an error may name holders and stacks, which are not for clients.
-_KINDS = (
-    _Kind(SessionNotFound, 404, "not_found", "There is no such conversation."),
-    _Kind(SessionClosed, 404, "not_found", "The conversation was deleted."),
-    _Kind(RowNotFound, 404, "not_found", "There is no such item to begin after."),
-    _Kind(SessionBusy, 409, "conversation_busy", "The conversation is in use; try again.", True),
-    _Kind(SessionConflict, 409, "conversation_changed", "Changed elsewhere; try again.", True),
-    _Kind(RowConflict, 409, "item_conflict", "An item of this id has other content."),
-    _Kind(SessionsFull, 503, "sessions_full", "All sessions are in use; try again.", True),
-    _Kind(SaveFailed, 503, "save_failed", "It could not be saved; try again.", True),
-    _Kind(StoreUnavailable, 503, "store_unavailable", "The store does not answer.", True),
-    _Kind(LogFull, 413, "too_many_items", "The conversation is full."),
-    _Kind(TooLarge, 413, "too_large", "An item is too large."),
-    _Kind(PinsTooLarge, 413, "too_large", "System messages alone exceed the window."),
-    _Kind(CodecError, 400, "invalid_value", "An item cannot be stored."),
-    _Kind(StoreError, 500, "store_error", "The conversation cannot be read."),
-    _Kind(ConfigError, 400, "invalid_value", "A value of the request cannot be used."),
-)
+_SENTENCES: Sentences = {
+    SessionNotFound: Sentence("not_found", "There is no such conversation."),
+    SessionClosed: Sentence("not_found", "The conversation was deleted."),
+    RowNotFound: Sentence("not_found", "There is no such item to begin after."),
+    SessionBusy: Sentence("conversation_busy", "The conversation is in use; try again."),
+    SessionConflict: Sentence("conversation_changed", "Changed elsewhere; try again."),
+    RowConflict: Sentence("item_conflict", "An item of this id has other content."),
+    SessionsFull: Sentence("sessions_full", "All sessions are in use; try again."),
+    SaveFailed: Sentence("save_failed", "It could not be saved; try again."),
+    StoreUnavailable: Sentence("store_unavailable", "The store does not answer."),
+    LogFull: Sentence("too_many_items", "The conversation is full."),
+    TooLarge: Sentence("too_large", "An item is too large."),
+    PinsTooLarge: Sentence("too_large", "System messages alone exceed the window."),
+    CodecError: Sentence("invalid_value", "An item cannot be stored."),
+    StoreError: Sentence("store_error", "The conversation cannot be read."),
+    ConfigError: Sentence("invalid_value", "A value of the request cannot be used."),
+}
 
 
 def refusal_for(error: BaseException) -> Refusal | None:
     """Return the answer to an error of ours; None for others, which are defects."""
     if isinstance(error, Refusal):
         return error
-    kind = next((kind for kind in _KINDS if isinstance(error, kind.error)), None)
-    if kind is None:
+    answer = answer_to(error, _SENTENCES)
+    if answer is None:
         return None
-    headers = _later(getattr(error, "retry_after", 1.0)) if kind.retry else {}
-    if kind.status == 409:
-        headers["x-should-retry"] = str(kind.retry).lower()
-    return Refusal(kind.status, kind.code, kind.text, headers=headers)
+    status, (code, text) = answer
+    headers = _later(seconds_until_retry(error)) if status.retry else {}
+    if status.code == 409:
+        headers["x-should-retry"] = str(status.retry).lower()
+    return Refusal(status.code, code, text, headers=headers)

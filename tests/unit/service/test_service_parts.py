@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from floodline._service import Limits, Tenants
+from floodline._service import Limits, Tenants, _refusals, _statuses
 from floodline._service._app import make_board
 from floodline._service._items import accept
 from floodline._service._items.schema import by_type
@@ -14,6 +14,7 @@ from floodline._service._limits import OPTIONS
 from floodline._service._metrics import FAMILIES, Board
 from floodline._service._refusals import Refusal, refusal_for
 from floodline.errors import ConfigError, RowConflict, TooLarge
+from floodline.web._asgi import http_errors
 
 
 def refused(item):
@@ -221,3 +222,11 @@ def test_every_option_is_in_the_docs():
         before = f"`{option.before}`" if option.before else ""
         row = (f"`{option.flag}`", f"`{option.variable}`", default, option.takes, option.means)
         assert f"| {' | '.join(row)} | {before}".rstrip() in page
+
+
+@pytest.mark.parametrize("sentences", [_refusals._SENTENCES, http_errors._SENTENCES])
+def test_every_error_that_is_answered_has_a_status_and_comes_before_its_bases(sentences):
+    kinds = list(sentences)
+    assert set(kinds) <= set(_statuses._STATUSES)
+    for position, kind in enumerate(kinds):
+        assert not issubclass(kind, tuple(kinds[:position]))
