@@ -57,13 +57,43 @@ def removes_each(node: ast.AST, name: str, _: frozenset[str] = NOBODY) -> bool:
     """Return True if a loop removes one item after another, or a smaller part replaces it."""
     if isinstance(node, ast.For):
         return holds(node.body, removes, name)
-    if not isinstance(node, ast.Assign) or not _replaces(node, name):
+    if not isinstance(node, ast.Assign):
         return False
-    return _is_less(node.value, name)
+    return any(_is_less(value, name) for value in _replacements(node, name))
+
+
+def emptied(node: ast.AST, name: str) -> ast.expr | None:
+    """Return what a piece of source drops all items of at once: `x.clear()`, `x = []`, a swap."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        whole = node.func.value if node.func.attr == "clear" else None
+        return whole if _is_itself(whole, name) else None
+    if not isinstance(node, ast.Assign):
+        return None
+    pairs = [pair for target in node.targets for pair in _paired(target, node.value)]
+    found = (target for target, value in pairs if is_empty(value) and _is_itself(target, name))
+    return next(found, None)
+
+
+def _is_itself(node: ast.expr | None, name: str) -> bool:
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        node = node.value  # `x[:] = []`
+    return isinstance(node, ast.Name | ast.Attribute) and last_name(node) == name
 
 
 def _replaces(node: ast.Assign, name: str) -> bool:
-    return any(is_named(target, name) and not _is_key(target) for target in node.targets)
+    return bool(_replacements(node, name))
+
+
+def _replacements(node: ast.Assign, name: str) -> list[ast.expr]:
+    """Return what an assignment replaces `name` with; `a, b = b, []` is read pair by pair."""
+    pairs = [pair for target in node.targets for pair in _paired(target, node.value)]
+    return [value for target, value in pairs if is_named(target, name) and not _is_key(target)]
+
+
+def _paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
+        return [(target, value)]
+    return list(zip(target.elts, value.elts, strict=False))
 
 
 def _is_key(target: ast.expr) -> bool:

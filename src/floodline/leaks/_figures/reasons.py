@@ -65,7 +65,7 @@ def too_deep(cut: int) -> Reason:
 
 def may_be_limited(one: Suspect) -> Reason:
     """Say that there is a limit, but its value is unknown."""
-    text = f"{one.owner} grows, but its code removes items above a limit not yet reached"
+    text = f"{one.owner} grows, but its code removes items at a limit or time not yet reached"
     return Reason(Cause.MAY_FILL, text)
 
 

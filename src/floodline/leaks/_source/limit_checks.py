@@ -1,4 +1,4 @@
-"""Finds where source limits a container: a comparison whose branch removes, or a sweep."""
+"""Finds where source limits a container: a branch that removes, a sweep, or a flush."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import linecache
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from floodline._python.comparisons import (
     FULL,
@@ -21,7 +22,10 @@ from floodline._python.removals import evicts, holds, removes, removes_each
 from floodline.leaks._source.definitions import assigns, file_of_module, tree_of
 from floodline.leaks._source.excerpt import tree_about
 from floodline.leaks._source.feeding_statements import feeding_lines
+from floodline.leaks._source.periodic_emptying import emptied_regularly, emptiers_in
 from floodline.leaks._source.place import Place
+
+MOST_FUNCTIONS = 4  # that empty a container, whose callers are read
 
 
 def caps(module: str, name: str, *, of: str | None = None) -> list[ast.expr]:
@@ -32,14 +36,49 @@ def caps(module: str, name: str, *, of: str | None = None) -> list[ast.expr]:
 
     The branch removes, or calls a function of the same file that does. If the test does not check
     the length, the branch has to remove whatever is there, or everything that is too old: removing
-    one requested key is not a limit.
+    one requested key is not a limit. What a loop or a timer empties regularly is limited too.
     """
     file, tree = file_of_module(module), tree_of(module, name)
     if file is None or tree is None:
         return []
     text = "".join(linecache.getlines(file))
     said = _without_namesakes(tree, name, of) if of else tree
-    return [*_in_branches(said, name), *_in_sweeps(said, name, text)]
+    found = [*_in_branches(said, name), *_in_sweeps(said, name, text)]
+    if found:
+        return found
+    callers = [said, *_callers(module, said, name)]
+    rules = removers_in(said, name), evicters_in(said, name)
+    found = [limit for one in callers[1:] for limit in _in_tests(one, name, *rules)]
+    emptiers = emptiers_in(said, name)
+    found += [at for one in callers for at in emptied_regularly(one, name, emptiers, text)]
+    return found
+
+
+def _callers(module: str, tree: ast.Module, name: str) -> Iterator[ast.AST]:
+    """Yield the parts of a file that mention a function by which it is emptied."""
+    found = (evicters_in(tree, name) | emptiers_in(tree, name)) - {"__init__"}
+    for function in sorted(found)[:MOST_FUNCTIONS]:
+        about = tree_of(module, function)
+        if about is not None:
+            # another class with a method of that name calls its own
+            its = {node.name for node in tree.body if _defines(node, function)}
+            others = (n for n in about.body if not _defines(n, function) or n.name in its)
+            yield ast.Module(list(others), [])
+
+
+def _defines(node: ast.stmt, function: str) -> TypeGuard[ast.ClassDef]:
+    """Return True for a class with a method of that name."""
+    return isinstance(node, ast.ClassDef) and any(f.name == function for f in functions(node))
+
+
+def removers_in(tree: ast.AST, name: str) -> frozenset[str]:
+    """Return the functions that remove from `name`, or replace it."""
+    return frozenset(f.name for f in functions(tree) if holds(f.body, removes, name))
+
+
+def evicters_in(tree: ast.AST, name: str) -> frozenset[str]:
+    """Return the functions that remove whatever is there."""
+    return frozenset(f.name for f in functions(tree) if holds(f.body, evicts, name))
 
 
 def _without_namesakes(tree: ast.Module, name: str, of: str) -> ast.Module:
@@ -84,8 +123,13 @@ def _fed(node: ast.AST, line: int) -> str | None:
 
 
 def _in_branches(tree: ast.AST, name: str) -> list[ast.expr]:
-    removers = frozenset(f.name for f in functions(tree) if holds(f.body, removes, name))
-    evicters = frozenset(f.name for f in functions(tree) if holds(f.body, evicts, name))
+    found = _in_tests(tree, name, removers_in(tree, name), evicters_in(tree, name))
+    return found or _in_guards(tree, name)
+
+
+def _in_tests(
+    tree: ast.AST, name: str, removers: frozenset[str], evicters: frozenset[str]
+) -> list[ast.expr]:
     found: list[ast.expr] = []
     for node in ast.walk(tree):
         if not isinstance(node, (ast.If, ast.While)):
@@ -95,7 +139,7 @@ def _in_branches(tree: ast.AST, name: str) -> list[ast.expr]:
             found += limits
         elif not _sizes(node.test, name) and is_threshold(node.test):
             found += [node.test] if holds(node.body, evicts, name, evicters) else []
-    return found or _in_guards(tree, name)
+    return found
 
 
 def _in_guards(tree: ast.AST, name: str) -> list[ast.expr]:

@@ -144,6 +144,68 @@ class Guarded:
             return
         self.perhaps_full[key] = 1
 
+class Flushed:
+    def __init__(self):
+        self.never = []
+
+    def loop(self):
+        while not self.closing:
+            wait()
+            with self.lock:
+                batch, self.swapped = self.swapped, []
+            if self.asked:
+                self.when_asked.clear()
+            if self.pending_rows:
+                self.flush()
+            for one in self.parts:
+                self.in_parts.clear()
+            own = []
+            shared = []
+            self.items[one].clear()
+
+    def flush(self):
+        self.pending_rows = {}
+
+    def drain(self):
+        while self.drained:
+            self.drained.pop()
+        Timer(60, self.drain)
+
+    def in_time(self):
+        if clock() - self.last > 60:
+            self.roll()
+
+    def roll(self):
+        self.rolled, self.last = [], clock()
+
+    def unused(self):
+        while True:
+            self.not_run.clear()
+
+    def again(self, depth):
+        self.recursive.clear()
+        self.again(depth - 1)
+
+class Other:
+    def tick(self):
+        while True:
+            self.reset()
+
+    def reset(self):
+        self.count = 0
+
+class Reset:
+    def reset(self):
+        self.only_on_demand.clear()
+
+def everything():
+    global SHARED
+    while True:
+        SHARED = []
+        own = self.own
+
+STARTED = (Flushed.loop, Flushed.in_time, everything)
+
 def feed(key, value):
     rows = TABLE.setdefault(key, [])
     rows.append(value)
@@ -220,6 +282,24 @@ def test_a_cap_need_not_ask_for_the_length(name):
     limits = caps("capped", name)
     assert limits
     assert read_numbers(limits, None, "capped") == []
+
+
+@pytest.mark.parametrize("name", ["swapped", "pending_rows", "drained", "rolled", "SHARED"])
+def test_what_a_loop_or_a_timer_empties_has_a_cap(name):
+    limits = caps("capped", name)
+    assert limits
+    assert read_numbers(limits, None, "capped") == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("never", "when_asked", "in_parts", "own", "items", "not_run", "recursive"),
+        "only_on_demand",
+    ],
+)
+def test_what_is_emptied_on_demand_or_under_another_name_has_no_cap(name):
+    assert caps("capped", name) == []
 
 
 @pytest.mark.parametrize(
