@@ -230,7 +230,8 @@ class Judge:
             named = self._names.get(one.slot.index)
             if named is None:
                 continue
-            suspect = renewed(named, one, len(kept) + 1)
+            places = self._track(one).latest[0]
+            suspect = renewed(named, one, len(kept) + 1, places=places)
             for at, (other, first, echoes) in enumerate(kept):
                 if suspect.owner == first.owner:
                     break

@@ -29,6 +29,7 @@ class Named:
     ids: frozenset[int]
     kinds: tuple[tuple[str, float], ...]  # the commonest item types, and their shares
     points: bool = False  # it holds nothing but weak references
+    places: int = 1  # containers for which its cap stands, all together
 
 
 def name(one: Candidate, places: Places) -> Named:
@@ -42,7 +43,8 @@ def name(one: Candidate, places: Places) -> Named:
     shares = tuple((kind, count / kinds.total()) for kind, count in kinds.most_common(2))
     found = with_static_line(close.suspect(1), close)
     counted = shares if one.column == "length" else ()
-    return Named(found, weight, frozenset(close.ids()), counted, close.points())
+    capped = max(1, len(close.held))
+    return Named(found, weight, frozenset(close.ids()), counted, close.points(), capped)
 
 
 def _mean_weight(items: list[Any]) -> float:
@@ -80,8 +82,8 @@ def _weight(item: Any) -> int:
     return total
 
 
-def renewed(named: Named, one: Candidate, rank: int) -> Suspect:
-    """Return a named suspect with current figures."""
+def renewed(named: Named, one: Candidate, rank: int, *, places: int = 1) -> Suspect:
+    """Return a named suspect with current figures; `places` is how many containers it has now."""
     # what is below was weighed when it was named: the figures of its slots may have it too
     weight = one.trend.rate * named.weight or max(one.bytes_rate, 0.0)
     if one.column == "text":  # characters or bytes, also those that C code keeps in an object
@@ -93,7 +95,16 @@ def renewed(named: Named, one: Candidate, rank: int) -> Suspect:
         per_round=round(one.trend.rate, 3),
         bytes_per_round=round(weight, 1),
         holds=_holds(named, one.size),
+        cap=_cap(named, one, places),
     )
+
+
+def _cap(named: Named, one: Candidate, places: int) -> int | None:
+    """Return the cap of all containers: it was read from those that were inspected then."""
+    cap = named.suspect.cap
+    if cap is None or one.column == "count":
+        return cap
+    return max(cap, round(cap * places / named.places))
 
 
 def _holds(named: Named, size: int) -> str:
