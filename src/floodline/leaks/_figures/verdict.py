@@ -155,14 +155,15 @@ def _native(series: Figures, total: int) -> Verdict | None:
         return _undecided(Where.FRAGMENTATION, 2 * total, reason)
     if not rose:
         return None
+    # malloc is asked seldom where that is slow: then its figures rise in steps
+    steadily = Outcome.GROWING if resident.kind == "growing" else Outcome.UNDECIDED
     if native.gain >= resident.gain / 2:
-        return _undecided(Where.NATIVE, 2 * total, reasons.in_use_by_c(resident.gain))
+        return Verdict(steadily, Where.NATIVE, 2 * total, reasons.in_use_by_c(resident.gain))
     if _arena_gain(series) >= resident.gain / 2:
         reason = reasons.held_by_arenas(resident.gain)
         return _undecided(Where.FRAGMENTATION, 2 * total, reason)
     if any(used):  # malloc reported its figures, and they do not explain it
-        outcome = Outcome.GROWING if resident.kind == "growing" else Outcome.UNDECIDED
-        return Verdict(outcome, Where.NATIVE, 2 * total, reasons.mapped(resident.gain))
+        return Verdict(steadily, Where.NATIVE, 2 * total, reasons.mapped(resident.gain))
     reason = reasons.resident(resident.gain, series.unit)
     return _undecided(Where.UNKNOWN, 2 * total, reason)
 

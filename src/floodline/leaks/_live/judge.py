@@ -28,6 +28,7 @@ AGAIN = 3  # judgements in a row that a new verdict takes
 DOUBTS = 5  # the same for one that only doubts what was bounded: noise rises now and then
 STALLED = 45.0  # seconds without growth, after which what was called growing no longer is
 UNNAMED_AFTER = 150.0  # seconds before growth without a name is called growing
+NATIVE_AFTER = 100.0  # the same for memory of C code, which libraries also take to warm up
 STOPPED = 3  # readings without a change, of what has changed in most of them
 EXPLAINS = 0.7  # of what it gained: so much must a container above it have gained too
 LENGTH = COLUMNS.index("length")
@@ -191,6 +192,8 @@ class Judge:
                 return max(self.seconds_left(now), UNNAMED_AFTER - now)
             spans = [self._track(one).span for one in self._growing]
             return max(LEAST_GROWN - now, LEAST_SPAN - max(spans, default=LEAST_SPAN))
+        if verdict.verdict == Outcome.GROWING:
+            return max(self.seconds_left(now), NATIVE_AFTER - now)
         return self.seconds_left(now)
 
     def _holds(self, verdict: Verdict, now: float) -> bool:

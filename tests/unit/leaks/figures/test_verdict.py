@@ -167,6 +167,15 @@ def test_steps_of_malloc_are_native_but_undecided():
     assert (found.verdict, found.where) == ("undecided", "native")
 
 
+def test_a_steady_rise_is_native_though_malloc_was_asked_seldom():
+    found = unsteady("malloc_used")
+    for k in range(len(found)):
+        found._process["rss"][k] = 50 * MIB + MIB * k // 6
+    found = decide(found, [], [])
+    assert (found.verdict, found.where) == ("growing", "native")
+    assert "in use by C code" in found.why
+
+
 def test_what_rises_without_certainty_is_undecided():
     found = decide(series(), [], [suspect(verdict="undecided")])
     assert (found.verdict, found.where) == ("undecided", "python")

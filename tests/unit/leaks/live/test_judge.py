@@ -65,7 +65,8 @@ def test_what_grows_outside_of_python_stays_so_while_it_rises_less_surely():
     assert verdicts(judge, 3)[-1] == "growing"
     judge._process.restart()
     for second in range(200):
-        row = (5000, 0, (1 << 20) + 200_000 * second, 100, 150_000 * min(second, 170), 0, 0, 0)
+        least = min(second, 170)
+        row = (5000, 0, (1 << 20) + 200_000 * least, 100, 150_000 * least, 0, 0, 0)
         judge._process.add(float(second), (second, *row))
     assert decide(judge._process, [], []).verdict == "undecided"
     assert verdicts(judge, 6) == ["growing"] * 6

@@ -184,7 +184,7 @@ def test_the_census_tells_of_objects_without_a_name(watched, monkeypatch):
 def test_memory_of_c_code_is_native(watched):
     made, watch = watched(CALM)
     watch.run(30, made.round)
-    for second in range(170):
+    for second in range(85):
         watch.malloc = (200_000 * second, 0, 0)
         watch.rss = (50 << 20) + 200_000 * second
         answer = watch.run(1, made.round)

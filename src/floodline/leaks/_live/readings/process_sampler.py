@@ -17,13 +17,12 @@ from floodline.leaks._live.readings.tracks import Process
 from floodline.memory import rss
 
 EVERY = 1.0
-MALLOC_EVERY = 10.0
 CENSUS_EVERY = 3.0
 RARE = 30.0  # seconds between two that take ten times as long as a slice
 APART = 3_000  # times what one takes, until the next
 CENSUS_BLOCKS = 3_000_000  # blocks of Python's allocator; above this there is no census
 BLOCK = 96  # average bytes of a block of Python's allocator
-DEAR = 0.002  # seconds; if malloc takes longer to answer, it is asked less often
+MALLOC_APART = 5_000  # times what malloc takes to answer, until it is asked again
 
 
 class Sampler:
@@ -77,4 +76,4 @@ class Sampler:
         began = time.perf_counter()
         self._malloc = read_malloc()
         took = time.perf_counter() - began
-        self._next_malloc = now + MALLOC_EVERY * max(1.0, took / DEAR)
+        self._next_malloc = now + max(EVERY, MALLOC_APART * took)
