@@ -229,28 +229,43 @@ def fastapi(session: nox.Session, version: str) -> None:
     _pytest(session, python, "-m", "pytest", "tests/frameworks/test_asgi.py")
 
 
-@nox.session
-def upstream(session: nox.Session) -> None:
-    """aiogram's own tests of storages and isolations, from its sdist, with those of the adapter."""
-    tools = ("pytest", "pytest-asyncio", "redis")
-    session.install("--quiet", "-c", "constraints.txt", "--editable", ".[aiogram]", *tools)
+def _sdist(session: nox.Session, package: str) -> Path:
+    """Return the unpacked source of the version that is installed."""
+    found = f"import importlib.metadata; print(importlib.metadata.version({package!r}))"
+    version = str(session.run("python", "-c", found, silent=True)).strip()
     folder = Path(session.create_tmp()).resolve()
-    shutil.rmtree(folder / "aiogram", ignore_errors=True)
-    (folder / "aiogram").mkdir()
-    shutil.copy("tests/frameworks/upstream/aiogram_conftest.py", folder / "aiogram/conftest.py")
-    version = session.run("python", "-c", "import aiogram; print(aiogram.__version__)", silent=True)
-    wanted = f"aiogram=={str(version).strip()}"
-    fetch = ("pip", "download", "--quiet", "--no-deps", "--no-binary", "aiogram", "-d", str(folder))
-    session.run("python", "-m", *fetch, wanted, silent=True)
-    for sdist in folder.glob("aiogram-*.tar.gz"):
-        shutil.unpack_archive(sdist, folder, filter="data")
-    for name in ("test_storages.py", "test_isolation.py"):
-        for found in folder.glob(f"aiogram-*/tests/test_fsm/storage/{name}"):
-            shutil.copy(found, folder / "aiogram")
+    fetch = ("pip", "download", "--quiet", "--no-deps", "--no-binary", package, "-d", str(folder))
+    session.run("python", "-m", *fetch, f"{package}=={version}", silent=True)
+    stem = f"{package.replace('-', '_')}-{version}"
+    shutil.unpack_archive(folder / f"{stem}.tar.gz", folder, filter="data")
+    return folder / stem
+
+
+@nox.session
+@nox.parametrize("package", ["aiogram", "openai-agents"])
+def upstream(session: nox.Session, package: str) -> None:
+    """The frameworks' own tests of their stores, from their sdists, with our adapters in them."""
+    tools = ("pytest", "pytest-asyncio", "redis")
+    session.install("--quiet", "-c", "constraints.txt", "--editable", f".[{package}]", *tools)
+    ours = Path("tests/frameworks/upstream").resolve()
+    source = _sdist(session, package)
     python = str(Path(session.bin) / "python")
-    with session.chdir(folder / "aiogram"):
-        options = ("-o", "asyncio_mode=auto", "-k", "TestStorages or TestIsolations", "-ra")
-        _pytest(session, python, "-m", "pytest", *options)
+    if package == "aiogram":
+        # without its conftest, which starts bots and servers
+        folder = source.with_name("aiogram")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        shutil.copy(ours / "aiogram_conftest.py", folder / "conftest.py")
+        for name in ("test_storages.py", "test_isolation.py"):
+            shutil.copy(source / "tests/test_fsm/storage" / name, folder)
+        chosen = ("-k", "TestStorages or TestIsolations")
+    else:
+        folder = source
+        names = ("test_session.py", "test_session_limit.py")
+        chosen = ("-p", "openai_agents_plugin", *(f"tests/memory/{name}" for name in names))
+    with session.chdir(folder):
+        command = (python, "-m", "pytest", "-o", "asyncio_mode=auto", "-ra", *chosen)
+        _pytest(session, *command, env={"PYTHONPATH": str(ours)})
 
 
 @nox.session

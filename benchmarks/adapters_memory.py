@@ -134,9 +134,82 @@ def llama_index_users(url: str | None) -> Callable[[int], None]:
     return turn
 
 
+def pydantic_ai_users(url: str | None) -> Callable[[int], None]:
+    """Each turn is another user who says one thing of 2 KiB."""
+    from pydantic_ai.conversation import Conversation
+    from pydantic_ai.conversation_store import InMemoryConversationStore
+    from pydantic_ai.messages import ModelRequest
+
+    from floodline.adapters.pydantic_ai import FloodlineConversationStore
+
+    loop = asyncio.new_event_loop()
+    store: Any = InMemoryConversationStore() if url is None else FloodlineConversationStore(url)
+
+    def turn(number: int) -> None:
+        said = ModelRequest.user_text_prompt(f"{number} {TEXT}")
+        chat = Conversation(conversation_id=f"user{number}", messages=[said])
+        loop.run_until_complete(store.save(chat))
+
+    return turn
+
+
+def adk_users(url: str | None) -> Callable[[int], None]:
+    """Each turn is another user, whose name is kept and who says one thing of 2 KiB."""
+    from google.adk.events import Event
+    from google.adk.sessions import InMemorySessionService
+    from google.genai import types
+
+    from floodline.adapters.adk import FloodlineSessionService
+
+    loop = asyncio.new_event_loop()
+    service: Any = InMemorySessionService() if url is None else FloodlineSessionService(url)
+
+    async def turn(number: int) -> None:
+        terms = {"app_name": "shop", "user_id": f"user{number}", "state": {"user:name": number}}
+        session = await service.create_session(**terms)
+        part = types.Part.from_text(text=f"{number} {TEXT}")
+        said = Event(author="user", content=types.Content(role="user", parts=[part]))
+        await service.append_event(session, said)
+
+    return lambda number: loop.run_until_complete(turn(number))
+
+
+def agent_framework_users(url: str | None) -> Callable[[int], None]:
+    """Each turn is another user who says one thing of 2 KiB, and whose session is stored."""
+    from agent_framework import AgentSession, InMemoryHistoryProvider, Message, SessionStore
+
+    from floodline.adapters.agent_framework import FloodlineHistoryProvider, FloodlineSessionStore
+
+    loop = asyncio.new_event_loop()
+    history: Any = InMemoryHistoryProvider() if url is None else FloodlineHistoryProvider(url)
+    sessions: Any = SessionStore() if url is None else FloodlineSessionStore(url)
+
+    async def turn(number: int) -> None:
+        session = AgentSession(session_id=f"user{number}")
+        said = Message("user", [f"{number} {TEXT}"])
+        state = session.state.setdefault(history.source_id, {})
+        await history.save_messages(session.session_id, [said], state=state)
+        await sessions.set(session.session_id, session)
+
+    return lambda number: loop.run_until_complete(turn(number))
+
+
 CASES: dict[str, tuple[str, Callable[[str | None], Callable[[int], None]], int, str]] = {
     "langgraph": ("langgraph", langgraph_turns, 200, "200 turns of one thread"),
     "openai-agents": ("openai-agents", agents_users, 300, "300 users who say one thing"),
+    "pydantic-ai": (
+        "pydantic-ai-slim",
+        pydantic_ai_users,
+        10_000,
+        "10,000 users who say one thing",
+    ),
+    "adk": ("google-adk", adk_users, 10_000, "10,000 users who say one thing"),
+    "agent-framework": (
+        "agent-framework-core",
+        agent_framework_users,
+        10_000,
+        "10,000 users who say one thing",
+    ),
     "aiogram": ("aiogram", aiogram_users, 10_000, "10,000 users whose dialog is over"),
     "litestar": ("litestar", litestar_sessions, 10_000, "10,000 sessions that have expired"),
     "fastmcp": ("fastmcp", fastmcp_requests, 10_000, "10,000 requests with one event"),

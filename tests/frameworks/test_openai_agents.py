@@ -134,3 +134,30 @@ def test_a_plain_table_of_conversations_will_do() -> None:
         assert await session.get_items() == [user(1)]
 
     asyncio.run(body())
+
+
+def test_messages_that_share_an_id_are_all_kept() -> None:
+    """Models without ids of their own give every message the same placeholder."""
+
+    def said(number: int) -> Any:
+        return {"id": "__fake_id__", "type": "message", "role": "assistant", "content": str(number)}
+
+    async def body() -> None:
+        with agent_sessions() as sessions:
+            session = FloodlineSession("alice", sessions)
+            for number in range(3):
+                await session.add_items([user(number), said(number)])
+            assert await session.get_items() == [
+                one for number in range(3) for one in (user(number), said(number))
+            ]
+            assert await session.pop_item() == said(2)
+
+    asyncio.run(body())
+
+
+def test_settings_may_be_a_dict_and_unknown_ones_are_refused() -> None:
+    with agent_sessions() as sessions:
+        session = FloodlineSession("alice", sessions, session_settings={"limit": 2})
+        assert session.session_settings == SessionSettings(limit=2)
+        with pytest.raises(TypeError, match="limitt"):
+            FloodlineSession("alice", sessions, session_settings={"limitt": 2})

@@ -66,7 +66,7 @@ class FloodlineSession:
         session_id: str,
         sessions: Sessions[Conversation],
         *,
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
         if not isinstance(sessions, Sessions):
             raise ConfigError(
@@ -74,7 +74,9 @@ class FloodlineSession:
                 "AsyncSessions cannot follow"
             )
         self.session_id = session_id
-        self.session_settings = session_settings or SessionSettings()
+        if not isinstance(session_settings, SessionSettings):
+            session_settings = SessionSettings().resolve(session_settings)
+        self.session_settings = session_settings
         self._sessions = sessions
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
@@ -93,7 +95,8 @@ class FloodlineSession:
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Append items; they are saved when this returns."""
         if items:
-            await self._use(lambda chat: chat.extend(cast("list[Any]", items)))
+            # models without ids of their own give all their messages the same one
+            await self._use(lambda chat: chat.extend(cast("list[Any]", items), repeats=True))
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove the newest item and return it as it was added, from the archive if need be."""

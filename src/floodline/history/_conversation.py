@@ -111,9 +111,14 @@ class Conversation(Sequence[Message]):
         """Store one message and trim; return False if its id is known or its call is closed."""
         return self._keeper.take_in((message,), pin=pin) == 1
 
-    def extend(self, messages: Iterable[Message], *, pin: bool = False) -> int:
-        """Store messages, all or none, then trim; return how many were neither known nor late."""
-        return self._keeper.take_in(messages, pin=pin)
+    def extend(
+        self, messages: Iterable[Message], *, pin: bool = False, repeats: bool = False
+    ) -> int:
+        """Store messages, all or none, then trim; return how many were neither known nor late.
+
+        `repeats` also stores messages whose id is known, where ids are not unique.
+        """
+        return self._keeper.take_in(messages, pin=pin, repeats=repeats)
 
     def pop(self) -> Message | None:
         """Remove the newest message and return it as it was appended; None if there is none.

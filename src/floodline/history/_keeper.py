@@ -47,11 +47,13 @@ class Keeper:
         self.correction = 1.0
         self.seq = 0
 
-    def take_in(self, messages: Iterable[Message], *, pin: bool) -> int:
+    def take_in(
+        self, messages: Iterable[Message], *, pin: bool = False, repeats: bool = False
+    ) -> int:
         """Store messages, all or none, and trim; return how many were neither known nor late."""
         self.apply_summary()
         self._push_back()
-        incoming = self._receive(messages, pin)
+        incoming = self._receive(messages, pin, repeats)
         self._check_pins(incoming, pin)
         stored = 0
         for one in incoming:
@@ -59,13 +61,13 @@ class Keeper:
         self.settle()
         return stored
 
-    def _receive(self, messages: Iterable[Message], pin: bool) -> list[Incoming]:
+    def _receive(self, messages: Iterable[Message], pin: bool, repeats: bool) -> list[Incoming]:
         """Read and measure everything before anything is stored; known ids are dropped here."""
         incoming: list[Incoming] = []
         first = self.ledger.messages
         known: set[str | int] = set()
         for i, message in enumerate(messages):
-            own = id_of(message)
+            own = None if repeats else id_of(message)
             if own is not None:
                 if own in known or (self.ids is not None and self.ids.seen(own)):
                     self.counters.duplicates += 1

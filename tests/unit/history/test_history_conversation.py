@@ -335,6 +335,15 @@ def test_a_message_with_a_known_id_is_stored_once():
     assert conversation.append(user("1 once more", id="m1")) is False
 
 
+def test_a_known_id_is_stored_again_where_ids_are_not_unique():
+    conversation = Conversation()
+    same = {"role": "user", "content": "yes", "id": "placeholder"}
+    assert conversation.extend([same, same], repeats=True) == 2
+    assert conversation.extend([same], repeats=True) == 1
+    assert conversation.append(same) is False
+    assert [conversation.pop() for _ in range(4)] == [same, same, same, None]
+
+
 def test_only_so_many_ids_are_remembered():
     conversation = Conversation(max_messages=10)
     for i in range(2000):
