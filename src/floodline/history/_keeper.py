@@ -47,9 +47,7 @@ class Keeper:
         self.correction = 1.0
         self.seq = 0
 
-    def take_in(
-        self, messages: Iterable[Message], *, pin: bool = False, repeats: bool = False
-    ) -> int:
+    def take_in(self, messages: Iterable[Message], *, pin: bool, repeats: bool = False) -> int:
         """Store messages, all or none, and trim; return how many were neither known nor late."""
         self.apply_summary()
         self._push_back()

@@ -34,7 +34,7 @@ try:
 except ImportError as error:
     raise missing("Pydantic AI", "pydantic-ai", error) from error
 
-HOMES = 10_000  # entries whose conversation is remembered
+HOMES = 1000  # entries whose conversation is remembered
 
 _record = TypeAdapter(ConversationRecord)
 
