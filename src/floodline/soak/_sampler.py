@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from floodline.leaks._figures import Series, Split, read_split
+from floodline.leaks._figures import Series, Split, judged_split
 from floodline.leaks._heap import CountingWalk, Slots, survey
 
 MOST_IN_A_ROW = 2  # samples without a walk
@@ -47,7 +47,7 @@ class Sampler:
 
     def sample(self, at: int, own: tuple[Any, ...], *, decides: bool = False) -> None:
         """Take a sample at the end of round `at`; one that `decides` always gets its walk."""
-        split = read_split()
+        split = judged_split()
         objects, length = take_census()
         may_skip = self._trusted and not decides and len(self.series) > 0
         same = self._census[0] == objects and self._census[1] == length

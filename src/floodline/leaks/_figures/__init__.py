@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floodline.leaks._figures.candidates import find_candidates
-from floodline.leaks._figures.rss_split import Split, read_split
+from floodline.leaks._figures.rss_split import Split, judged_split
 from floodline.leaks._figures.series import Series
 from floodline.leaks._figures.trend import typical_slope
 from floodline.leaks._figures.verdict import decide
@@ -13,6 +13,6 @@ __all__ = [
     "Split",
     "decide",
     "find_candidates",
-    "read_split",
+    "judged_split",
     "typical_slope",
 ]

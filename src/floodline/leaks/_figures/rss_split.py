@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
+from floodline import telemetry
 from floodline.leaks._figures.arenas import arena_bytes
 from floodline.leaks._suspect_record import SplitRecord
 from floodline.memory import rss
@@ -74,3 +75,15 @@ def read_split() -> Split:
     """Measure now; seldom in a live server: the allocator writes its whole debug output."""
     blocks = sys.getallocatedblocks()
     return Split(rss(), blocks, *read_malloc(), arena_bytes() or 0)
+
+
+def judged_split() -> Split:
+    """Measure now, less what our own caches in C code hold: they fill to a limit, and stop."""
+    one, cached = read_split(), telemetry.native_bytes()
+    return replace(one, rss=one.rss - cached, malloc_used=max(0, one.malloc_used - cached))
+
+
+def judged_malloc() -> tuple[int, int, int]:
+    """Return malloc's figures, less what our own caches in C code hold."""
+    used, free, mapped = read_malloc()
+    return max(0, used - telemetry.native_bytes()), free, mapped

@@ -27,12 +27,14 @@ from floodline.stores._retention_clock import RetentionClock
 from floodline.stores._sqlite.faults import breaks_connection, is_busy, translate, undecodable
 from floodline.stores._sqlite.identity import Files
 from floodline.stores._sqlite.operations import Operations
-from floodline.stores._sqlite.schema import Synchronous, connect
+from floodline.stores._sqlite.schema import CACHE_BYTES, Synchronous, connect
 from floodline.stores._writer import Call
 
 _VACUUM_PAGES = 256
 _MOVED = 32  # rows of 0.1 that a batch moves on top of its work
 _STALE_LEASE = 3600.0
+_PAGE = 4096 + 272  # bytes that a cached page takes
+_COUNTED = 16  # writing batches until the pages are counted again
 
 
 _inherited: list[object] = []  # floodline: bounded[what one fork inherits]
@@ -67,8 +69,10 @@ class Database:
         self._files = Files(path)
         self._dates = RetentionClock(boot_id())
         self._fresh = True
+        self._pages = self._batches = 0
         self.damage = ""
         self.unclean = False
+        telemetry.register_native(self)
 
     def open(self) -> None:
         """Connect now, so that errors show early; a lock is ignored, as it will be gone later."""
@@ -92,6 +96,10 @@ class Database:
         with contextlib.suppress(sqlite3.Error):
             if connection is not None:
                 connection.close()
+
+    def native_bytes(self) -> int:
+        """Return how much SQLite caches: every page of the file, up to the limit of the cache."""
+        return min(_PAGE * self._pages, CACHE_BYTES) if self._connection is not None else 0
 
     def disown(self) -> None:
         """Forget the connection of the parent process, open as it is: closing would harm it."""
@@ -139,6 +147,8 @@ class Database:
         if "inspect" in kinds:
             self.note_damage(operations.places.damage)
         self._fresh = self._fresh and not writes
+        if writes:
+            self._count_pages(operations)
         if writes and operations.places.old:
             self._tidy(connection, operations, lambda: operations.places.move_old(_MOVED))
         if writes and operations.row_logs.untied:
@@ -198,6 +208,12 @@ class Database:
             broken = True
         if broken:
             self.shut()
+
+    def _count_pages(self, operations: Operations) -> None:
+        self._batches += 1
+        if self._batches % _COUNTED == 1:
+            with contextlib.suppress(sqlite3.Error):  # what was asked for is done
+                _, self._pages = operations.pages()
 
     def _give_back(self, connection: sqlite3.Connection, operations: Operations) -> None:
         """Return a slice of the free pages to the disk once they are a quarter of the file."""

@@ -58,6 +58,7 @@ PRAGMA user_version = {SCHEMA_VERSION};
 """
 
 
+CACHE_BYTES = 8 << 20  # of pages that SQLite keeps in memory
 _TRIES = 5
 _WRONG_HEADER = "{!r} is damaged: its header says {}; it was left as it is; restore a copy of it"
 _LAST_SCHEMA = 255  # a number above was never one
@@ -103,7 +104,7 @@ def _prepare(
     connection.execute(f"PRAGMA fullfsync = {int(synchronous == 'full')}")  # macOS needs both
     connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
     connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES}")
-    connection.execute("PRAGMA cache_size = -8192")
+    connection.execute(f"PRAGMA cache_size = -{CACHE_BYTES >> 10}")
     connection.execute("PRAGMA temp_store = MEMORY")
     _check_size(connection, path)
     _check_header(connection, path, timeout)

@@ -11,7 +11,8 @@ import sys
 import time
 from itertools import starmap
 
-from floodline.leaks._figures.rss_split import read_malloc
+from floodline import telemetry
+from floodline.leaks._figures.rss_split import judged_malloc
 from floodline.leaks._live.readings.own_memory import OwnMemory
 from floodline.leaks._live.readings.tracks import Process
 from floodline.memory import rss
@@ -37,7 +38,7 @@ class Sampler:
         self._next = self._next_malloc = self._next_census = 0.0
         self._malloc = (0, 0, 0)
         self._objects = self._highest = 0
-        read_malloc()  # the first call loads a library
+        judged_malloc()  # the first call loads a library
 
     def allow_census(self) -> None:
         """Count objects from now on."""
@@ -58,7 +59,8 @@ class Sampler:
         # Python's own allocator rarely gives memory back; only its debug output reports its
         # arenas, so they are estimated
         self._highest = max(self._highest, blocks)
-        beyond = rss() - self._own.bytes - BLOCK * self._highest
+        known = self._own.bytes + telemetry.native_bytes() + BLOCK * self._highest
+        beyond = rss() - known
         self.process.add(now, (round(now), self._objects, 0, beyond, blocks, *self._malloc, 0))
 
     def _count(self, now: float, blocks: int) -> None:
@@ -74,6 +76,6 @@ class Sampler:
 
     def _ask_malloc(self, now: float) -> None:
         began = time.perf_counter()
-        self._malloc = read_malloc()
+        self._malloc = judged_malloc()
         took = time.perf_counter() - began
         self._next_malloc = now + max(EVERY, MALLOC_APART * took)
