@@ -20,7 +20,7 @@ async def setup() -> None:
     folder = tempfile.TemporaryDirectory(prefix="session-worker-")
     os.environ["WORKER_STORE"] = f"sqlite:///{folder.name}/worker.db"
     worker = importlib.import_module(os.environ.get("VERSION", "leaky")).SessionWorker()
-    for n in range(1000):  # fills the caches of the store, or their filling looks like growth
+    for n in range(1000):  # whoever came before
         await worker.ask(f"first-{n}", "the water rises " * 750)
 
 
