@@ -97,8 +97,9 @@ def make_service(
             store=store,
             state_type=Conversation,
             name=store_name(NAME, tenant),
-            # what is deleted must have left memory, or it would be written again when it leaves
-            idle=limits.ttl if limits.retain is None else min(limits.ttl, limits.retain),
+            # what is deleted must have left memory, or it would be written again when it leaves;
+            # in half that time, as not every window that is asked for counts as a use in the store
+            idle=limits.ttl if limits.retain is None else min(limits.ttl, limits.retain / 2),
             max_sessions=limits.max_sessions,
             retain=limits.retain,
             durability="use",

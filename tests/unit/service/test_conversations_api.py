@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -151,6 +152,49 @@ def test_a_full_conversation_refuses_and_drops_nothing(make):
     assert ask.texts(chat) == ["1", "2", "3"]
     ask("DELETE", f"/v1/conversations/{chat}/items/a")
     assert ask.append(chat, text("4")).status_code == 200
+
+
+def test_two_workers_see_each_others_items_in_counts_and_windows(make):
+    one, two = make(max_items=4), make(max_items=4)
+    chat = one.new(text("a", "a"), text("b", "b"))
+    for ask, words in ((two, "c"), (one, "d")):
+        assert ask.append(chat, text(words, words)).status_code == 200
+    for ask in (one, two):
+        assert ask.append(chat, text("e", "e")).status_code == 413
+        assert window_of(ask, chat) == ["a", "b", "c", "d"]
+    assert two("DELETE", f"/v1/conversations/{chat}/items/a").status_code == 200
+    assert window_of(one, chat) == ["b", "c", "d"]
+    assert one.append(chat, text("e", "e")).status_code == 200
+    assert window_of(two, chat) == ["b", "c", "d", "e"]
+
+
+def window_of(ask, chat):
+    answer = ask("GET", f"/v1/floodline/conversations/{chat}/window")
+    return [message["id"] for message in answer.json()["messages"]]
+
+
+def test_a_window_of_a_held_conversation_waits_for_what_is_saved(make, monkeypatch):
+    monkeypatch.setattr("floodline._service._log.conversations.BUSY_WAIT", 0.01)
+    ask = make()
+    chat = ask.new(text("a", "a"))
+
+    async def look_while_held():
+        async with ask.sessions.use(chat) as state:
+            state.append(text("b", "b"))
+            asked = ask._client.get(f"/v1/floodline/conversations/{chat}/window")
+            return await asyncio.create_task(asked)
+
+    assert ask.wait(look_while_held()).status_code == 409
+    assert window_of(ask, chat) == ["a", "b"]
+
+
+def test_a_deleted_id_may_be_appended_again(make):
+    ask = make(max_history=2)
+    chat = ask.new(*(text(words, words) for words in "abc"))
+    for item in "ac":  # one has left the window, one has not
+        assert ask("DELETE", f"/v1/conversations/{chat}/items/{item}").status_code == 200
+        assert ask.append(chat, text("again", item)).status_code == 200
+        assert window_of(ask, chat)[-1] == item
 
 
 def test_a_creation_that_is_refused_leaves_nothing(make, store):

@@ -26,6 +26,7 @@ from floodline._service._log.rows import (
 )
 from floodline._service._refusals import Refusal, conflict, not_found, too_large
 from floodline.adapters._store_flows import Flow, ask
+from floodline.bounded import BoundedMap
 from floodline.errors import ConfigError, MalformedMessage, SessionNotFound, UnreadableRecord
 from floodline.history import Conversation
 from floodline.history._copies import attached
@@ -33,6 +34,7 @@ from floodline.stores import Append, NewRow, Row
 
 T = TypeVar("T")
 BUSY_WAIT = 2.0
+COUNTS = 1000  # of items, remembered so that not every append has to ask
 
 
 @dataclass(slots=True, frozen=True)
@@ -65,6 +67,7 @@ class Conversations:
     ) -> None:
         self.keeping, self.name = keeping, keeping.name
         self.max_items, self.max_history, self._clock = max_items, max_history, clock
+        self._counts: BoundedMap[str, tuple[int, int]] = BoundedMap(COUNTS, name="item counts")
 
     async def create(
         self, id: str, metadata: dict[str, str], items: Sequence[Accepted], digest: str = ""
@@ -177,14 +180,12 @@ class Conversations:
         """Return what to send to a model: messages, system messages and their tokens."""
 
         def work(hold: Hold) -> Flow[Any]:
-            chat = self._chat(hold)
-            if provider not in (None, RESPONSES):
-                chat = translated(chat, provider)
-            messages = chat.window(max_tokens, provider)
-            system = [one for one in chat.system() if one not in messages]
             yield from ()
-            return {"messages": messages, "system": system, "tokens": chat._window_tokens}
+            return _composed(self._chat(hold), max_tokens, provider)
 
+        chat = await self.keeping.newest(id)
+        if isinstance(chat, Conversation) and self._is_within(chat):
+            return _composed(chat, max_tokens, provider)
         return await self._use(id, work)
 
     async def leave(self, id: str, how: str) -> None:
@@ -223,7 +224,7 @@ class Conversations:
             elif not item.is_same(old):
                 raise conflict(f"item {item.id} has other content", "item_conflict", "items")
         if new:
-            kept = yield from ask("count_rows", self.name, hold.id, ITEMS)
+            kept = yield from self._count(hold, len(new) + len(waiting))
             if kept + len(waiting) + len(new) > self.max_items:
                 raise too_large(
                     f"the conversation has {kept} items and may have {self.max_items}; "
@@ -231,20 +232,39 @@ class Conversations:
                     "too_many_items",
                     "items",
                 )
-            _extend(hold, self._chat(hold), list(new.values()))
+            chat = self._chat(hold)
+            _extend(hold, chat, list(new.values()))
+            if self.max_history is not None:  # nobody else appends, and the log knows all ids
+                chat._keeper.ids = None
             rows = [NewRow(item.id, item.data) for item in new.values()]
             hold.append_rows(Append(ITEMS, rows))
         data = [known.get(item.id, item.data) for item in items]
         return Appended(data, [item.id for item in items], len(new))
+
+    def _count(self, hold: Hold, more: int) -> Flow[int]:
+        """Return how many items are stored, and note how many there are once this is saved.
+
+        What was noted holds for one version; deletions elsewhere may make it too high, so that it
+        is only good enough for saying yes.
+        """
+        assert hold.entry is not None
+        version, kept = self._counts.get(hold.id, (0, 0))
+        if version != hold.entry.version or kept + more > self.max_items:
+            kept = yield from ask("count_rows", self.name, hold.id, ITEMS)
+        self._counts[hold.id] = hold.entry.version + 1, kept + more
+        return kept
 
     def _chat(self, hold: Hold) -> Conversation:
         """Return the window, within the present bound: it was stored with the one of its time."""
         chat = hold.state
         if not isinstance(chat, Conversation):
             raise Refusal(500, "wrong_state", f"This session holds a {type(chat).__name__}.")
-        if self.max_history not in (None, chat._keeper.bounds.max_messages):
+        if not self._is_within(chat):
             chat = hold.state = _rebuilt(chat, list(chat), max_messages=self.max_history)
         return chat
+
+    def _is_within(self, chat: Conversation) -> bool:
+        return self.max_history in (None, chat._keeper.bounds.max_messages)
 
     def _forget(self, hold: Hold, item: str) -> None:
         """Rebuild the window without one item."""
@@ -252,6 +272,8 @@ class Conversations:
         left = [message for message in chat if message.get("id") != item]
         if len(left) < len(chat):
             hold.state = _rebuilt(chat, left)
+        elif chat._keeper.ids is not None:  # it has left the window, and may be appended again
+            chat._keeper.ids.forget(item)
 
     def _remembered(self, hold: Hold, key: str) -> Flow[RememberedKey | None]:
         waiting = _waiting(hold, KEYS)
@@ -285,6 +307,14 @@ def _extend(hold: Hold, chat: Conversation, items: list[Accepted]) -> None:
             except Exception:
                 hold.discard()
                 raise
+
+
+def _composed(chat: Conversation, max_tokens: int | None, provider: str | None) -> Any:
+    if provider is not None and provider != RESPONSES:
+        chat = translated(chat, provider)
+    messages = chat.window(max_tokens, provider)
+    system = [one for one in chat.system() if one not in messages]
+    return {"messages": messages, "system": system, "tokens": chat._window_tokens}
 
 
 def _rebuilt(chat: Conversation, messages: Iterable[Any], **bounds: int | None) -> Conversation:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from floodline.adapters._store_flows import Ask, Flow, _Pump
 from floodline.errors import ConfigError
 from floodline.sessions import AsyncSessions, AsyncUse, Sessions, Use
+from floodline.sessions._table.entry import LIVE
 from floodline.stores import AsyncRowStore, RowStore, StoreStats
 from floodline.telemetry import Reason
 
@@ -44,6 +45,24 @@ class Keeping:
         if self._awaited is not None:
             return await self._arun(flow, None)
         return await asyncio.to_thread(self._run, flow, None)
+
+    async def newest(self, id: str) -> Any:
+        """Return a state to be read at once, without a hold: None unless it is in memory, unused
+        and as stored.
+
+        Only on the event loop, where nothing can begin to change it before the caller is done.
+        """
+        if not isinstance(self.sessions, AsyncSessions):
+            return None
+        entries = self.sessions._core.table.entries
+        if id not in entries:
+            return None
+        stored = await self._acall(Ask("load", (self.name, id), {}))
+        entry = entries.get(id)
+        if entry is None or stored is None or entry.version != stored.version:
+            return None
+        free = entry.phase == LIVE and entry.holder is None and not (entry.dirty or entry.leave)
+        return entry.state if free else None
 
     async def use(
         self, id: str, work: Callable[[Hold], Flow[T]], *, create: bool, wait: float
