@@ -136,6 +136,53 @@ def test_a_row_that_was_never_written_so_is_refused(path: Path, change: str) -> 
                 take(store, "a")
 
 
+def write_null(path: Path, table: str, column: str) -> None:
+    """Write what the schema forbids, as a turned bit does."""
+    for wanted, sql in ((True, f"UPDATE {table} SET {column} = NULL"), (False, "SELECT 1")):
+        with closing(sqlite3.connect(path)) as connection:
+            before, after = f"{column} INTEGER NOT NULL", f"{column} INTEGER  /* null */"
+            if not wanted:
+                before, after = after, before
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute(
+                "UPDATE sqlite_master SET sql = replace(sql, ?, ?) WHERE name = ?",
+                (before, after, table),
+            )
+            connection.commit()
+            connection.execute("PRAGMA writable_schema = RESET")
+            connection.execute(sql)
+            connection.commit()
+
+
+@pytest.mark.parametrize("change", ["NULL", "fence = 'x'", "fence = -1", "floor = 1.5", ""])
+def test_a_damaged_figure_of_the_file_is_refused(path: Path, change: str) -> None:
+    with SQLiteStore(path) as store:
+        put(store, "a", b"1")
+    if change == "NULL":
+        write_null(path, "meta", "fence")
+    else:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(f"UPDATE meta SET {change}" if change else "DELETE FROM meta")
+            connection.commit()
+    with SQLiteStore(path) as store:
+        with pytest.raises(StoreCorrupt):
+            put(store, "b", b"2")
+        assert take(store, "a") == b"1"
+        if "floor" not in change:
+            with pytest.raises(StoreCorrupt):
+                store.stats()
+
+
+def test_a_damaged_sum_of_the_file_is_refused(path: Path) -> None:
+    with SQLiteStore(path) as store:
+        put(store, "a", b"1")
+    write_null(path, "totals", "bytes")
+    with SQLiteStore(path) as store:
+        with pytest.raises(StoreCorrupt):
+            put(store, "a", b"longer")
+        assert take(store, "a") == b"1"
+
+
 def test_a_damaged_record_is_a_damage_of_the_store(path: Path) -> None:
     with (
         SQLiteStore(path) as store,

@@ -19,9 +19,10 @@ _UNAVAILABLE = {
     "SQLITE_CANTOPEN": "cannot be opened; check the path, the permissions and the open-file limit",
     "SQLITE_IOERR": "cannot be read or written; check the disk, its space and its quota",
 }
-_CONTRADICTIONS = (
+_CONTRADICTIONS = (  # the last two of sums with a figure that is no number
     *("no such", "malformed", "unsupported file format", "Could not decode to UTF-8"),
     *("table ", "index ", "attached databases must use the same text encoding"),
+    *("NOT NULL constraint failed: meta.", "NOT NULL constraint failed: totals."),
 )
 _DROP = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
 

@@ -274,6 +274,7 @@ class Operations:
 
     def stats(self) -> StoreStats:
         self.end()
+        self.places.figure("fence")  # or there would be no row to read
         figures = self.execute("""
             SELECT (SELECT ifnull(sum(count), 0) FROM totals),
                 (SELECT ifnull(sum(bytes), 0) FROM totals), (SELECT count(*) FROM leases),
@@ -303,9 +304,8 @@ class Operations:
 
     def _next_fence(self) -> int:
         if self._fence == 0:  # the first of this batch reserves the numbers of all
-            self.execute("UPDATE meta SET fence = fence + ?", (self._wanted,))
-            (last,) = self.execute("SELECT fence FROM meta").fetchone()
-            self._fence = last - self._wanted
+            self._fence = self.places.figure("fence")
+            self.execute("UPDATE meta SET fence = ?", (self._fence + self._wanted,))
         self._fence += 1
         return self._fence
 
@@ -344,7 +344,7 @@ class Operations:
         return self.places.corrupt(f"the row of session {id!r} holds data that was never written")
 
     def _make(self, name: str, id: str, envelope: bytes, write_id: str) -> int:
-        (floor,) = self.execute("SELECT floor FROM meta").fetchone()
+        floor = self.places.figure("floor")
         size = len(envelope)
         row = (name, id, floor + 1, write_id, self._stamp, self._slot, size, envelope)
         try:
@@ -352,7 +352,7 @@ class Operations:
         except sqlite3.IntegrityError:  # another key of the same hash, or worse
             self._make_elsewhere(name, id, row)
         self._count(name, 1, size)
-        return int(floor) + 1
+        return floor + 1
 
     def _make_elsewhere(self, name: str, id: str, row: tuple[Any, ...]) -> None:
         try:

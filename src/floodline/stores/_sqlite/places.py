@@ -71,6 +71,14 @@ class Places:
             raise self.corrupt(f"its index has session {id!r}, but its table does not")
         return found
 
+    def figure(self, name: str) -> int:
+        """Return a figure of the whole file; one that was damaged might give a fence again."""
+        row = self._execute(f"SELECT {name} FROM meta").fetchone()
+        if row is None or type(row[0]) is not int or row[0] < 0:
+            raise self.corrupt(f"its {name} is not a number that was ever written")
+        value: int = row[0]
+        return value
+
     @property
     def sound(self) -> bool:
         """True if a row that neither tree has is certainly not stored."""
