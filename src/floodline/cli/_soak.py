@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -82,15 +82,32 @@ def command(
             raise click.UsageError(f"{option} {str(file)!r}: its folder does not exist; create it")
     status, record = _run_child(python, scenario, rounds, warmup, profile)
     if record is None:
+        if status == _child.INTERRUPTED:
+            raise click.Abort
         return status if status == UNUSABLE else _crashed(status)
-    click.echo(record["text"])
+    _say(record["text"])
     if json_file:
-        json_file.write_text(json.dumps(record["answer"], indent=1) + "\n", encoding="utf-8")
+        _write(json_file, json.dumps(record["answer"], indent=1) + "\n")
     if html_file:
         from floodline.soak._page import page
 
-        html_file.write_text(page(record["answer"], record["text"]), encoding="utf-8")
+        _write(html_file, page(record["answer"], record["text"]))
     return record["exit"]
+
+
+def _say(text: str) -> None:
+    """Print the answer; if nobody reads it, the exit status still tells the verdict."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # for what the interpreter flushes at its end
+        os.close(nowhere)
+
+
+def _write(file: Path, text: str) -> None:
+    with suppress(BrokenPipeError):
+        file.write_text(text, encoding="utf-8")
 
 
 def _crashed(status: int) -> int:

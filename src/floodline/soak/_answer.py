@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass, field
+from textwrap import indent
 from typing import TypedDict
 
 from floodline import __version__
@@ -123,7 +124,7 @@ class Answer:
     def text(self) -> str:
         """Return the answer in words, what matters first."""
         if self.errors:
-            return f"FAILED  the scenario raised\n  {self.errors[0]}"
+            return f"FAILED  {self.why}\n{indent(self.errors[0], '  ')}"
         rate = self.rss_per_round
         if self.where == Where.NATIVE:  # what malloc reuses is not yet resident memory
             rate = max(rate, self.memory.get("malloc_used_per_round", rate))

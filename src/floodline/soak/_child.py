@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 _floodline_engine = True  # the walk leaves this module out
+INTERRUPTED = 130
 
 
 def _take_package() -> None:
@@ -44,25 +45,26 @@ def _run(request: dict[str, Any], progress: Any) -> int:
     from floodline.errors import ConfigError
     from floodline.leaks._vocabulary import Outcome, Where
     from floodline.soak import Answer, Soak, load
+    from floodline.soak._failure import failure_text
 
     try:
         scenario = load(Path(request["scenario"]), profile=request.get("profile"))
     except ConfigError as error:
         print(f"floodline: {error}", file=sys.stderr)  # noqa: T201  # a command's message
         return 2
-    except Exception as error:  # the file may do anything on import
-        import traceback
-
-        why = "".join(traceback.format_exception(error))[-4000:]
+    except (Exception, SystemExit) as error:  # the file may do anything on import
         answer = Answer(
             verdict=Outcome.UNDECIDED, where=Where.UNKNOWN, rounds=request["rounds"], warmup=0,
-            why="the scenario could not be imported", errors=(why,),
+            why="the scenario could not be imported", errors=(failure_text(error),),
         )  # fmt: skip
     else:
         soak = Soak(
             scenario, rounds=request["rounds"], warmup=request.get("warmup"), progress=progress
         )
-        answer = soak.run()
+        try:
+            answer = soak.run()
+        except SystemExit as error:  # its status would be taken for ours
+            answer = soak.failed(error)
     record = {"answer": answer.as_dict(), "text": answer.text(), "exit": answer.exit_code}
     Path(request["out"]).write_text(json.dumps(record), encoding="utf-8")
     return answer.exit_code
@@ -71,4 +73,7 @@ def _run(request: dict[str, Any], progress: Any) -> int:
 if __name__ == "__main__":  # pragma: no cover  # runs in the child that the command starts
     sys.path.pop(0)
     _take_package()
-    sys.exit(main(json.loads(sys.argv.pop(1))))
+    try:
+        sys.exit(main(json.loads(sys.argv.pop(1))))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

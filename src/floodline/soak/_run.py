@@ -6,7 +6,6 @@ import asyncio
 import gc
 import inspect
 import time
-import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal
 
@@ -23,6 +22,7 @@ from floodline.leaks._figures import (
 from floodline.leaks._heap import Slots
 from floodline.leaks._vocabulary import Outcome, Where
 from floodline.soak._answer import Answer
+from floodline.soak._failure import failure_text
 from floodline.soak._sampler import Sampler
 from floodline.soak._scenario import Scenario
 from floodline.soak._schedule import default_warmup, positions, traced_rounds
@@ -57,6 +57,7 @@ class Soak:
         self._series = self._sampler.series
         self._own = (*own, self, self._sampler)
         self._done = 0
+        self._at = "setup()"  # what the scenario is doing
         self._wanted: set[int] = set()
 
     def run(self) -> Answer:
@@ -70,9 +71,10 @@ class Soak:
         try:
             await self._call(self._scenario.setup)
             answer = await self._measure()
+            self._at = "teardown()"
             await self._call(self._scenario.teardown)
         except Exception as error:  # anything the scenario raises is its answer
-            return self._failed(error)
+            return self.failed(error)
         return answer
 
     async def _measure(self) -> Answer:
@@ -126,6 +128,7 @@ class Soak:
     async def _round(self, phase: Phase) -> None:
         if self._progress:
             self._progress(self._done, self.rounds, phase)
+        self._at = f"round({self._done})"
         await self._call(self._scenario.round, self._done)
         self._done += 1
 
@@ -185,16 +188,16 @@ class Soak:
             },
         )
 
-    def _failed(self, error: Exception) -> Answer:
-        lines = traceback.format_exception(error)
+    def failed(self, error: BaseException) -> Answer:
+        """Return the answer of a run that the scenario ended with this error."""
         return Answer(
             verdict=Outcome.UNDECIDED,
             where=Where.UNKNOWN,
             rounds=self.rounds,
             warmup=self.warmup,
             needed_rounds=self.rounds,
-            why=f"the scenario failed in round {self._done}",
-            errors=("".join(lines)[-4000:],),
+            why=f"{self._at} raised {type(error).__name__}",
+            errors=(failure_text(error),),
         )
 
 

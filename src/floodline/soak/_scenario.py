@@ -50,4 +50,26 @@ def load(path: Path, *, profile: str | None = None) -> Scenario:
     work = getattr(module, "round", None) if profile is None else profile_round(profile, module)
     if not callable(work):
         raise ConfigError(f"scenario {str(path)!r} defines no round(i); add `def round(i): ...`")
-    return Scenario(work, getattr(module, "setup", _nothing), getattr(module, "teardown", _nothing))
+    parts = {name: getattr(module, name, _nothing) for name in ("setup", "teardown")}
+    _check(path, "round", work, 0)
+    for name, function in parts.items():
+        _check(path, name, function)
+    return Scenario(work, **parts)
+
+
+def _check(path: Path, name: str, function: Any, *arguments: int) -> None:
+    """Refuse what cannot be called like this, or would do nothing when called."""
+    where = f"scenario {str(path)!r}: {name}"
+    if not callable(function):
+        raise ConfigError(f"{where} is {function!r}; make it a function")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigError(f"{where}() yields, so it would never run; make it a plain function")
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # written in C
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        wanted = "one argument, the number of the round" if arguments else "no argument"
+        raise ConfigError(f"{where}{signature} must accept {wanted}") from error

@@ -133,6 +133,24 @@ def test_usage_errors_say_what_to_do(direct):
     assert status == 2
 
 
+def test_a_reader_that_left_does_not_change_the_exit_status(direct, monkeypatch):
+    record = {"text": "GROWING", "answer": {}, "exit": 3}
+    monkeypatch.setattr(command, "_run_child", lambda *_: (3, record))
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        status, _ = direct(LEAK, "--json", f"/dev/fd/{writer}")
+        monkeypatch.undo()
+    assert status == 3
+
+
+def test_an_interrupted_scenario_is_not_a_verdict(direct, monkeypatch):
+    monkeypatch.setattr(command, "_run_child", lambda *_: (_child.INTERRUPTED, None))
+    status, said = direct(LEAK)
+    assert (status, said.err) == (130, "interrupted\n")
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="progress needs a FIFO")
 def test_progress_is_shown_in_a_terminal(direct, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
@@ -154,9 +172,16 @@ def test_the_child_writes_the_record(tmp_path, monkeypatch, capsys):
     assert json.loads((tmp_path / "o").read_text(encoding="utf-8"))["exit"] == 3
     sys.modules.pop("child_scene")
     del request["progress"]
-    scene.write_text("1 / 0\n", encoding="utf-8")
-    assert _child.main(request) == 4
-    sys.modules.pop("child_scene")
+    for source, why in [
+        ("1 / 0\n", "the scenario could not be imported"),
+        ("raise SystemExit(2)\n", "the scenario could not be imported"),
+        ("def round(i): raise SystemExit(2)\n", "round(0) raised SystemExit"),
+    ]:
+        scene.write_text(source, encoding="utf-8")
+        assert _child.main(request) == 4
+        record = json.loads((tmp_path / "o").read_text(encoding="utf-8"))
+        assert record["text"].startswith(f"FAILED  {why}\n")
+        sys.modules.pop("child_scene", None)
     assert _child.main({**request, "scenario": str(tmp_path / "none.py")}) == 2
     assert "is not a file" in capsys.readouterr().err
 

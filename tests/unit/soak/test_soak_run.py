@@ -71,9 +71,20 @@ def test_a_few_rounds_are_undecided(run, rounds):
 def test_a_round_that_raises_makes_the_run_a_failed_one(run):
     answer = run("def round(i):\n    if i == 7: raise ValueError('seven')\n")
     assert answer.exit_code == 4
-    assert "ValueError: seven" in answer.errors[0]
-    assert answer.text().startswith("FAILED")
-    assert "round 7" in answer.why
+    assert answer.errors[0].endswith("ValueError: seven")
+    assert answer.text().startswith("FAILED  round(7) raised ValueError\n  Traceback")
+
+
+@pytest.mark.parametrize("part", ["setup", "teardown"])
+def test_a_failure_names_the_part_and_only_lines_of_the_scenario(run, part):
+    answer = run(f"def round(i): pass\ndef {part}():\n    raise OSError('no disk')\n", rounds=2)
+    assert answer.why == f"{part}() raised OSError"
+    assert answer.errors[0].count("  File ") == 1
+
+
+def test_an_error_without_a_line_of_the_scenario_is_told_alone(run):
+    answer = run("setup = 3\ndef round(i): pass\n", rounds=2)
+    assert answer.errors == ("TypeError: 'int' object is not callable",)
 
 
 def test_an_async_scenario_runs_on_one_loop_from_setup_to_teardown(monkeypatch):
