@@ -12,7 +12,8 @@ from floodline._service._items.schema import by_type, types
 
 Document = dict[str, Any]
 
-MAX_TOKENS = 100_000_000  # that can be asked for; far above what any model takes
+# what can be asked for: far more than any model takes, and later than anyone will ask
+MAX_TOKENS, LAST_SECOND = 100_000_000, 2**40
 
 _CONVERSATIONS, _OWN, _HEALTH = "Conversations", "floodline", "Health"
 
@@ -27,7 +28,7 @@ def _object(required: list[str] | None = None, **properties: Document) -> Docume
 
 
 _STRING, _NUMBER, _BOOLEAN = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
-_SECONDS = {"type": "integer", "minimum": 0}
+_SECONDS = {"type": "integer", "minimum": 0, "maximum": LAST_SECOND}
 _ANY: Document = {"type": "object", "additionalProperties": True}
 
 

@@ -12,12 +12,11 @@ from floodline import __version__
 from floodline._service._http import events
 from floodline._service._http.bodies import check_content_type, whole_number
 from floodline._service._http.conversation_routes import delete
-from floodline._service._http.openapi import MAX_TOKENS
+from floodline._service._http.openapi import LAST_SECOND, MAX_TOKENS
 from floodline._service._http.routing import Endpoint, id_of, json_answer, service_of, tenant_of
 from floodline._service._log.listing import Listed, list_conversations
 from floodline._service._refusals import invalid
 
-LAST = 2**40
 PROVIDERS = ("openai", "responses", "anthropic", "gemini")
 
 
@@ -56,8 +55,8 @@ async def list_all(request: Request) -> Response:
         prefix=query.get("prefix", ""),
         after=query.get("after", ""),
         limit=limit,
-        used_after=whole_number(query, "used_after", None, 0, LAST),
-        used_before=whole_number(query, "used_before", None, 0, LAST),
+        used_after=whole_number(query, "used_after", None, 0, LAST_SECOND),
+        used_before=whole_number(query, "used_before", None, 0, LAST_SECOND),
     )
     return json_answer(
         {

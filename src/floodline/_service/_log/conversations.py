@@ -34,7 +34,7 @@ from floodline.stores import Append, NewRow, Row
 
 T = TypeVar("T")
 BUSY_WAIT = 2.0
-COUNTS = 1000  # of items, remembered so that not every append has to ask
+COUNTS = 100  # of items, remembered so that not every append has to ask
 
 
 @dataclass(slots=True, frozen=True)

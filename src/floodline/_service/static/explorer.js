@@ -67,8 +67,15 @@ function show(method, path, operation, parent) {
 }
 
 fetch("openapi.json").then((answer) => answer.json()).then((api) => {
-  const parent = document.getElementById("operations");
+  const groups = {};
   for (const [path, operations] of Object.entries(api.paths)) {
-    for (const [method, operation] of Object.entries(operations)) show(method, path, operation, parent);
+    for (const [method, operation] of Object.entries(operations)) {
+      const tag = operation.tags[0];
+      if (!groups[tag]) {
+        groups[tag] = element("section", "", document.getElementById("operations"));
+        element("h2", tag, groups[tag]);
+      }
+      show(method, path, operation, groups[tag]);
+    }
   }
 });
