@@ -94,6 +94,19 @@ def test_the_tutorial_prints_what_it_shows(tmp_path):
     assert tutorial.differences(page, tmp_path) == []
 
 
+def test_the_time_that_the_tutorial_takes_makes_no_difference():
+    short, long = "1 passed in 50.17s\n", "1 passed in 83.05s (0:01:23)\n"
+    assert tutorial.masked(short) == tutorial.masked(long)
+
+
+def test_the_tutorial_names_each_file_before_it_shows_it():
+    page = tutorial.PAGE.read_text(encoding="utf-8")
+    for block in tutorial.BLOCK.finditer(page):
+        if block["file"]:
+            before = page[: block.start()].rstrip().rpartition("\n\n")[2]
+            assert f"`{block['file']}`" in before
+
+
 def shown(parameter: inspect.Parameter) -> str:
     default = parameter.default
     if default is inspect.Parameter.empty:

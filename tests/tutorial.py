@@ -19,12 +19,13 @@ PAGE = Path(__file__).parents[1] / "docs" / "tutorial.md"
 BLOCK = re.compile(
     r'^```(?:\w+ title="(?P<file>[^"]+)"|console)\n(?P<text>.*?)^```$', re.MULTILINE | re.DOTALL
 )
+MINUTES = re.compile(r" \(\d+:\d\d:\d\d\)")  # what pytest adds when a run took longer than one
 NUMBER = re.compile(r"[+-]?\d[\d,.]*(?: (?:B|KiB|MiB|ms|s|µs)\b)?")
 
 
 def masked(text: str) -> str:
     """Return a text with its numbers replaced, for they are never the same twice."""
-    return NUMBER.sub("0", text).rstrip() + "\n"
+    return NUMBER.sub("0", MINUTES.sub("", text)).rstrip() + "\n"
 
 
 def printed(command: str, folder: Path) -> str:
