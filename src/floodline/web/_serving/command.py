@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 
 from floodline.errors import ConfigError
 from floodline.web._dashboard.server_thread import listen
@@ -21,7 +22,8 @@ def run_service(options: Options, say: Callable[[str], None], *, store: str) -> 
         scheme = "http" if options.tls_cert is None else "https"
         number = sock.getsockname()[1]
         workers = f", {options.workers} workers" if options.workers > 1 else ""
-        say(f"serving {store} at {scheme}://{named}:{number}{workers}; docs at /docs")
+        words = f"serving {store} at {scheme}://{named}:{number}{workers}; docs at /docs"
         if options.workers > 1:
+            say(words)
             return Supervisor(options, sock, say).run()
-        return serve_here(options, sock)
+        return serve_here(options, sock, opened=partial(say, words))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,11 +40,13 @@ class Options:
             raise ConfigError("the tokens name no tenant; add a TENANT:TOKEN besides admin")
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigError("--tls-cert and --tls-key belong together; give both, or neither")
-        for file in (self.tls_cert, self.tls_key):
-            if file is not None and not file.is_file():
-                raise ConfigError(
-                    f"{file} is not a file; give the PEM files of --tls-cert, --tls-key"
-                )
+        if self.workers > 1 and self.limits.store.startswith("memory:"):
+            raise ConfigError(
+                f"--store {self.limits.store} is in the memory of one process, and --workers "
+                f"{self.workers} are several; give another store, or one worker"
+            )
+        if self.tls_cert is not None and self.tls_key is not None:
+            _check_certificate(self.tls_cert, self.tls_key)
 
     @property
     def is_local(self) -> bool:
@@ -64,3 +67,16 @@ class Options:
             self.is_local,
             self.trust_proxy,
         )
+
+
+def _check_certificate(cert: Path, key: Path) -> None:
+    for file in (cert, key):
+        if not file.is_file():
+            raise ConfigError(f"{file} is not a file; give the PEM files of --tls-cert, --tls-key")
+    try:  # an empty password, or OpenSSL would ask for one
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"--tls-cert {cert} and --tls-key {key} cannot be used ({error}); give a chain and its "
+            "unencrypted key, both in PEM"
+        ) from error

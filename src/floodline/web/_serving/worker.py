@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
@@ -106,10 +107,13 @@ def serve_here(
     board: Board | None = None,
     *,
     parent: int | None = None,
+    opened: Callable[[], None] | None = None,
 ) -> int:
-    """Serve until told to end; return the exit status."""
+    """Serve until told to end; return the exit status. `opened` is called if the store can be."""
     with logging_lines(access=options.access_log):
         server = make_server(options, board, parent=parent)
+        if opened is not None:
+            opened()
         server.run(sockets=[sock])
     sys.stdout.flush()
     return 0 if server.started else 3

@@ -208,6 +208,7 @@ def test_a_stop_before_the_start_is_heeded(tmp_path):
         ({"host": "example.org"}, "needs tokens"),
         ({"tenants": Tenants.of([("admin", "long-enough")])}, "no tenant"),
         ({"tls_cert": "x"}, "belong together"),
+        ({"workers": 2, "limits": Limits(store="memory://")}, "memory of one process"),
     ],
 )
 def test_options_that_cannot_work_are_refused(options, why):
@@ -218,6 +219,9 @@ def test_options_that_cannot_work_are_refused(options, why):
 def test_missing_certificates_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="not a file"):
         Options(tls_cert=tmp_path / "a", tls_key=tmp_path / "b")
+    (tmp_path / "a").write_text("no certificate")
+    with pytest.raises(ConfigError, match="cannot be used"):
+        Options(tls_cert=tmp_path / "a", tls_key=tmp_path / "a")
 
 
 def test_the_door_follows_from_the_options():
@@ -245,9 +249,17 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys, monkeypatch):
 
 def test_the_command_serves_in_one_process_by_default(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("floodline.web._serving.command.serve_here", lambda *_: 0)
+    monkeypatch.setattr("floodline.web._serving.command.serve_here", lambda *_, opened: opened())
     assert main(["serve", "--port", "0", "--session-ttl", "5 min", "--host", "::1"]) == 0
     assert "at http://[::1]:" in capsys.readouterr().err
+
+
+def test_the_command_serves_nothing_that_it_cannot_open(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", "--port", "0", "--store", "nonsense://x"]) == 2
+    said = capsys.readouterr().err
+    assert "unknown form" in said
+    assert "serving" not in said
 
 
 def test_the_help_names_every_default():
