@@ -57,18 +57,18 @@ def create_app(
     allow_hosts: Iterable[str] | None = None,
     allow_origins: Iterable[str] = (),
 ) -> Starlette:
-    """Return the API for sessions of your own, to be mounted in an app of yours.
+    """Return the API for sessions of your own, to mount in your app.
 
     `sessions` is a `Sessions` or `AsyncSessions` with a store, whose state is a `Conversation`; it
     stays yours to shut down. `tokens` are pairs of `admin` or any other name and a token; without
-    them everybody who reaches the app may use it. `allow_hosts=None` answers to every host name.
+    them, everyone who reaches the app may use it. `allow_hosts=None` answers to every host name.
     """
     limits = Limits.read({"max_items": max_items, "max_body": max_body}, environ={})
     tenants = Tenants.of(list(tokens))
     if len(tenants.names) > 1:
         raise ValueError(
-            f"tokens= name the tenants {', '.join(tenants.names)}, and one sessions object holds "
-            "those of one tenant; use floodline serve, or one app for each"
+            f"tokens= names the tenants {', '.join(tenants.names)}, but one sessions object "
+            "serves a single tenant; use floodline serve, or one app per tenant"
         )
     hosts = None if allow_hosts is None else frozenset(allow_hosts)
     service = Service(

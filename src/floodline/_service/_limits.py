@@ -67,7 +67,12 @@ class Option:
 
 OPTIONS = (
     Option(
-        "store", _text, "sqlite:///floodline.db", "URL", "where conversations are", also="store"
+        "store",
+        _text,
+        "sqlite:///floodline.db",
+        "URL",
+        "where conversations are kept",
+        also="store",
     ),
     Option(
         "ttl", _duration, "60 min", "time", "a conversation unused for this long leaves memory",
@@ -78,12 +83,12 @@ OPTIONS = (
         before="MAX_CONVERSATION_HISTORY",
     ),
     Option(
-        "max_sessions", _count, 100, "number", "conversations in memory, for each tenant",
+        "max_sessions", _count, 100, "number", "conversations in memory, per tenant",
         also="max_sessions", before="MAX_ACTIVE_SESSIONS",
     ),
-    Option("max_items", _count, 10_000, "number", "items that a conversation may have"),
+    Option("max_items", _count, 10_000, "number", "items per conversation"),
     Option("max_body", _size, "4 MiB", "size", "the largest request body"),
-    Option("max_requests", _count, 200, "number", "requests that are worked on at once"),
+    Option("max_requests", _count, 200, "number", "requests handled at once"),
     Option("max_connections", _count, 1000, "number", "open connections"),
     Option(
         "retain", _duration, None, "time", "conversations unused for this long are deleted",

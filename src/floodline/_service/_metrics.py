@@ -36,31 +36,31 @@ REQUESTS = Family("requests_total", "counter", "Requests by route and status.", 
 SECONDS = Family("request_seconds", "histogram", "Time to answer a request.", "route")
 
 PLAIN = (
-    Family("in_flight", "gauge", "Requests that are being worked on."),
+    Family("in_flight", "gauge", "Requests in progress."),
     Family("buffered_bytes", "gauge", "Bytes of request bodies in memory."),
     Family("event_readers", "gauge", "Open event streams."),
     Family("resident_bytes", "gauge", "Resident memory of all workers."),
     Family("workers", "gauge", "Workers that serve."),
     Family("draining", "gauge", "Workers that are shutting down."),
     Family("store_up", "gauge", "1 if the store answers all workers.", join="min"),
-    Family("errors_total", "counter", "Requests that failed through a defect of the service."),
+    Family("errors_total", "counter", "Requests that failed because of a bug in the service."),
 )
 BY_TENANT = (
     Family("items_appended_total", "counter", "Items appended.", "tenant"),
-    Family("items_repeated_total", "counter", "Items that a repeated request sent.", "tenant"),
+    Family("items_repeated_total", "counter", "Items sent again by a repeated request.", "tenant"),
     Family("items_deleted_total", "counter", "Items deleted.", "tenant"),
     Family("conversations_created_total", "counter", "Conversations created.", "tenant"),
     Family("conversations_deleted_total", "counter", "Conversations deleted.", "tenant"),
     Family("sessions_live", "gauge", "Conversations in memory.", "tenant"),
     Family("sessions_held", "gauge", "Conversations in use.", "tenant"),
-    Family("sessions_waiting", "gauge", "Requests that wait for a conversation.", "tenant"),
+    Family("sessions_waiting", "gauge", "Requests waiting for a conversation.", "tenant"),
     Family("sessions_unsaved", "gauge", "Conversations that the store refused.", "tenant"),
-    Family("sessions_limit", "gauge", "Conversations that may be in memory.", "tenant"),
+    Family("sessions_limit", "gauge", "Most conversations allowed in memory.", "tenant"),
     Family("sessions_stored", "gauge", "Conversations in the store.", "tenant", "max"),
     Family("session_loads_total", "counter", "Conversations loaded from the store.", "tenant"),
     Family("session_saves_total", "counter", "Saves.", "tenant"),
     Family("session_save_errors_total", "counter", "Saves that failed.", "tenant"),
-    Family("session_conflicts_total", "counter", "Saves that came too late.", "tenant"),
+    Family("session_conflicts_total", "counter", "Saves that lost to another writer.", "tenant"),
 )  # fmt: skip  # a table
 FAMILIES = (REQUESTS, SECONDS, *PLAIN, *BY_TENANT)
 

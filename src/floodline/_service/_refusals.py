@@ -90,19 +90,19 @@ def _later(seconds: int) -> dict[str, str]:
 _SENTENCES: Sentences = {
     SessionNotFound: Sentence("not_found", "There is no such conversation."),
     SessionClosed: Sentence("not_found", "The conversation was deleted."),
-    RowNotFound: Sentence("not_found", "There is no such item to begin after."),
+    RowNotFound: Sentence("not_found", "There is no such item to start after."),
     SessionBusy: Sentence("conversation_busy", "The conversation is in use; try again."),
-    SessionConflict: Sentence("conversation_changed", "Changed elsewhere; try again."),
-    RowConflict: Sentence("item_conflict", "An item of this id has other content."),
+    SessionConflict: Sentence("conversation_changed", "The conversation has changed; try again."),
+    RowConflict: Sentence("item_conflict", "An item with this id has different content."),
     SessionsFull: Sentence("sessions_full", "All sessions are in use; try again."),
-    SaveFailed: Sentence("save_failed", "It could not be saved; try again."),
+    SaveFailed: Sentence("save_failed", "The conversation could not be saved; try again."),
     StoreUnavailable: Sentence("store_unavailable", "The store does not answer."),
     LogFull: Sentence("too_many_items", "The conversation is full."),
     TooLarge: Sentence("too_large", "An item is too large."),
     PinsTooLarge: Sentence("too_large", "System messages alone exceed the window."),
     CodecError: Sentence("invalid_value", "An item cannot be stored."),
     StoreError: Sentence("store_error", "The conversation cannot be read."),
-    ConfigError: Sentence("invalid_value", "A value of the request cannot be used."),
+    ConfigError: Sentence("invalid_value", "The request has an invalid value."),
 }
 
 

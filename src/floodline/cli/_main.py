@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("_explain", "Explain a rule of scan."),
     "verify": ("_verify", "Prove or refute announced fixes."),
     "soak": ("_soak", "Run a scenario for many rounds and report what grows."),
-    "serve": ("_serve", "Serve sessions over HTTP, to clients of OpenAI."),
+    "serve": ("_serve", "Serve sessions over HTTP, for OpenAI clients."),
     "store": ("_store.command", "Look after a store of sessions, or copy it."),
 }
 

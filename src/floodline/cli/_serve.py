@@ -52,19 +52,19 @@ def _limits(function: F) -> F:
     "--tokens",
     type=click.Path(path_type=Path, dir_okay=False),
     help="File with a TENANT:TOKEN per line; the tenant admin may read lists and figures. "
-    "FLOODLINE_SERVE_TOKENS has the same, separated by commas.",
+    "FLOODLINE_SERVE_TOKENS takes the same, separated by commas.",
 )
 @click.option(
-    "--allow-host", multiple=True, help="A name that clients call this service by; may be repeated."
+    "--allow-host", multiple=True, help="A host name that clients may use for it; may be repeated."
 )
 @click.option(
     "--allow-origin", multiple=True, help="A site whose scripts may use it; may be repeated."
 )
 @click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate chain (PEM).")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="Its private key (PEM).")
-@click.option("--trust-proxy", is_flag=True, help="Log the client that X-Forwarded-For names.")
+@click.option("--trust-proxy", is_flag=True, help="Log the client named by X-Forwarded-For.")
 @click.option(
-    "--access-log/--no-access-log", default=True, show_default=True, help="A line per request."
+    "--access-log/--no-access-log", default=True, show_default=True, help="Log a line per request."
 )
 def command(
     host: str,
@@ -81,7 +81,7 @@ def command(
 ) -> int:
     """Serve sessions over HTTP, to clients of OpenAI's Conversations API.
 
-    Items are kept in --store exactly as they came; each conversation has a bounded window over
+    Items are kept in --store exactly as received; each conversation has a bounded window over
     them. Limits can also be set in the table [tool.floodline.serve] of the settings file, and by
     FLOODLINE_SERVE_… in the environment. Tokens are never given on the command line.
     """

@@ -36,10 +36,10 @@ class Told(Ground):
     HANDLERS = "handlers found: {}; ranked by what they lead to"
     LOOPS = "no handlers found, but loops that wait; ranked by what these lead to"
     STRUCTURE = "no handlers found; ranked by structure (for a library, add --library)"
-    LIBRARY = "a library; its public classes and functions are taken to be used"
+    LIBRARY = "a library; its public classes and functions are assumed to be used"
     SHAPE = (
         "a library by its shape (packaged, no commands, no handlers); its public classes and "
-        "functions are taken to be used (for a program, add --no-library)"
+        "functions are assumed to be used (for a program, add --no-library)"
     )
 
 

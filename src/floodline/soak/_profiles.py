@@ -75,7 +75,7 @@ def chaos_point() -> None:
     Call it where a hook of your program may fail; in any other run it does nothing.
     """
     if any(fails() for fails in _failing):
-        raise ChaosError("the profile chaos lets this hook fail")
+        raise ChaosError("the chaos profile made this hook fail")
 
 
 class Load:

@@ -93,7 +93,7 @@ class SessionKit:
 
     def _needed(self, function: Any, name: str) -> Callable[..., Any]:
         if function is None:
-            raise ConfigError(f"this needs SessionKit({name}=…); give the function of your program")
+            raise ConfigError(f"this needs SessionKit({name}=…); pass the function of your program")
         found: Callable[..., Any] = function
         return found
 

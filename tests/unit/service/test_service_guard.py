@@ -223,7 +223,7 @@ def test_any_token_is_ignored_where_there_are_none(ask):
 def test_an_app_of_ones_own_has_one_tenant(make):
     ask = make(tokens=[ACME, ADMIN], headers=bearer(ACME))
     assert ask.new()
-    with pytest.raises(ValueError, match="one tenant"):
+    with pytest.raises(ValueError, match="single tenant"):
         make(tokens=[ACME, ("b", "b-secret-token")])
     with pytest.raises(ConfigError, match="no store with row logs"):
         make(AsyncSessions, sessions={"store": None})

@@ -53,7 +53,7 @@ class Door:
         if origin is None or origin in self.origins:
             return
         if urlsplit(origin).netloc.lower() != host.lower():
-            raise Refusal(403, "wrong_origin", "Pages of other sites may not use this service.")
+            raise Refusal(403, "wrong_origin", "Pages from other sites may not use this service.")
 
     def _is_ours(self, host: str) -> bool:
         name = hostname(host)

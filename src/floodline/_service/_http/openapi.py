@@ -136,7 +136,7 @@ def _paths() -> Document:
                 _OWN, "List conversations (admin).", _ref("ConversationList"), refused=_READ,
                 parameters=[
                     _LIMIT, _AFTER,
-                    _query("prefix", _STRING, "How the ids begin."),
+                    _query("prefix", _STRING, "Prefix of the ids."),
                     _query("tenant", _STRING, "Whose conversations."),
                     _query("used_after", _SECONDS, "Unix time in seconds."),
                     _query("used_before", _SECONDS, "Unix time in seconds."),
@@ -151,7 +151,7 @@ def _paths() -> Document:
                     _query(
                         "max_tokens",
                         {"type": "integer", "minimum": 1, "maximum": MAX_TOKENS},
-                        "Cut it to these.",
+                        "Limit it to this many.",
                     ),
                     _query(
                         "provider",
@@ -178,7 +178,7 @@ def _paths() -> Document:
         "/sessions/{id}/complete": {"post": complete},
         "/health/live": {"get": _operation(_HEALTH, "The process answers.", _ref("Health"))},
         "/health/ready": {
-            "get": _operation(_HEALTH, "The store answers, and nothing drains.", _ref("Health"))
+            "get": _operation(_HEALTH, "The store answers; no worker is draining.", _ref("Health"))
         },
         "/metrics": {"get": _operation(_OWN, "Figures for Prometheus (admin).", "text/plain")},
     }  # fmt: skip  # a table
@@ -280,7 +280,7 @@ def document() -> Document:
         "info": {
             "title": "floodline serve",
             "version": __version__,
-            "description": "OpenAI's Conversations API on a store of floodline.",
+            "description": "OpenAI's Conversations API on a floodline store.",
         },
         "paths": _paths(),
         "components": {

@@ -222,13 +222,13 @@ class Conversations:
             if old is None:
                 new[item.id] = item
             elif not item.is_same(old):
-                raise conflict(f"item {item.id} has other content", "item_conflict", "items")
+                raise conflict(f"item {item.id} has different content", "item_conflict", "items")
         if new:
             kept = yield from self._count(hold, len(new) + len(waiting))
             if kept + len(waiting) + len(new) > self.max_items:
                 raise too_large(
-                    f"the conversation has {kept} items and may have {self.max_items}; "
-                    "delete some, or begin another",
+                    f"the conversation has {kept} items, and the limit is {self.max_items}; "
+                    "delete some, or start another",
                     "too_many_items",
                     "items",
                 )
@@ -332,4 +332,4 @@ _BOUNDS = ("max_messages", "max_tokens", "max_bytes", "max_message_bytes")
 
 
 def _key_reused() -> Exception:
-    return conflict("this Idempotency-Key came with another body", "idempotency_key_reused")
+    return conflict("this Idempotency-Key was used with a different body", "idempotency_key_reused")

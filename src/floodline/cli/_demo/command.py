@@ -33,7 +33,7 @@ LISTED = "\n    ".join(f"{name:<15} {line}" for name, line in SYSTEMS.items())
     "demo",
     help=f"""Run a program that leaks beside the same program with bounds.
 
-    Draws the memory of both while they run, then tells for each whether it grows, what grows, and
+    Draws the memory of both while they run, then says for each whether it grows, what grows, and
     which line feeds it. Takes under a minute and writes nothing.
 
     \b
@@ -45,7 +45,7 @@ LISTED = "\n    ".join(f"{name:<15} {line}" for name, line in SYSTEMS.items())
 )
 @click.argument("name", default="plan_service", metavar="[NAME]")
 @click.option("--web", is_flag=True,
-              help="Play both until Ctrl-C, each with its dashboard.")  # fmt: skip
+              help="Run both until Ctrl-C, each with its dashboard.")  # fmt: skip
 @click.option("--rounds", type=click.IntRange(min=40), default=300, show_default=True,
               help="Rounds of work for each; fewer are quicker and less certain.")  # fmt: skip
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False),
@@ -75,7 +75,7 @@ def _folder(name: str) -> Path:
     for parent in FOLDERS:
         if (parent / wanted / "scenario.py").is_file():
             return parent / wanted
-    raise ConfigError(f"the example {wanted} is missing; install floodline again, or run a clone")
+    raise ConfigError(f"the example {wanted} is missing; reinstall floodline or use a clone")
 
 
 def _heading(player: Player) -> str:

@@ -106,7 +106,7 @@ def watch_on_dashboards(folder: Path) -> int:
             "--web needs the extra web; run: pip install 'floodline[web]'"
         ) from None
     told: dict[str, list[str]] = {version: [] for version in VERSIONS}
-    click.echo("Both play until Ctrl-C. Their dashboards:")
+    click.echo("Both run until Ctrl-C. Their dashboards:")
     with _ending() as processes:
         readers = []
         with suppress(KeyboardInterrupt):

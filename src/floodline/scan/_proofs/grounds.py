@@ -68,7 +68,7 @@ class Path(Ground):
     LOOP = "grows in a loop in {}()"
     COMMAND_LINE = "{}() is command-line code, which runs once"
     UNSEEN = "grows each time {}() runs; no caller found"
-    PASSED = "grows each time {}() runs; it is passed on, and what calls it is not seen"
+    PASSED = "grows each time {}() runs; it is passed on, and its caller is unknown"
     START = "{}() runs only at start-up"
     NOT_KNOWN = "grows in {}(); how often that runs is unknown"
 
@@ -84,7 +84,7 @@ class Key(Ground):
     NARROWED = "{}, {}"
     IN_ANOTHER_TABLE = "and must be in another table first"
     THERE_ALREADY = "only keys that already exist"
-    IN_FIXED_TABLE = "others than those of a fixed table are rejected first"
+    IN_FIXED_TABLE = "keys outside a fixed table are rejected first"
     OTHERS_REFUSED = "others are rejected first"
     MAY_BE_REFUSED = "and a call that receives it may reject it"
 

@@ -16,7 +16,7 @@ from floodline.web._serving.worker import serve_here
 def run_service(options: Options, say: Callable[[str], None], *, store: str) -> int:
     """Serve until SIGTERM or Ctrl-C; return the exit status. `store` is what may be printed."""
     if options.workers > 1 and not hasattr(os, "fork"):
-        raise ConfigError("--workers needs fork, which this system does not have; start several")
+        raise ConfigError("--workers needs fork, which is missing here; start several services")
     with listen(options.host, options.port) as sock:
         named = f"[{options.host}]" if ":" in options.host else options.host
         scheme = "http" if options.tls_cert is None else "https"

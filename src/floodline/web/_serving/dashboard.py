@@ -20,7 +20,9 @@ from floodline.web._dashboard.own_process import OwnProcess
 
 PATH = "/dashboard"
 NAME = "floodline_admin"
-NO_TOKEN = "This needs the admin token: open /dashboard/?token=TOKEN once, or send a bearer.\n"
+NO_TOKEN = (
+    "This needs the admin token: open /dashboard/?token=TOKEN once, or send it as a bearer token.\n"
+)
 
 
 def dashboard_routes(service: Service) -> list[BaseRoute]:

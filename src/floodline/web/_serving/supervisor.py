@@ -113,7 +113,7 @@ class Supervisor:
         short = time.monotonic() - worker.since < SHORT_LIFE
         self._short_lives = self._short_lives + 1 if short else 0
         if code == CANNOT_START or self._short_lives >= MOST_SHORT_LIVES:
-            self._say(f"worker {pid} cannot start (status {code}); ending")
+            self._say(f"worker {pid} cannot start (status {code}); shutting down")
             self._status = 2
             self._end()
             return

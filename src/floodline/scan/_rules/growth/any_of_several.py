@@ -26,7 +26,7 @@ from floodline.scan._rules.growth.registering_instances import FLD110
 class Told(Ground):
     """What the finding says."""
 
-    KEPT = "{} never takes {} back from the objects that it did not hear from"
+    KEPT = "{} never removes {} from the objects that it did not hear from"
 
 
 def _listens(judge: Judge, held: Held, holder: Evidence) -> Finding | None:

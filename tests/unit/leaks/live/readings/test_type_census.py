@@ -35,4 +35,4 @@ def test_of_many_objects_some_are_counted(monkeypatch):
 
 def test_a_collector_that_is_disabled_is_told(monkeypatch):
     monkeypatch.setattr(reasons.gc, "isenabled", lambda: False)
-    assert "the collector is disabled" in reasons.unnamed_objects(5.0, "second").text
+    assert "the garbage collector is disabled" in reasons.unnamed_objects(5.0, "second").text
