@@ -255,6 +255,7 @@ def upstream(session: nox.Session, package: str) -> None:
         folder = source.with_name("aiogram")
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
+        (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
         shutil.copy(ours / "aiogram_conftest.py", folder / "conftest.py")
         for name in ("test_storages.py", "test_isolation.py"):
             shutil.copy(source / "tests/test_fsm/storage" / name, folder)

@@ -55,16 +55,26 @@ class Blocking(FloodlineSaver):
 
 
 @pytest.mark.parametrize("kind", [FloodlineSaver, Blocking])
-@pytest.mark.parametrize("where", ["memory", "sqlite"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        *("memory", "sqlite"),
+        pytest.param("redis", marks=pytest.mark.long),
+        pytest.param("postgres", marks=pytest.mark.long),
+    ],
+)
 def test_every_capability_of_the_conformance_suite_is_there_and_passes(
-    kind: type[FloodlineSaver], where: str, tmp_path: Path
+    kind: type[FloodlineSaver], where: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    url = None if where == "memory" else f"sqlite:///{tmp_path / 'graph.db'}"
+    local = {"memory": lambda: None, "sqlite": lambda: f"sqlite:///{tmp_path / 'graph.db'}"}
+    begin = local.get(where) or request.getfixturevalue(where)
 
     @checkpointer_test(name="floodline")
     async def saver() -> AsyncIterator[FloodlineSaver]:
-        with kind(url) as one:
+        with kind(store := begin()) as one:
             yield one
+        if where not in local:
+            store.close()
 
     report = asyncio.run(validate(saver))
     assert {one: (r.detected, r.passed, r.failures) for one, r in report.results.items()} == {

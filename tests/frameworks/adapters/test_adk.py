@@ -78,10 +78,18 @@ async def turn(runner: Runner, user: str, session: str, words: str) -> list[Even
     return [one async for one in runner.run_async(**asked)]
 
 
-@pytest.mark.parametrize("opened", [MemoryStore, SQLiteStore])
-def test_a_runner_goes_on_where_another_worker_stopped(opened: Any, tmp_path: Path) -> None:
+STORES = ["memory", "sqlite", "redis", pytest.param("postgres", marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_runner_goes_on_where_another_worker_stopped(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    local = {"memory": MemoryStore, "sqlite": lambda: SQLiteStore(tmp_path / "adk.db")}
+    begin: Any = local.get(kind) or request.getfixturevalue(kind)
+
     async def body() -> None:
-        place = opened() if opened is MemoryStore else opened(tmp_path / "adk.db")
+        place = begin()
         first, second = FloodlineSessionService(place), FloodlineSessionService(place)
         await turn(a_runner(first), "alice", "s1", "use the tool")
         session = await second.get_session(**ALICE, session_id="s1")

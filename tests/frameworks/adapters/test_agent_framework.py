@@ -60,10 +60,18 @@ def texts(messages: Sequence[Message]) -> list[str]:
     return [message.text for message in messages if message.text]
 
 
-@pytest.mark.parametrize("opened", [MemoryStore, SQLiteStore])
-def test_an_agent_goes_on_where_another_worker_stopped(opened: Any, tmp_path: Path) -> None:
+STORES = ["memory", "sqlite", "redis", pytest.param("postgres", marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_an_agent_goes_on_where_another_worker_stopped(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    local = {"memory": MemoryStore, "sqlite": lambda: SQLiteStore(tmp_path / "chats.db")}
+    begin: Any = local.get(kind) or request.getfixturevalue(kind)
+
     async def body() -> None:
-        place = opened() if opened is MemoryStore else opened(tmp_path / "chats.db")
+        place = begin()
         first, second = FloodlineHistoryProvider(place), FloodlineHistoryProvider(place)
         assert await say(first, "alice", "use the tool") == "seen 3"
         assert await say(second, "alice", "and now?") == "seen 5"
