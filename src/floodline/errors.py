@@ -75,7 +75,7 @@ class StageTooLarge(FloodlineError, MemoryError):
 
 
 class ChaosError(FloodlineError, RuntimeError):
-    """A hook fails because a soak with the profile chaos wants it to."""
+    """Raised by `chaos_point()` in a soak with the profile chaos."""
 
 
 class ServeFailed(FloodlineError, OSError):

@@ -118,7 +118,7 @@ def register_native(cache: NativeCache) -> None:
 
 
 def native_bytes() -> int:
-    """Return what the registered caches hold; while they fill, that is no leak."""
+    """Return what the registered caches hold; while they fill, that is not a leak."""
     return sum(cache.native_bytes() for cache in list(_native_caches))
 
 

@@ -42,7 +42,7 @@ def _text(value: Any, what: str) -> str:
 
 @dataclass(slots=True, frozen=True)
 class Option:
-    """One limit: how it is read, its default, and what people of the old worker called it."""
+    """One limit: how it is read, its default, and its name in the old worker."""
 
     name: str
     read: Read

@@ -1,7 +1,7 @@
 """The figures of the service: a fixed set of numbers for each worker, summed when they are read.
 
 Every worker has a row of one shared table, which it writes to without a lock or a call: a scrape of
-any worker shows all of them. A worker that takes the place of a dead one counts on in its row.
+any worker shows all of them. A worker that replaces a dead one continues in its row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PREFIX = "floodline_serve_"
 
 
 class Family(NamedTuple):
-    """One metric: how its label is called, and how workers are joined."""
+    """One metric: what its label is called, and how workers are joined."""
 
     name: str
     type: str

@@ -59,7 +59,7 @@ class Refusal(Exception):
 
 
 def invalid(message: str, param: str | None = None, code: str = "invalid_value") -> Refusal:
-    """Return the answer to a request that is wrong in itself."""
+    """Return the answer to an invalid request."""
     return Refusal(400, code, message, param=param)
 
 

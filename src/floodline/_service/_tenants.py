@@ -27,7 +27,7 @@ _TENANT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 @dataclass(slots=True, frozen=True)
 class Tenants:
-    """The tokens, by digest; none means that everybody is the only tenant, and administrator."""
+    """The tokens, by digest; without any, everyone is the only tenant and an administrator."""
 
     digests: tuple[tuple[bytes, str], ...] = ()
     names: tuple[str, ...] = field(default=(ALONE,))

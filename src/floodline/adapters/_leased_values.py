@@ -47,9 +47,9 @@ Decide = Callable[[Value | None], Value | None]
 class LeasedValues:
     """Reads and changes values; what has expired is not there.
 
-    `max_keys` deletes the longest unchanged above that number, `retention` those unchanged for that
-    long; both are looked at every few writes, and so are values that have expired. `what` is the
-    adapter's word for `max_keys`.
+    `max_keys` deletes the least recently changed above that number, `retention` those unchanged for
+    that long; both are looked at every few writes, and so are values that have expired. `what` is
+    the adapter's word for `max_keys`.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class LeasedValues:
         return None if record is None else self._read(record.envelope)
 
     def put(self, key: str, data: Any, expires_in: float | None = None) -> Flow[None]:
-        """Put a value in the place of whatever is there."""
+        """Set a value, whatever was there before."""
         value = Value(data, None if expires_in is None else self.wall() + expires_in)
         yield from self.change(key, lambda _old: value)
 
@@ -83,7 +83,7 @@ class LeasedValues:
         return (yield from self.change(key, lambda _old: None)) is not None
 
     def change(self, key: str, decide: Decide) -> Flow[Value | None]:
-        """Put what `decide` makes of the value in its place, and return the value it was given.
+        """Replace the value with what `decide` makes of it, and return the old one.
 
         None deletes the key, and the value itself leaves it as it is. `decide` may be called more
         than once.

@@ -1,4 +1,4 @@
-"""What every adapter removes by itself: what has not been used for long, and what is too much."""
+"""What every adapter removes automatically: the long unused, and what exceeds a bound."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PURGE_AT_ONCE = 500
 
 
 class Upkeep:
-    """Deletes sessions of one name, the longest unused first.
+    """Deletes sessions of one name, the least recently used first.
 
     `most` is how many stay, and `retention` how long one stays without a use; `what` is how the
     adapter calls `most`.

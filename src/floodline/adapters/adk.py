@@ -1,4 +1,4 @@
-"""Sessions of Google's Agent Development Kit in any store of floodline.
+"""Sessions of Google's Agent Development Kit in any floodline store.
 
     service = FloodlineSessionService("sqlite:///agents.db")
     runner = Runner(app_name="shop", agent=agent, session_service=service)
@@ -41,7 +41,7 @@ class FloodlineSessionService(BaseSessionService):
     returns the newest `max_events` (500; None: all), from the beginning of a turn; with a config,
     what that asks for. `keep` is how many events of a session stay stored: all in a store that you
     give, 1,000 in memory. `retention` deletes sessions unused for that long, `max_sessions` the
-    longest unused above that number, and `max_users` the `user:` state that is longest unchanged.
+    least recently used above that number, and `max_users` the least recently changed `user:` state.
     """
 
     def __init__(

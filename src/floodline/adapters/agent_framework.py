@@ -1,4 +1,4 @@
-"""Histories and sessions of Microsoft's Agent Framework in any store of floodline.
+"""Histories and sessions of Microsoft's Agent Framework in any floodline store.
 
     history = FloodlineHistoryProvider("sqlite:///agents.db")
     agent = Agent(client, context_providers=[history])
@@ -37,9 +37,9 @@ class FloodlineHistoryProvider(HistoryProvider):
     `store` is a URL or a store; without one the last 1,000 histories are in memory. The agent gets
     the newest `max_messages` (200; None: all), from the beginning of a turn. `keep` is how many
     messages of a session stay stored: all in a store that you give, 1,000 in memory. `retention`
-    deletes histories unused for that long, and `max_sessions` the longest unused above that number.
-    The other arguments are those of `HistoryProvider`; two providers on one store need two values
-    of `source_id` or `name`.
+    deletes histories unused for that long, and `max_sessions` the least recently used above that
+    number. The other arguments are those of `HistoryProvider`; two providers on one store need two
+    values of `source_id` or `name`.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ with warnings.catch_warnings():  # those who import the history do not use what 
 
         `store` is a URL or a store; without one the last 1,000 sessions are in memory. `max_bytes`
         is how large one session may be: above it, `set` raises `TooLarge`. `retention` deletes
-        sessions that nobody has set for that long, and `max_sessions` the longest unchanged above
+        sessions not set for that long, and `max_sessions` the longest unchanged above
         that number.
         """
 
@@ -151,7 +151,7 @@ with warnings.catch_warnings():  # those who import the history do not use what 
             return None if found is None else AgentSession.from_dict(json.loads(found.data))
 
         async def set(self, session_id: str, session: AgentSession) -> None:
-            """Put a session in the place of what is there; it is saved when this returns."""
+            """Set a session, replacing what was there; it is saved when this returns."""
             self.validate_session_id(session_id)
             text = _text(session)
             size = len(text.encode())

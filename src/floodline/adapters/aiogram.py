@@ -1,4 +1,4 @@
-"""States and data of aiogram's dialogs in any store of floodline, and one update at a time per key.
+"""States and data of aiogram's dialogs in any floodline store, and one update at a time per key.
 
     dispatcher = Dispatcher(
         storage=FloodlineStorage("sqlite:///bot.db"),
@@ -67,11 +67,11 @@ class FloodlineStorage(BaseStorage):
         return state
 
     async def set_data(self, key: StorageKey, data: Mapping[str, Any]) -> None:
-        """Put other data in the place of what is there."""
+        """Replace the data."""
         await self._flows.finish(self._set(key, DATA, _checked(data) or None))
 
     async def get_data(self, key: StorageKey) -> dict[str, Any]:
-        """Return the data, a copy of one's own."""
+        """Return the data, your own copy."""
         data: dict[str, Any] = (await self._record(key)).get(DATA, {})
         return data
 

@@ -64,13 +64,13 @@ THREADS_IN_MEMORY = 1000
 
 
 class FloodlineSaver(BaseCheckpointSaver[str], AbstractContextManager["FloodlineSaver"]):
-    """Checkpoints of LangGraph in any store of floodline, blocking and async, without a `setup()`.
+    """Checkpoints of LangGraph in any floodline store, blocking and async, without a `setup()`.
 
     `store` is a URL or a store; without one the checkpoints are in memory, those of the last 1,000
     threads. `keep` is how many checkpoints a thread keeps (100; None: all), not counting those that
     a kept one still needs: the ancestors of delta channels. Pending writes of kept checkpoints are
-    never removed. `retention` deletes threads unused for that long; `max_threads` the longest
-    unused above that number. Both are off by default for a store that you give.
+    never removed. `retention` deletes threads unused for that long; `max_threads` the least
+    recently used above that number. Both are off by default for a store that you give.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""A store for Litestar: sessions, response caches and rate limits in any store of floodline.
+"""A store for Litestar: sessions, response caches and rate limits in any floodline store.
 
     root = FloodlineStore("sqlite:///app.db")
     app = Litestar([...], stores=StoreRegistry({"floodline": root}, root.with_namespace))
 
-What has expired leaves by itself, without `delete_expired`.
+Expired values are removed automatically, without `delete_expired`.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class FloodlineStore(NamespacedStore):
         await self._flows.finish(self._delete_all())
 
     async def delete_expired(self) -> None:
-        """Delete what has expired; nobody needs to call this."""
+        """Delete what has expired; there is no need to call this."""
         await self._flows.finish(self._delete_expired())
 
     async def exists(self, key: str) -> bool:

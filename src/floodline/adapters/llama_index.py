@@ -1,4 +1,4 @@
-"""Chat histories of LlamaIndex in any store of floodline, one row for each message.
+"""Chat histories of LlamaIndex in any floodline store, one row for each message.
 
 memory = ChatMemoryBuffer.from_defaults(
     chat_store=FloodlineChatStore("sqlite:///chats.db"), chat_store_key="alice"
@@ -71,7 +71,7 @@ class FloodlineChatStore(BaseChatStore):
         return "FloodlineChatStore"
 
     def set_messages(self, key: str, messages: list[ChatMessage]) -> None:
-        """Put other messages in the place of those of a chat, all or none."""
+        """Replace all messages of a chat, or none."""
         self._flows.run(self._chats.replace(key, messages))
 
     def get_messages(self, key: str) -> list[ChatMessage]:
@@ -134,7 +134,7 @@ class FloodlineChatStore(BaseChatStore):
 class _Chats:
     """The flows: a chat is a session of the store, and a message a row of its current log.
 
-    The envelope names that log. To put other messages in the place of all, they are written into
+    The envelope names that log. To replace all messages, the new ones are written into
     another log, which the same save makes the current one.
     """
 

@@ -1,4 +1,4 @@
-"""Conversations of Pydantic AI in any store of floodline.
+"""Conversations of Pydantic AI in any floodline store.
 
     store = FloodlineConversationStore("sqlite:///chats.db")
     chat = await store.load(id) or Conversation(conversation_id=id)
@@ -45,7 +45,7 @@ class FloodlineConversationStore(ConversationStore):
     returns the newest `max_messages` (200; None: all), from the beginning of a turn; with `limit`,
     as many as asked for. `keep` is how many messages of a conversation stay stored: all in a store
     that you give, 1,000 in memory. `retention` deletes conversations unused for that long, and
-    `max_conversations` the longest unused above that number.
+    `max_conversations` the least recently used above that number.
     """
 
     def __init__(

@@ -96,7 +96,7 @@ def command(
 
 
 def _say(text: str) -> None:
-    """Print the answer; if nobody reads it, the exit status still tells the verdict."""
+    """Print the answer; if nobody reads it, the exit status still gives the verdict."""
     try:
         click.echo(text)
     except BrokenPipeError:

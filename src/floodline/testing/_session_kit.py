@@ -38,7 +38,7 @@ class SessionKit:
         self.most_live = 0
 
     def abandon(self, count: int) -> None:
-        """Open that many new sessions, use each once, and leave them without a close."""
+        """Open that many new sessions, use each once, and close none."""
         for _ in range(count):
             self._begin()
 

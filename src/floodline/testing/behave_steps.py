@@ -16,7 +16,7 @@ __all__: list[str] = []
 
 
 def abandon(context: Any, count: int) -> None:
-    """Open sessions and leave them without a close."""
+    """Open sessions and never close them."""
     _kit(context).abandon(count)
 
 

@@ -31,7 +31,7 @@ class SessionKeywords:
         self._kit = made
 
     def open_sessions_and_abandon_them(self, count: int) -> None:
-        """Open sessions and leave them without a close."""
+        """Open sessions and never close them."""
         self._kit.abandon(count)
 
     def open_sessions_and_close_them(self, count: int) -> None:

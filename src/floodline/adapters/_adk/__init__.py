@@ -1,1 +1,1 @@
-"""How a session of Google's Agent Development Kit lies in a store."""
+"""How a session of Google's Agent Development Kit is laid out in a store."""

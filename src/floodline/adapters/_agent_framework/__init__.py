@@ -1,1 +1,1 @@
-"""How a history of the Agent Framework lies in a store."""
+"""How a history of the Agent Framework is laid out in a store."""

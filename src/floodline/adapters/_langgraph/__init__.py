@@ -1,1 +1,1 @@
-"""How a thread of LangGraph lies in a store, and which of its checkpoints stay."""
+"""How a thread of LangGraph is laid out in a store, and which of its checkpoints stay."""

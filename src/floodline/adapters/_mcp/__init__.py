@@ -1,1 +1,1 @@
-"""How a stream of MCP events lies in a store."""
+"""How a stream of MCP events is laid out in a store."""

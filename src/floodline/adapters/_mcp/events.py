@@ -1,4 +1,4 @@
-"""How the events of MCP streams lie in a store: a stream is a session, and an event a row.
+"""How the events of MCP streams are laid out in a store: a stream is a session, and an event a row.
 
 The id of an event is the key of its row, which nobody can guess, and the name of its stream.
 """

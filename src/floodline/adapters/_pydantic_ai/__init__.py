@@ -1,1 +1,1 @@
-"""How a conversation of Pydantic AI lies in a store."""
+"""How a conversation of Pydantic AI is laid out in a store."""

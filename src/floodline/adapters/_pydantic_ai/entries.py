@@ -1,4 +1,4 @@
-"""How the entries of a conversation of Pydantic AI lie in its row log, and which of them stay."""
+"""How the entries of a Pydantic AI conversation are laid out in its row log, and which stay."""
 
 from __future__ import annotations
 

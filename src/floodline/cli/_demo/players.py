@@ -98,7 +98,7 @@ def play_until_done(folder: Path, rounds: int, drawing: Drawing) -> list[Player]
 
 
 def watch_on_dashboards(folder: Path) -> int:
-    """Play both versions under `floodline run` until Ctrl-C, and print what it says of each."""
+    """Run both versions under `floodline run` until Ctrl-C, and print what it says about each."""
     try:
         from floodline.web._dashboard.server_thread import listen  # noqa: F401  # to fail before anything is started
     except ImportError:

@@ -25,7 +25,7 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 class PostgresStore(ServerStore):
     """Sessions in a PostgreSQL database, which any number of machines may share.
 
-    `url` reaches libpq as it is: several hosts, `target_session_attrs`, `sslmode` and
+    `url` is passed to libpq unchanged: several hosts, `target_session_attrs`, `sslmode` and
     `?host=/socket` work as anywhere else. The tables are in a schema of their own, `schema`, which
     is created if it is missing. `timeout` is how long a call may wait for an answer.
     `connections` is the most that this store opens for calls, which share a transaction if they

@@ -1,7 +1,8 @@
 """Hearing from other processes: that a session is free, or that somebody wants one of ours.
 
 The server tells it to whoever listens, on a connection of its own that is opened when there is
-something to wait for. Nothing depends on it: who misses a word finds out by asking, only later.
+something to wait for. Nothing depends on it: whoever misses a message finds out by asking,
+only later.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Ear(Protocol):
         ...
 
     def interrupt(self) -> None:
-        """End `hear` in another thread; the connection is of no use afterwards."""
+        """End `hear` in another thread; the connection is useless afterwards."""
         ...
 
     def close(self) -> None:

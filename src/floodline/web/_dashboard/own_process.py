@@ -19,7 +19,7 @@ TICK = 1.0
 class OwnProcess:
     """A source for the dashboard: a recorder in memory and a probe, each on a daemon thread.
 
-    They start with the first look, and again in a forked child; `close()` ends them.
+    They start with the first visit, and again in a forked child; `close()` ends them.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class OwnProcess:
             return self._watch
 
     def close(self) -> None:
-        """End the watching; the next look starts it again."""
+        """Stop watching; the next visit starts it again."""
         watch, self._watch = self._watch, None
         if watch is not None and watch.pid == os.getpid():
             watch.end()
@@ -97,9 +97,9 @@ class _Watch:
 
 
 def create_dashboard(*, token: str | None = None, max_readers: int = 16) -> Starlette:
-    """Return the dashboard of this process, to be mounted: `Mount("/memory", create_dashboard())`.
+    """Return the dashboard of this process, to mount: `Mount("/memory", create_dashboard())`.
 
-    It watches from now on, for about 1 % of one CPU; `app.state.live.source.close()` ends that.
+    It watches from now on, for about 1 % of one CPU; `app.state.live.source.close()` stops it.
     Without a token it answers to loopback names only; with one, open `/memory/?token=…` once.
     """
     source = OwnProcess()
