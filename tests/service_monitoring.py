@@ -36,7 +36,8 @@ def quantile(share):
 
 
 FAILED = '{status=~"5..|other"}'
-FULLNESS = f"sum by (tenant) ({name('sessions_live')}) / sum by (tenant) ({name('sessions_limit')})"
+# not those that are live: unused ones stay until others need their place, so that is always full
+FULLNESS = f"sum by (tenant) ({name('sessions_held')}) / sum by (tenant) ({name('sessions_limit')})"
 
 PANELS = [
     ("Requests per second", "reqps", [(rate("requests_total", "route"), "{{route}}")]),
@@ -95,8 +96,8 @@ RULES = [
      "A request failed through a defect; its id is in the log."),
     ("FloodlineSlow", f"{quantile(0.99)} > 2.5", "10m", "warning",
      "One request in a hundred takes more than 2.5 s."),
-    ("FloodlineFull", f"{FULLNESS} > 0.95", "15m", "warning",
-     "A tenant's conversations in memory are at their limit; raise --max-sessions."),
+    ("FloodlineFull", f"{FULLNESS} > 0.8", "15m", "warning",
+     "A tenant uses most of what may be in memory at once; raise --max-sessions."),
     ("FloodlineConflicts", f"{rate('session_conflicts_total')} > 0.1", "10m", "warning",
      "Processes overwrite each other's conversations; route each one to one process."),
     ("FloodlineGrowing", f"deriv({name('resident_bytes')}[6h]) * 86400 > 500e6", "6h", "warning",
