@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Callable
 from urllib.parse import parse_qs, quote, unquote
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -50,7 +51,7 @@ class Access:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        given = self._given(scope)
+        given = None if self.token is None else token_of_address(scope, self._right)
         refusal = self._refusal(scope, headers, given)
         app: ASGIApp = PlainTextResponse(refusal[1], refusal[0]) if refusal else self.app
         started = False
@@ -77,29 +78,30 @@ class Access:
         if self.token is None:
             if _hostname(headers.get("host", "")) not in LOOPBACK:
                 return 421, NO_HOST
-        elif given is None and not self._known(headers):
+        elif given is None and not has_token(headers, self.cookie, self._right):
             return 401, NO_TOKEN
         # other sites cannot read an answer, but could use up the reader slots
         foreign = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
         return (403, NO_SITE) if foreign and scope["path"] not in ("", "/") else None
 
-    def _given(self, scope: Scope) -> str | None:
-        """Return the token if the address has the right one."""
-        if self.token is None:
-            return None
-        query = parse_qs(scope["query_string"].decode("latin-1"))
-        return next((text for text in query.get("token", ()) if self._right(text)), None)
-
-    def _known(self, headers: Headers) -> bool:
-        scheme, _, text = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self._right(text.strip()):
-            return True
-        # by hand: other servers on this host may have set cookies that no parser accepts
-        kept = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
-        return any(name == self.cookie and self._right(unquote(text)) for name, _, text in kept)
-
     def _right(self, text: str) -> bool:
         return hmac.compare_digest(text.encode(), (self.token or "").encode())
+
+
+def token_of_address(scope: Scope, is_right: Callable[[str], bool]) -> str | None:
+    """Return the token if the address has a right one."""
+    query = parse_qs(scope["query_string"].decode("latin-1"))
+    return next((text for text in query.get("token", ()) if is_right(text)), None)
+
+
+def has_token(headers: Headers, cookie: str, is_right: Callable[[str], bool]) -> bool:
+    """Return True if a right token came as a bearer or in the cookie."""
+    scheme, _, text = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and is_right(text.strip()):
+        return True
+    # by hand: other servers on this host may have set cookies that no parser accepts
+    kept = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+    return any(name == cookie and is_right(unquote(text)) for name, _, text in kept)
 
 
 def _hostname(host: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from threading import Thread
-from urllib.parse import parse_qs, quote, unquote
+from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from floodline._service import Tenants
 from floodline._service._http.service import Service
-from floodline.web._dashboard.access import COOKIE, HEADERS
+from floodline.web._dashboard.access import COOKIE, HEADERS, has_token, token_of_address
 from floodline.web._dashboard.app import make_app
 from floodline.web._dashboard.own_process import OwnProcess
 
@@ -50,9 +50,10 @@ class AdminOnly:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve or refuse one request."""
         scope["floodline.route"] = "dashboard"
-        given = self._given(scope)
+        given = token_of_address(scope, self._right)
         app = self.app
-        if given is None and not self._known(Headers(scope=scope)):
+        known = self.tenants.open or has_token(Headers(scope=scope), NAME, self._right)
+        if given is None and not known:
             app = PlainTextResponse(NO_TOKEN, 401)
         else:
             await asyncio.to_thread(self.source.start)  # it imports the engine
@@ -66,16 +67,6 @@ class AdminOnly:
             await send(message)
 
         await app(scope, receive, sealed)
-
-    def _given(self, scope: Scope) -> str | None:
-        query = parse_qs(scope["query_string"].decode("latin-1"))
-        return next((text for text in query.get("token", ()) if self._right(text)), None)
-
-    def _known(self, headers: Headers) -> bool:
-        if self.tenants.is_admin(self.tenants.tenant_of(headers.get("authorization"))):
-            return True
-        kept = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
-        return any(name == NAME and self._right(unquote(text)) for name, _, text in kept)
 
     def _right(self, token: str) -> bool:
         return not self.tenants.open and self.tenants.is_admin(
