@@ -95,19 +95,17 @@ def command(
     confidence, fail_on = confidence or said.confidence, fail_on or said.fail_on
     chosen, left_out = codes(select) or said.select, codes(ignore) or said.ignore
     baseline, preview = baseline or said.baseline, preview or said.preview
-    if write_baseline and baseline is None:
-        raise click.UsageError("--write-baseline needs --baseline FILE")
-    if audit and form not in ("text", "json"):
-        raise click.UsageError(f"--audit has no format {form!r}; use text or json")
-    if (fix or diff) + audit + bool(why_not) > 1:
-        raise click.UsageError("--fix, --audit and --why-not exclude each other; choose one")
-    if unsafe and not (fix or diff):
-        raise click.UsageError("--unsafe needs --fix or --diff")
-    if (fix or diff) and write_baseline:
-        raise click.UsageError("run --fix first, then write a baseline of what is left")
-    missing = [str(path) for path in paths if not path.exists()]
-    if missing:
-        raise click.UsageError(f"there is no file or folder {missing[0]!r}")
+    _refuse_contradictions(
+        form=form,
+        fix=fix or diff,
+        unsafe=unsafe,
+        audit=audit,
+        explains=bool(why_not),
+        has_baseline=baseline is not None,
+        write_baseline=write_baseline,
+    )
+    if missing := next((str(path) for path in paths if not path.exists()), None):
+        raise click.UsageError(f"there is no file or folder {missing!r}")
 
     def opened() -> AbstractContextManager[Scan]:
         folder = folder_for_cache(wanted=not no_cache, given=cache_dir, set_to=said.cache_dir)
@@ -153,6 +151,28 @@ def command(
                 report = judged(scan)
     _show(report, form, fail_on, statistics=statistics, top=top)
     return _status(report, fail_on)
+
+
+def _refuse_contradictions(
+    *,
+    form: str,
+    fix: bool,
+    unsafe: bool,
+    audit: bool,
+    explains: bool,
+    has_baseline: bool,
+    write_baseline: bool,
+) -> None:
+    if write_baseline and not has_baseline:
+        raise click.UsageError("--write-baseline needs --baseline FILE")
+    if audit and form not in ("text", "json"):
+        raise click.UsageError(f"--audit has no format {form!r}; use text or json")
+    if fix + audit + explains > 1:
+        raise click.UsageError("--fix, --audit and --why-not exclude each other; choose one")
+    if unsafe and not fix:
+        raise click.UsageError("--unsafe needs --fix or --diff")
+    if fix and write_baseline:
+        raise click.UsageError("run --fix first, then write a baseline of what is left")
 
 
 def _status(report: Report, fail_on: str) -> int:
