@@ -27,11 +27,12 @@ _EMPTY = msgspec.msgpack.encode({})
 
 
 class StoredMessage(msgspec.Struct, array_like=True, frozen=True):
-    """The row of a message: whether a turn begins with it, how it is recognised, and its JSON."""
+    """The row of a message: whether a turn begins with it, its id or else its content, its JSON."""
 
     begins_turn: bool
     identity: str
     message: str
+    has_id: bool = False
 
 
 read_message = msgspec.msgpack.Decoder(StoredMessage).decode
@@ -45,7 +46,7 @@ def pack(message: Message) -> StoredMessage:
     answers = any(one.get("type") in _ANSWERS for one in contents)
     named = message.message_id
     said = named or json.dumps([str(message.role), contents], sort_keys=True)
-    return StoredMessage(message.role == "user" and not answers, said, text)
+    return StoredMessage(message.role == "user" and not answers, said, text, bool(named))
 
 
 def unpack(row: Row) -> Message:
@@ -118,7 +119,7 @@ def unseen(
 
 def _asked_again(stored: Sequence[StoredMessage]) -> bool:
     """Return True if all that is repeated is one question, without an id that would identify it."""
-    return len(stored) == 1 and stored[0].begins_turn and stored[0].identity.startswith("[")
+    return len(stored) == 1 and stored[0].begins_turn and not stored[0].has_id
 
 
 def _begins_turn(row: Row) -> bool:
