@@ -196,11 +196,12 @@ def _door(host: str, port: int | None) -> Door | None:
 
 def _serve(recorder: Recorder, door: Door, announcement: Announcement) -> Serving:
     from floodline.web import make_app, serve
+    from floodline.web._words.phrases import DASHBOARD_AT
 
     token = None if door.host in LOOPBACK else secrets.token_urlsafe(16)
     serving = serve(make_app(recorder, token=token), door.host, sock=door.sock)
     announcement.publish(url=serving.url, token=token, record=_file(recorder))
-    _say(f"dashboard at {serving.address(token)}")
+    _say(f"{DASHBOARD_AT}{serving.address(token)}")
     return serving
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
 
 from floodline._service import Limits, Tenants, _refusals, _statuses
-from floodline._service._app import make_board
+from floodline._service._app import create_app, make_board
 from floodline._service._items import accept
 from floodline._service._items.schema import by_type
 from floodline._service._limits import OPTIONS
@@ -213,6 +214,14 @@ def test_errors_of_ours_become_answers_and_others_do_not():
         assert found is not None
         assert found.status == status
     assert refusal_for(KeyError("x")) is None
+
+
+def test_the_limits_and_the_app_have_the_defaults_of_the_options(tmp_path):
+    read = Limits.read(environ={}, start=tmp_path)
+    assert read == Limits()
+    app = inspect.signature(create_app).parameters
+    for name in ("max_items", "max_body"):
+        assert app[name].default == next(one.default for one in OPTIONS if one.name == name)
 
 
 def test_every_option_is_in_the_docs():

@@ -21,6 +21,7 @@ import psutil
 from floodline.leaks._vocabulary import Outcome
 from floodline.soak import _child
 from floodline.soak._answer import ChildRecord
+from floodline.web._words.phrases import DASHBOARD_AT
 
 VERSIONS = ("leaky", "bounded")
 RUN = ("-m", "floodline", "run", "--port", "0")
@@ -140,8 +141,9 @@ def _follow(process: subprocess.Popen[str], version: str, lines: list[str]) -> N
     assert process.stderr is not None
     with process.stderr as said:
         for line in said:
-            if "dashboard at" in line:
-                click.echo(f"{version:<8} {line.partition('dashboard at ')[2].strip()}")
+            _, announced, address = line.partition(DASHBOARD_AT)
+            if announced:
+                click.echo(f"{version:<8} {address.strip()}")
             elif not line.startswith("floodline:"):
                 lines.append(line)
 

@@ -20,6 +20,7 @@ from floodline.recorder._snapshot import (
 )
 
 SHORT = 22.0  # seconds
+DASHBOARD_AT = "dashboard at "  # in front of the address, where `floodline run` announces it
 LAST_VERDICTS = 6
 RUNNING = "This recording is still being written. It is complete up to {at}."
 CUT = "Nothing could be written from {since} on ({why}). The last tick is that of {at}."
