@@ -24,7 +24,7 @@ class Watched:
         monkeypatch.setattr(watch_module, "roots", lambda skipped=0: _begins(modules))
         monkeypatch.setattr(watch_module, "library_roots", lambda skipped=0: iter(()))
         monkeypatch.setattr(process_module, "rss", lambda: self.rss)
-        monkeypatch.setattr(process_module, "read_malloc", lambda: self.malloc)
+        monkeypatch.setattr(process_module, "judged_malloc", lambda: self.malloc)
         told = SimpleNamespace(getallocatedblocks=lambda: self.blocks)
         monkeypatch.setattr(process_module, "sys", told)
         counted = SimpleNamespace(get_objects=lambda: range(self.objects))

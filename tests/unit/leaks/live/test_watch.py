@@ -201,7 +201,7 @@ def test_malloc_is_asked_less_often_if_that_takes_long(monkeypatch, watched):
         lambda: next(ticks) * 0.02,
     )
     monkeypatch.setattr(
-        "floodline.leaks._live.readings.process_sampler.read_malloc",
+        "floodline.leaks._live.readings.process_sampler.judged_malloc",
         lambda: asked.append(1) or (0, 0, 0),
     )
     for second in range(300):
