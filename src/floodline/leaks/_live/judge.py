@@ -26,10 +26,12 @@ LEAST_GROWN = 78.0  # seconds before it is called growing: what a server fills a
 LEAST_SPAN = 45.0  # seconds for which the growth of one of its suspects was seen
 AGAIN = 3  # judgements in a row that a new verdict takes
 DOUBTS = 5  # the same for one that only doubts what was bounded: noise rises now and then
+CALM = 20.0  # seconds without anything that rises, after which it is first called bounded
 STALLED = 45.0  # seconds without growth, after which what was called growing no longer is
 UNNAMED_AFTER = 150.0  # seconds before growth without a name is called growing
 NATIVE_AFTER = 100.0  # the same for memory of C code, which libraries also take to warm up
 STOPPED = 3  # readings without a change, of what has changed in most of them
+STEP = 0.05  # of its pace: so little may one that gets the same items differ from another
 EXPLAINS = 0.7  # of what it gained: so much must a container above it have gained too
 LENGTH = COLUMNS.index("length")
 MAX_JUDGED = 32
@@ -61,6 +63,7 @@ class Judge:
         self._rising: list[Candidate] = []
         self._names: dict[int, Named] = {}
         self._suspects: tuple[Suspect, ...] = ()
+        self._rose: tuple[float, list[Suspect]] = (-CALM, [])  # what rose last, and when
         self.unnamed = False  # True while there are more objects that no name explains
         self._new: Outcome | None = None
         self._times = 0
@@ -119,9 +122,12 @@ class Judge:
             c for c in found.growing + slowly
             if self._track(c).span >= LEAST_NAMED and not self._is_counted_above(c)
         ]  # fmt: skip
-        self._growing = [c for c in rising if self._is_steady(c)]
+        sure = [c for c in rising if self._is_steady(c)]
         slowing = [c for c in rising if not self._is_steady(c)]
-        self._rising = slowing + [c for c in found.rising if not self._is_counted_above(c)]
+        slowing += [c for c in found.rising if not self._is_counted_above(c)]
+        # what is sure of one is sure of another that gets the same items at the same time
+        self._growing = sure + [c for c in slowing if any(_in_step(c, one) for one in sure)]
+        self._rising = [c for c in slowing if c not in self._growing]
         self._rising += [c for c in seldom.rising if not self._is_held(c)]
         chosen = (self._growing or self._rising)[:MAX_SUSPECTS]
         self._pending = [c for c in chosen if c.slot.index not in self._names]
@@ -170,6 +176,10 @@ class Judge:
         self.unnamed = verdict.reason is not None and verdict.reason.cause in _UNNAMED
         if verdict.reason is not None and verdict.reason.cause == Cause.UNNAMED_OBJECTS and rising:
             verdict = unsteady(rising, now)  # a name explains them, though it may be filling
+        if growing or rising:
+            self._rose = now, growing or rising
+        elif verdict.verdict == Outcome.BOUNDED and self._rose_lately(now):
+            verdict = unsteady(self._rose[1], now)  # noise hides a slow rise now and then
         if verdict.verdict == Outcome.BOUNDED and self._cut:
             reason = reasons.too_deep(self._cut)
             verdict = Verdict(Outcome.UNDECIDED, Where.PYTHON, None, reason)
@@ -184,6 +194,10 @@ class Judge:
             self._suspects = tuple(_refreshed(one, fresh) for one in self._suspects)
             return
         self._suspects = _ranked(growing or rising, self._verdict)
+
+    def _rose_lately(self, now: float) -> bool:
+        """Return True if something rose a moment ago; once bounded, that takes several doubts."""
+        return self._verdict.verdict != Outcome.BOUNDED and now - self._rose[0] < CALM
 
     def _seconds_for(self, verdict: Verdict, now: float) -> float:
         """Return how many seconds are missing for such a verdict."""
@@ -269,6 +283,14 @@ class Judge:
             own_bytes=own,
             filling=tuple(self._process.holders.filling()),
         )
+
+
+def _in_step(one: Candidate, sure: Candidate) -> bool:
+    """Return True if one rises at the pace of another, and still does."""
+    mine, other = one.trend, sure.trend
+    if one.column != sure.column or mine.last < mine.rate / 2:
+        return False
+    return abs(mine.rate - other.rate) <= STEP * other.rate
 
 
 def _share_gained(track: Track, column: int) -> float:

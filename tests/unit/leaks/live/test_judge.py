@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from floodline.leaks._figures.candidates import Candidate
+from floodline.leaks._figures.trend import Trend
 from floodline.leaks._figures.verdict import decide
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slots
-from floodline.leaks._live.judge import Judge
+from floodline.leaks._live.judge import CALM, Judge, _in_step
 from floodline.leaks._live.readings.tracks import Process, Tracks
 from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 from floodline.leaks._objects.outline import Outlines
@@ -41,13 +43,13 @@ def flat(second):
     return (5000, 0, 1 << 20, 100, 0, 0, 0, 0)
 
 
-def verdicts(judge, times, cut=0):
+def verdicts(judge, times, cut=0, at=200.0):
     found = []
     for _ in range(times):
         walk = SlicedWalk(Slots(), Outlines(), {})
         walk.cut = cut
         judge.walked(walk)
-        judge.work(200.0)
+        judge.work(at)
         found.append(str(judge._verdict.verdict))
     return found
 
@@ -79,3 +81,32 @@ def test_objects_that_multiply_without_a_name_are_never_bounded():
     slower, _ = judged(lambda s: (5000 + round(200 * s**0.5), 0, 1 << 20, 100, 0, 0, 0, 0))
     assert verdicts(slower, 3)[-1] == "undecided"
     assert "more objects per second" in slower._verdict.why
+
+
+def test_what_rose_a_moment_ago_is_not_called_bounded_yet():
+    judge, slots = judged(flat)
+    rows = slots.child(slots.root("app"), "app", ".ROWS")
+    for second in range(0, 200, 5):
+        judge._ticks.add(rows, float(second), (1, round(300 * second**0.5), 0, 0))
+    assert verdicts(judge, 1) == ["undecided"]
+    while judge.due(200.0):  # it is named
+        judge.work(200.0)
+    assert [one.owner for one in judge._suspects] == ["app.ROWS"]
+    del judge._ticks.by_index[rows]
+    assert verdicts(judge, 4, at=199 + CALM) == ["undecided"] * 4
+    assert "app.ROWS rose" in judge._verdict.why
+    assert verdicts(judge, 3, at=201 + CALM)[-1] == "bounded"
+
+
+def test_what_is_sure_of_one_is_sure_of_what_rises_in_step_with_it():
+    slots = Slots()
+    slot = slots[slots.child(slots.root("app"), "app", ".ROWS")]
+
+    def candidate(rate, last, column="length"):
+        return Candidate(slot, column, Trend("rising", rate, 100.0, last), 1.0, 5)
+
+    sure = candidate(10.0, 10.0)
+    assert _in_step(candidate(10.4, 6.0), sure)
+    assert not _in_step(candidate(10.4, 4.0), sure)
+    assert not _in_step(candidate(11.0, 11.0), sure)
+    assert not _in_step(candidate(10.0, 10.0, "text"), sure)
