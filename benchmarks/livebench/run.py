@@ -42,6 +42,9 @@ def judge(report: dict[str, Any], truth: dict[str, Any]) -> tuple[bool, str]:
     changes = [one["verdict"] for one in report["history"]]
     if truth["verdict"] == "bounded":
         return report["verdict"] == "bounded" and "growing" not in changes, said
+    if not truth["owners"]:  # nothing of Python grows: where it is must be said
+        right = report["verdict"] == "growing" and report["where"] in truth["where"]
+        return right and "bounded" not in changes, f"{said}, in {report['where']}"
     named = [
         one
         for one in report["suspects"][:3]
