@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import NamedTuple
 
@@ -77,20 +77,27 @@ def measured(node: ast.expr) -> ast.expr | None:
 
 
 def size_comparisons(
-    test: ast.expr, *, denied: bool = False, depends: bool = False
+    test: ast.expr,
+    *,
+    denied: bool = False,
+    depends: bool = False,
+    measure: Callable[[ast.expr], ast.expr | None] = measured,
 ) -> Iterator[SizeComparison]:
-    """Yield the size comparisons in a test, through `and`, `or` and `not`."""
+    """Yield the size comparisons in a test, through `and`, `or` and `not`.
+
+    `measure` returns what an expression is the size of, None for any other expression.
+    """
     if isinstance(test, ast.Compare):
-        yield from _compared(test, denied, depends)
+        yield from _compared(test, denied, depends, measure)
     elif isinstance(test, ast.BoolOp):
         depends = depends or isinstance(test.op, ast.Or if denied else ast.And)
         for part in test.values:
-            yield from size_comparisons(part, denied=denied, depends=depends)
+            yield from size_comparisons(part, denied=denied, depends=depends, measure=measure)
     elif isinstance(test, ast.UnaryOp):
         denied = denied != isinstance(test.op, ast.Not)
-        yield from size_comparisons(test.operand, denied=denied, depends=depends)
+        yield from size_comparisons(test.operand, denied=denied, depends=depends, measure=measure)
     elif isinstance(test, ast.NamedExpr):
-        yield from size_comparisons(test.value, denied=denied, depends=depends)
+        yield from size_comparisons(test.value, denied=denied, depends=depends, measure=measure)
 
 
 def outer_size_comparison(test: ast.expr) -> SizeComparison | None:
@@ -106,13 +113,16 @@ def outer_size_comparison(test: ast.expr) -> SizeComparison | None:
 
 
 def _compared(
-    test: ast.Compare, denied: bool = False, depends: bool = False
+    test: ast.Compare,
+    denied: bool = False,
+    depends: bool = False,
+    measure: Callable[[ast.expr], ast.expr | None] = measured,
 ) -> Iterator[SizeComparison]:
     left = test.left
     for operator, right in zip(test.ops, test.comparators, strict=True):
-        found, limit, turned = measured(left), right, False
+        found, limit, turned = measure(left), right, False
         if found is None:
-            found, limit, turned = measured(right), left, True
+            found, limit, turned = measure(right), left, True
         if found is not None:  # rare: relations are looked up only then, as enums hash slowly
             relation = _RELATIONS.get(type(operator), Relation.OTHER)
             relation = _TURNED.get(relation, relation) if turned else relation

@@ -22,6 +22,7 @@ from floodline._python.removals import evicts, holds, removes, removes_each
 from floodline.leaks._source.definitions import assigns, file_of_module, tree_of
 from floodline.leaks._source.excerpt import tree_about
 from floodline.leaks._source.feeding_statements import feeding_lines
+from floodline.leaks._source.helper_tests import answers_in, counts_up, inlined, overwritten
 from floodline.leaks._source.periodic_emptying import emptied_regularly, emptiers_in
 from floodline.leaks._source.place import Place
 
@@ -43,7 +44,7 @@ def caps(module: str, name: str, *, of: str | None = None) -> list[ast.expr]:
         return []
     text = "".join(linecache.getlines(file))
     said = _without_namesakes(tree, name, of) if of else tree
-    found = [*_in_branches(said, name), *_in_sweeps(said, name, text)]
+    found = [*_in_branches(said, name, file), *_in_sweeps(said, name, text)]
     if found:
         return found
     callers = [said, *_callers(module, said, name)]
@@ -101,7 +102,7 @@ def caps_at(place: Place) -> list[ast.expr]:
     if function is None:
         return []
     fed = {name for node in ast.walk(function) if (name := _fed(node, place.line))}
-    return [limit for name in sorted(fed) for limit in _in_branches(function, name)]
+    return [limit for name in sorted(fed) for limit in _in_branches(function, name, place.file)]
 
 
 def _around(node: ast.AST, line: int) -> bool:
@@ -122,38 +123,42 @@ def _fed(node: ast.AST, line: int) -> str | None:
     return last_name(target) or None
 
 
-def _in_branches(tree: ast.AST, name: str) -> list[ast.expr]:
+def _in_branches(tree: ast.AST, name: str, file: str) -> list[ast.expr]:
     found = _in_tests(tree, name, removers_in(tree, name), evicters_in(tree, name))
-    return found or _in_guards(tree, name)
+    return found or _in_guards(tree, name, file)
 
 
 def _in_tests(
     tree: ast.AST, name: str, removers: frozenset[str], evicters: frozenset[str]
 ) -> list[ast.expr]:
     found: list[ast.expr] = []
+    answers = answers_in(tree)
     for node in ast.walk(tree):
         if not isinstance(node, (ast.If, ast.While)):
             continue
-        limits = _compared(node.test, name, FULL)
+        test = inlined(node.test, answers)
+        limits = _compared(test, name, FULL)
         if limits and holds(node.body, removes, name, removers):
             found += limits
-        elif not _sizes(node.test, name) and is_threshold(node.test):
-            found += [node.test] if holds(node.body, evicts, name, evicters) else []
+        elif not _sizes(test, name) and is_threshold(test):
+            found += [test] if holds(node.body, evicts, name, evicters) else []
     return found
 
 
-def _in_guards(tree: ast.AST, name: str) -> list[ast.expr]:
+def _in_guards(tree: ast.AST, name: str, file: str) -> list[ast.expr]:
     """Find `if len(x) < limit: x[key] = value`, if everything that adds is guarded like this."""
     found: list[ast.expr] = []
+    answers = answers_in(tree)
     for function in functions(tree):
         fed = {line for strength, line in feeding_lines(function, name) if not strength}
+        fed -= overwritten(function, name)
         if not fed or function.name == "__init__":
             continue
         guards = [
             (guard.limit, range(start, end + 1))
             for node in ast.walk(function)
             if isinstance(node, ast.If)
-            for guard, start, end in _guarded(node, function, name)
+            for guard, start, end in _guarded(node, function, _guards(node, answers, name, file))
         ]
         if any(not any(line in lines for _, lines in guards) for line in fed):
             return []
@@ -161,11 +166,26 @@ def _in_guards(tree: ast.AST, name: str) -> list[ast.expr]:
     return found
 
 
+def _guards(
+    node: ast.If, answers: dict[str, ast.expr], name: str, file: str
+) -> list[SizeComparison]:
+    """Return what a test says about the size, or about a count that is only ever raised."""
+
+    def counter(one: ast.expr) -> ast.expr | None:
+        known = isinstance(one, (ast.Name, ast.Attribute))
+        return (
+            one if known and counts_up(tree_about(file, last_name(one)), last_name(one)) else None
+        )
+
+    test = inlined(node.test, answers)
+    return _sizes(test, name) or list(size_comparisons(test, measure=counter))
+
+
 def _guarded(
-    node: ast.If, function: Function, name: str
+    node: ast.If, function: Function, guards: list[SizeComparison]
 ) -> Iterator[tuple[SizeComparison, int, int]]:
     """Yield the lines that are only reached while there is room: a branch, or what follows."""
-    for compared in _sizes(node.test, name):
+    for compared in guards:
         if compared.is_range:
             continue
         if compared.relation in ROOM:

@@ -144,6 +144,47 @@ class Guarded:
             return
         self.perhaps_full[key] = 1
 
+class Helped:
+    # limits that are tested elsewhere, or by a count
+    def __init__(self):
+        self.size = self.tries = self.taken = 0
+        self.helped, self.asked_first, self.ringed, self.tried = {}, {}, [], []
+
+    def _full(self):
+        "Return True if there is no room."
+        return len(self.helped) >= self.most
+
+    @property
+    def has_room(self):
+        return len(self.asked_first) < 12
+
+    def put(self, key, value):
+        if self._full():
+            self.helped.popitem()
+        self.helped[key] = value
+        if not self.has_room:
+            return
+        self.asked_first[key] = value
+
+    def write(self, value):
+        if self.size < self.most:
+            self.ringed.append(value)
+            self.size += 1
+        else:
+            self.ringed[self.size % self.most] = value
+        if self.tries < 3:
+            self.tried.append(value)
+            self.tries += 1
+        if self.taken < 3:
+            self.lent.append(value)
+            self.taken += 1
+
+    def give_back(self):
+        self.taken -= 1
+
+    def succeed(self):
+        self.tries = 0
+
 class Flushed:
     def __init__(self):
         self.never = []
@@ -258,6 +299,11 @@ def test_a_cap_is_a_comparison_whose_branch_removes(name, limits):
         ("ranged", []),
         ("emptied", []),
         ("perhaps_full", []),
+        ("helped", ["self.most"]),
+        ("asked_first", ["12"]),
+        ("ringed", ["self.most"]),
+        ("tried", []),
+        ("lent", []),
     ],
 )
 def test_a_cap_is_a_guard_before_everything_that_adds(name, limits):
