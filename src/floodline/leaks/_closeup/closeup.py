@@ -66,6 +66,8 @@ class Close:
             self.owner, self.defined_in = owner_of(outer, self.heads)
         if one.slot.key.startswith(HELD_BY_C):
             self.owner = f"{HELD_BY_C} {_hook_name(held)}".strip()
+        elif self.head.label == HELD_BY_C:  # in a function that C code holds
+            self.owner = f"{HELD_BY_C} {one.slot.anchor}".strip()
         elif self._is_of_library():
             self.head, self.heads = one.slot, held
             self.owner, self.defined_in = owner_of(one.slot, held)
@@ -129,7 +131,7 @@ class Close:
         if self.stored is not None and slot.parent is not None and slot.parent.parent is not None:
             return f"{slot.parent.parent.path}.{self.stored[1]}"
         start = self.head.path
-        if self.head.label[:1] == "{" and path.startswith(start):
+        if self.head.label[:1] in ("{", ".") and path.startswith(start):
             decorated = decorated_function(self.heads)
             if decorated is not None:
                 return f"{decorated}{self.head.label}{path[len(start) :]}"
@@ -212,6 +214,17 @@ class Close:
                 inner = dict.get(_cache_names(held.value), "__wrapped__")
                 if type(inner) is types.FunctionType:
                     return inner.__code__
+        return None
+
+    def held_by_c(self) -> types.CodeType | None:
+        """Return the code of the function that only C code holds."""
+        if HELD_BY_C not in (self.head.label, self.one.slot.way[0]):
+            return None
+        for held in self.held:
+            for one in (held.value, held.holder):
+                function = one.__func__ if type(one) is types.MethodType else one
+                if type(function) is types.FunctionType:
+                    return function.__code__
         return None
 
     def cap_at(self, place: Place) -> tuple[int | None, bool]:

@@ -33,6 +33,9 @@ def with_traced_line(suspect: Suspect, close: Close, watch: Watch | None) -> Sus
         home = last_name(suspect.defined_in)
         read = feeding_place(module, name, home=home, nested=close.nested) if module else None
         place, source = (read, LineSource.STATIC) if read else (place, source)
+    held = close.held_by_c() if place is None else None
+    if held is not None:
+        place, source = _definition(held), LineSource.STATIC
     return suspect if place is None else _at(suspect, place, source)
 
 

@@ -37,6 +37,38 @@ class Hooked:
         pass
 
 
+def test_what_a_function_that_c_code_holds_has_in_its_closure_is_put_down_to_that_function():
+    slots = Slots()
+    held_by_c = slots.child(slots.root(HELD_BY_C), "", "→function")
+    cell = slots.child(slots.root("app.query.<locals>.key"), "app.query.<locals>.key", "{rows}")
+    slots.enter(cell, held_by_c)
+    one = Candidate(slots[cell], "count", Trend("growing", 1.0), 0.0, 3)
+    held = {cell: [Held(None, 3), Held(Hooked().run, [])]}
+    close = Close(one, lambda slot: held.get(slot.index, []))
+    assert close.owner == f"{HELD_BY_C} app.query.<locals>.key"
+    assert close.held_by_c() is Hooked.run.__code__
+    held[cell] = []
+    assert close_of(slots, cell, held).held_by_c() is None
+
+
+def close_of(slots, slot, held):
+    one = Candidate(slots[slot], "count", Trend("growing", 1.0), 0.0, 3)
+    return Close(one, lambda slot: held.get(slot.index, []))
+
+
+def test_a_cache_in_an_attribute_of_a_wrapper_is_shown_at_the_decorated_function():
+    def wrapper():
+        pass
+
+    wrapper.__wrapped__, wrapper.store = Hooked.run, {}
+    slots = Slots()
+    slot = slots.child(slots.root("lib.wrapper"), "lib.wrapper", ".store")
+    found = {slot: [Held(wrapper, wrapper.store)]}
+    close = close_of(slots, slot, found)
+    close.head = slots[slot]
+    assert close._path() == f"{__name__}.Hooked.run.store"
+
+
 def test_hooks_at_exit_are_watched_by_their_number():
     slots = Slots()
     walk = Walk(slots)

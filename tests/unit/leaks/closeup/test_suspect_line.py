@@ -18,6 +18,9 @@ class Close:
     def definition(self):
         return None
 
+    def held_by_c(self):
+        return None
+
     def cap_at(self, place):
         return None, False
 
@@ -47,6 +50,14 @@ def test_a_line_that_the_tracer_cannot_have_seen_gives_way_to_the_source(suspect
 def test_a_suspect_that_no_source_mentions_has_no_line(suspect):
     lost = suspect.but(owner="nobody.x", defined_in="nobody")
     assert with_traced_line(lost, Close(), None).file is None
+
+
+def test_what_only_c_code_holds_shows_where_its_function_is_defined(suspect, monkeypatch):
+    code = test_a_line_names_what_it_feeds.__code__
+    monkeypatch.setattr(Close, "held_by_c", lambda _: code)
+    lost = suspect.but(owner="nobody.x", defined_in="nobody")
+    found = with_traced_line(lost, Close(), None)
+    assert (found.line, found.line_source) == (code.co_firstlineno, "static")
 
 
 def test_a_line_names_what_it_feeds(tmp_path):
