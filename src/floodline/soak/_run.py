@@ -98,7 +98,7 @@ class Soak:
         return await self._judge()
 
     async def _judge(self) -> Answer:
-        found = find_candidates(self._series) if len(self._series) else None
+        found = find_candidates(self._series, paced=True) if len(self._series) else None
         chosen = (found.growing or found.rising) if found else []
         close = merge(look_closer(self._slots, chosen, own=self._own)) if chosen else []
         watches = await self._watch([one for one, _ in close[:WATCHED]])

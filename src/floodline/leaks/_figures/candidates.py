@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal, Protocol
 
 from floodline.leaks._figures.own_holders import is_internal
-from floodline.leaks._figures.trend import FLAT, Trend, trend
+from floodline.leaks._figures.trend import FLAT, Trend, comes_evenly, trend
 from floodline.leaks._heap.slots import NOWHERE, Slot, Slots, is_placeholder
 from floodline.leaks._vocabulary import Column
 
@@ -54,10 +54,13 @@ class Candidates:
     rising: list[Candidate]
 
 
-def find_candidates(series: Figures, *, tests: int | None = None) -> Candidates:
+def find_candidates(
+    series: Figures, *, tests: int | None = None, paced: bool = False
+) -> Candidates:
     """Judge each slot that changed, most bytes first, the program's names before others.
 
-    `tests` is how many slots are judged together, if more than these.
+    `tests` is how many slots are judged together, if more than these. With `paced`, samples are
+    taken at rounds of work: what comes evenly then comes from the work, not from a clock.
     """
     changed = series.changed()
     internal = {index for index in changed if is_internal(series.slots[index])}
@@ -68,6 +71,8 @@ def find_candidates(series: Figures, *, tests: int | None = None) -> Candidates:
     for index in changed:
         for column in () if index in internal else _JUDGED:
             figures = _judge(series, index, column, tests)
+            if paced and figures.kind == "rising" and _comes_evenly(series, index, column):
+                figures = replace(figures, kind="growing")
             if figures.kind != "flat" and not _explained(series, index, column, counts[index]):
                 found.append(_candidate(series, index, column, figures, below))
     if not any(one.trend.kind == "growing" and _is_named(one.slot) for one in found):
@@ -80,6 +85,10 @@ def find_candidates(series: Figures, *, tests: int | None = None) -> Candidates:
 
 def _judge(series: Figures, index: int, column: Column, tests: int) -> Trend:
     return trend(series.at(index), series.column(index, column), tests=tests)
+
+
+def _comes_evenly(series: Figures, index: int, column: Column) -> bool:
+    return column == "length" and comes_evenly(series.at(index), series.column(index, column))
 
 
 def _explained(series: Figures, index: int, column: Column, count: Trend) -> bool:

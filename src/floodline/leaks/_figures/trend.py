@@ -23,6 +23,8 @@ LATE_CHANCE = 0.2  # that its second half is noise
 STEADY = 0.75  # of the first half's pace: a leak keeps at least this much in the second half
 SPARSE = 2 / 3  # of the steps: one that rises in fewer of them rises now and then
 EXPECTED = 4  # rises that the late part of such a series should have seen
+LEAST_EVEN = 10.0  # items that must have come like clockwork
+OFF = 1.35  # items between the samples farthest above and below the line; 1 is due to rounding
 
 
 @dataclass(slots=True, frozen=True)
@@ -61,6 +63,22 @@ def trend(at: Sequence[float], values: Sequence[float], *, tests: int = 1) -> Tr
     if chance < 0.05 and fell <= gain and still > rate / 10 and _rises_late(at, values):
         return Trend("rising", rate, gain, last)
     return Trend("flat", rate, gain, last)
+
+
+def comes_evenly(at: Sequence[float], values: Sequence[float]) -> bool:
+    """Return True if items come like clockwork: all samples lie on a line, but for rounding.
+
+    Chance would bring some of them early and some late, and a set of keys that fills up would bring
+    the last ones ever later. So a few items tell what takes many that come at random.
+    """
+    gain = values[-1] - values[0]
+    if len(values) < LEAST_SAMPLES or gain < LEAST_EVEN or at[-1] <= at[0]:
+        return False
+    middle, mean = sum(at) / len(at), sum(values) / len(values)
+    weight = sum((t - middle) ** 2 for t in at)
+    rate = sum((t - middle) * (v - mean) for t, v in zip(at, values, strict=True)) / weight
+    off = [v - rate * t for t, v in zip(at, values, strict=True)]
+    return max(off) - min(off) <= OFF
 
 
 def _last_rate(at: Sequence[float], values: Sequence[float]) -> float:

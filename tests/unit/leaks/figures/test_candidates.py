@@ -49,6 +49,20 @@ def test_many_small_ones_that_grow_are_not_explained_by_a_few_new_holders(run_of
     assert [c.slot.owner for c in found.growing] == ["app.Chat.events"]
 
 
+@pytest.mark.parametrize("paced", [True, False])
+def test_a_few_items_that_come_evenly_decide_if_work_sets_the_pace(run_of, paced):
+    slots = Slots()
+    slots.child(slots.root("app"), "app", ".ROWS")
+    slots.child(slots.root("app"), "app", ".TEXT")
+
+    def rows(at):
+        return [(1, 0, 0, 0), (1, at // 20, 0, at), (1, 0, 300 * (at // 20), at)]
+
+    found = find_candidates(run_of(slots, rows, rounds=260), tests=10_000, paced=paced)
+    assert [c.slot.path for c in found.growing] == ["app.ROWS"][: int(paced)]
+    assert [c.slot.path for c in found.rising if c.column == "text"] == ["app.TEXT"]
+
+
 def test_the_names_of_the_program_come_before_those_of_the_library(run_of):
     slots = Slots()
     slots.child(slots.root("json"), "json", ".CACHE")

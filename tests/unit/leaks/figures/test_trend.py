@@ -5,7 +5,7 @@ import random
 import pytest
 
 from floodline.leaks._figures import trend as trend_module
-from floodline.leaks._figures.trend import _bend, keeps_pace, trend, typical_slope
+from floodline.leaks._figures.trend import _bend, comes_evenly, keeps_pace, trend, typical_slope
 
 ROUNDS = list(range(0, 300, 6))
 
@@ -25,6 +25,23 @@ def test_a_leak_that_strikes_at_random_grows():
         value += sum(dice.random() < 0.4 for _ in range(6))
         values.append(value)
     assert kind(values) == "growing"
+
+
+@pytest.mark.parametrize("period", [5, 17, 26])
+def test_what_comes_every_few_rounds_comes_evenly(period):
+    assert comes_evenly(ROUNDS, [(r + 3) // period for r in ROUNDS])
+
+
+def test_what_comes_late_now_and_then_or_too_seldom_does_not_come_evenly():
+    assert not comes_evenly(ROUNDS, [r // 40 for r in ROUNDS])
+    assert not comes_evenly(ROUNDS, [min(r, 230) // 20 for r in ROUNDS])
+    dice, value, values = random.Random(5), 0, []
+    for _ in ROUNDS:
+        value += sum(dice.random() < 0.05 for _ in range(6))
+        values.append(value)
+    assert values[-1] - values[0] >= 10
+    assert not comes_evenly(ROUNDS, values)
+    assert not comes_evenly([0] * 50, values)
 
 
 def test_a_leak_below_a_saw_tooth_grows():
