@@ -70,14 +70,13 @@ def create_app(
             f"tokens= names the tenants {', '.join(tenants.names)}, but one sessions object "
             "serves a single tenant; use floodline serve, or one app per tenant"
         )
-    hosts = None if allow_hosts is None else frozenset(allow_hosts)
     service = Service(
         {(tenants.names or (ALONE,))[0]: sessions},
         limits=limits,
         tenants=tenants,
         board=make_board(tenants),
     )
-    return build(service, Door(hosts, frozenset(allow_origins)))
+    return build(service, Door(allow_hosts, allow_origins))
 
 
 def make_service(
@@ -188,5 +187,6 @@ async def _delete_unused(sessions: Iterable[AsyncSessions[Any]], retain: float) 
 async def _refresh(service: Service) -> None:
     while True:
         await service.store_up()
+        await asyncio.to_thread(service.buffers.give_back)
         service.refresh()
         await asyncio.sleep(REFRESH_EVERY)

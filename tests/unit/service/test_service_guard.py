@@ -364,6 +364,18 @@ def test_too_much_at_once_is_told_to_come_back(ask, monkeypatch):
     assert service.board.value("in_flight") == 0
 
 
+def test_what_large_bodies_took_is_given_back(ask, monkeypatch):
+    trimmed = []
+    monkeypatch.setattr("floodline._service._http.bodies.trim_malloc", lambda: trimmed.append(1))
+    monkeypatch.setattr("floodline._service._http.bodies.GIVE_BACK", 1500)
+    buffers = ask.app.state.service.buffers
+    for _ in range(2):
+        ask.new(text("x" * 1000))
+        buffers.give_back()
+    buffers.give_back()
+    assert (buffers.held, trimmed) == (0, [1])
+
+
 def test_a_defect_is_a_typed_answer_that_says_nothing(ask, monkeypatch, caplog):
     async def broken(*_args):
         raise RuntimeError("secret")

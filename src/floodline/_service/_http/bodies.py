@@ -13,8 +13,10 @@ from starlette.requests import ClientDisconnect, Request
 from floodline._service._limits import Limits
 from floodline._service._refusals import Refusal, invalid, overloaded, too_large
 from floodline._units import format_size
+from floodline.memory._malloc_trim import trim_malloc
 
 MAX_VALUES = 100_000
+GIVE_BACK = 16 << 20
 MAX_DEPTH = 64
 MAX_PAIRS, MAX_NAME, MAX_VALUE = 16, 64, 512
 
@@ -27,6 +29,7 @@ class Buffers:
     def __init__(self, limits: Limits) -> None:
         self.limits, self.held = limits, 0
         self.reading = 0  # bodies that are still coming, perhaps slowly
+        self.released = 0  # since the free memory of malloc was given back
 
     async def read(self, request: Request) -> bytes:
         """Return the body, which counts until `request.state.body` is released."""
@@ -61,7 +64,16 @@ class Buffers:
 
     def release(self, scope: Mapping[str, Any]) -> None:
         """Forget the body of a request that is answered."""
-        self.held -= scope.get("floodline.buffered", 0)
+        size = scope.get("floodline.buffered", 0)
+        self.held -= size
+        self.released += size
+
+    def give_back(self) -> bool:
+        """Return what many bodies took to the system: malloc would keep it in pieces."""
+        if self.released < GIVE_BACK:
+            return False
+        self.released = 0
+        return trim_malloc()
 
 
 def _body_too_large(limit: int) -> Refusal:

@@ -6,8 +6,7 @@ import ipaddress
 import logging
 import secrets
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,17 +31,22 @@ PAGES = ("/docs", "/openapi.json", "/dashboard")
 LOCAL_NAMES = frozenset({"localhost", "ip6-localhost"})
 
 
-@dataclass(slots=True, frozen=True)
 class Door:
     """Whom the service answers: names it is called by, and sites whose scripts may use it.
 
     `hosts=None` answers to every name. `local` is for a service that listens on loopback only.
     """
 
-    hosts: frozenset[str] | None = None
-    origins: frozenset[str] = field(default=frozenset())
-    local: bool = False
-    trust_proxy: bool = False
+    def __init__(
+        self,
+        hosts: Iterable[str] | None = None,
+        origins: Iterable[str] = (),
+        local: bool = False,
+        trust_proxy: bool = False,
+    ) -> None:
+        self.hosts = None if hosts is None else frozenset(map(hostname, hosts))
+        self.origins = frozenset(origin.rstrip("/").lower() for origin in origins)
+        self.local, self.trust_proxy = local, trust_proxy
 
     def check(self, headers: Headers) -> None:
         """Raise a `Refusal` for a foreign host name or site."""
@@ -72,6 +76,8 @@ def hostname(host: str) -> str:
     text = host.strip().lower()
     if text.startswith("["):
         return text[1:].partition("]")[0]
+    if text.count(":") > 1:  # an address of IPv6, as an option has it
+        return text
     name, colon, port = text.rpartition(":")
     return (name if colon and port.isdigit() else text).rstrip(".")
 

@@ -60,10 +60,9 @@ class Options:
     def door(self) -> Door:
         """Whom the service answers."""
         everything = "*" in self.allow_hosts
-        named = frozenset(name.lower() for name in (*self.allow_hosts, self.host))
         return Door(
-            None if everything else named,
-            frozenset(self.allow_origins),
+            None if everything else (*self.allow_hosts, self.host),
+            self.allow_origins,
             self.is_local,
             self.trust_proxy,
         )

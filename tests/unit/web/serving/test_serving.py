@@ -226,9 +226,10 @@ def test_missing_certificates_are_refused(tmp_path):
 
 def test_the_door_follows_from_the_options():
     tenants = Tenants.of([("a", "long-enough")])
-    door = Options(host="0.0.0.0", tenants=tenants, allow_hosts=("api.example",)).door
+    door = Options(host="0.0.0.0", tenants=tenants, allow_hosts=("API.example:80", "::1")).door
     assert not door.local
-    assert "api.example" in door.hosts
+    assert door.hosts == {"api.example", "::1", "0.0.0.0"}
+    assert Options(allow_origins=("https://App.example/",)).door.origins == {"https://app.example"}
     assert Options(allow_hosts=("*",)).door.hosts is None
     assert Options(host="localhost").door.local
 
