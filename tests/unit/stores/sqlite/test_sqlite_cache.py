@@ -6,6 +6,7 @@ import gc
 
 from floodline import Sessions, telemetry
 from floodline.stores._sqlite import database
+from floodline.stores._sqlite.places import place_of
 from floodline.stores._sqlite.schema import CACHE_BYTES
 
 
@@ -23,3 +24,7 @@ def test_the_cache_is_as_large_as_the_file_and_no_larger_than_its_limit(tmp_path
     gc.collect()
     assert telemetry.native_bytes() <= before
     assert CACHE_BYTES == 8 << 20
+
+
+def test_remembered_places_are_full_before_a_soak_measures():
+    assert place_of.cache_parameters()["maxsize"] <= 64
