@@ -49,6 +49,13 @@ REPLACED = {
     r"\b(in each turn|turn by turn)\b": "on each iteration",
     r"\b(keys|values) have no end\b": "open keys, an open set of …",
     r"\bwrong usage\b": "usage error",
+    r"\blongest (unused|unchanged|unwritten)\b": "least recently used, … changed, … written",
+    r"\bwrong in itself\b": "invalid, malformed",
+    r"\b(sessions|stores|apps?) of yours\b": "your own sessions, …",
+    r"\bin any store of floodline\b": "in any floodline store",
+    r"\bnobody has (used|changed|written)\b": "not used, … for that long",
+    r"\bis a whole `": "is a complete `…`",
+    r"\bwhat calls it is not seen\b": "its caller is unknown",
 }
 
 

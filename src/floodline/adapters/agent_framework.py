@@ -123,7 +123,7 @@ with warnings.catch_warnings():  # those who import the history do not use what 
 
         `store` is a URL or a store; without one the last 1,000 sessions are in memory. `max_bytes`
         is how large one session may be: above it, `set` raises `TooLarge`. `retention` deletes
-        sessions not set for that long, and `max_sessions` the longest unchanged above
+        sessions not set for that long, and `max_sessions` the least recently changed above
         that number.
         """
 

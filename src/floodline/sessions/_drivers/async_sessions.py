@@ -229,7 +229,7 @@ class AsyncSessions(SessionsBase[S]):
         return done
 
     async def shed(self, limit: int) -> int:
-        """Park at most `limit` unused sessions, longest unused first, because memory is short."""
+        """Park at most `limit` unused sessions, least recently used first; memory is short."""
         return await self._driver.join(shed(self._core, limit, Reason.pressure))
 
     def shed_threadsafe(self, limit: int, *, timeout: Duration = "2 s") -> int:

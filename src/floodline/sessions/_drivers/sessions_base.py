@@ -234,7 +234,7 @@ class SessionsBase(ABC, Generic[S]):
 
     @abstractmethod
     def shed(self, limit: int) -> Any:
-        """Park at most `limit` unused sessions, longest unused first, because memory is short."""
+        """Park at most `limit` unused sessions, least recently used first; memory is short."""
 
     @abstractmethod
     def _at_exit(self) -> None:

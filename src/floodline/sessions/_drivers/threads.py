@@ -184,7 +184,7 @@ class Sessions(SessionsBase[S]):
         return self._run(upkeep(self._core))
 
     def shed(self, limit: int) -> int:
-        """Park at most `limit` unused sessions, longest unused first, because memory is short."""
+        """Park at most `limit` unused sessions, least recently used first; memory is short."""
         return self._run(shed(self._core, limit, Reason.pressure))
 
     def shutdown(self, *, grace: Duration = "10 s") -> int:

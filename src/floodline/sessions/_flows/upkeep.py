@@ -35,7 +35,7 @@ def sweep(core: Core, limit: float) -> Flow[int]:
 
 
 def shed(core: Core, limit: float, reason: Reason) -> Flow[int]:
-    """See out at most `limit` unused sessions, longest unused first; return how many."""
+    """See out at most `limit` unused sessions, least recently used first; return how many."""
     done = 0
     while done < limit and not core.table.seats.crowded():
         entry = core.locked(core.table.shed, reason)

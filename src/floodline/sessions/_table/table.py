@@ -41,7 +41,7 @@ class Table:
         self.max_bytes = policy.max_bytes or NEVER
         self.soonest = policy.soonest
         self.entries: dict[str, Entry] = {}
-        self.idle: OrderedDict[str, Entry] = OrderedDict()  # free, longest unused first
+        self.idle: OrderedDict[str, Entry] = OrderedDict()  # free, least recently used first
         self.unsaved: dict[str, Entry] = {}  # free, but the store refused the last save
         self.undeleted: dict[str, Entry] = {}  # closed and gone, but their rows are still there
         self.by_age: OrderedDict[str, Entry] = OrderedDict()
@@ -356,7 +356,7 @@ class Table:
         return None
 
     def shed(self, reason: Reason) -> Entry | None:
-        """Start to see out the longest unused, whether due or not."""
+        """Start to see out the least recently used, whether due or not."""
         return self.begin_leave(next(iter(self.idle.values())), reason) if self.idle else None
 
     def is_free(self, entry: Entry) -> bool:

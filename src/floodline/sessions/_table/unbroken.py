@@ -97,7 +97,7 @@ def unpin(table: Books, entry: Entry, hold: Hold, now: float) -> bool:
 
 
 def seat(table: Books, hold: Hold, now: float) -> tuple[bool, Entry | None]:
-    """Seat an opener, at the expense of the longest unused session if need be.
+    """Seat an opener, at the expense of the least recently used session if need be.
 
     Return whether that is done, and the session that must be seen out.
     """
