@@ -29,11 +29,13 @@ def forward(clock: Clock | None) -> Clock:
     return _Forward(clock)
 
 
-def checked(clock: Clock | None) -> Clock | None:
+def checked(clock: Clock, name: str = "clock") -> Clock:
     """Return a given clock, if it returns seconds."""
-    now: object = 0.0 if clock is None else clock()
+    if not callable(clock):
+        raise ConfigError(f"{name}={clock!r} cannot be called; give a function or None")
+    now: object = clock()
     if isinstance(now, bool) or not isinstance(now, (int, float)) or not math.isfinite(now):
-        raise ConfigError(f"clock={clock!r} says {now!r}; give one that returns seconds")
+        raise ConfigError(f"{name}={clock!r} says {now!r}; give one that returns seconds")
     return clock
 
 

@@ -8,8 +8,17 @@ import threading
 
 import pytest
 
-from floodline import telemetry
+from floodline import (
+    Batch,
+    BoundedLog,
+    BoundedMap,
+    Conversation,
+    Sessions,
+    telemetry,
+)
 from floodline._clock import Ticker
+from floodline.errors import ConfigError
+from floodline.stores import MemoryStore, SQLiteStore
 
 PATIENCE = 100.0  # a safety net; nothing here waits for time to pass
 
@@ -306,3 +315,23 @@ def test_a_failure_in_its_own_work_loses_no_wish(monkeypatch, tick_errors):
     ticker.want(ticking.tick, 0)
     assert ticking.called.wait(PATIENCE)
     assert tick_errors == ["MemoryError"]
+
+
+@pytest.mark.parametrize("clock", [lambda: "x", lambda: None, lambda: float("nan"), 5])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda clock: BoundedMap(3, ttl=1, clock=clock),
+        lambda clock: BoundedLog(3, clock=clock),
+        lambda clock: Batch(print, clock=clock),
+        lambda clock: Conversation(clock=clock),
+        lambda clock: Sessions(dict, clock=clock),
+        lambda clock: MemoryStore(clock=clock),
+        lambda clock: MemoryStore(wall=clock),
+        lambda clock: SQLiteStore("never-made.db", clock=clock),
+        lambda clock: SQLiteStore("never-made.db", wall=clock),
+    ],
+)
+def test_a_clock_that_does_not_return_seconds_is_refused_at_construction(make, clock):
+    with pytest.raises(ConfigError, match=r"(clock|wall)=.* (says|cannot be|must be)"):
+        make(clock)

@@ -139,6 +139,8 @@ def forward(clock: Clock | None, *, timed: bool = True) -> Clock:
     One that is not `timed` stands still, which is cheaper than checking for it at every read.
     """
     callable_or_none(clock, "clock")
+    if timed and clock is not None:
+        _clock.checked(clock)
     return _clock.forward(clock) if timed else repeat(0.0).__next__
 
 

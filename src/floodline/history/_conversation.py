@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Self, overload
 
-from floodline._clock import Clock, forward, monotonic
+from floodline._clock import Clock, checked, forward, monotonic
 from floodline._units import Duration, Size, parse_count
 from floodline.errors import ArchiveFailed, ConfigError
 from floodline.history._archive import ArchiveLike, NewRows, Outbox, Page, Session, parse_archive
@@ -69,7 +69,8 @@ class Conversation(Sequence[Message]):
             max_summary_bytes, summary_timeout, summary_failures, summary_retry
         )
         check_archive_id(archive_id)
-        self._keeper = Keeper(bounds, name, forward(checked_callable(clock or monotonic, "clock")))
+        given = checked(checked_callable(clock or monotonic, "clock"))
+        self._keeper = Keeper(bounds, name, forward(given))
         self._archive_id = archive_id
         self._window_tokens = 0
         self.configure(archive=archive, summarise=summarise, count_tokens=count_tokens)

@@ -120,7 +120,7 @@ class SessionsBase(ABC, Generic[S]):
             policy,
             Hooks(make, takes_key(make), on_open, on_leave, close_state, weigh),
             StateCodec(state_type, make),
-            forward(checked(clock)),
+            forward(clock and checked(clock)),
             partial(new_owner, name),
             scope,
             self._closers,

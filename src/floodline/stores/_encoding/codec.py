@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -69,9 +70,10 @@ class Codec:
         try:
             if self.state_type is not None:
                 return self._encode(_dump(state) if self._hooked else state)
-            payload = self._encode(state)
-            if self._decode(payload) == state and not has_timestamps(payload):
-                return payload
+            with suppress(OverflowError):  # an integer of more than 64 bits
+                payload = self._encode(state)
+                if self._decode(payload) == state and not has_timestamps(payload):
+                    return payload
             payload = self._encode_tagged(state)
         except (CodecError, MemoryError):
             raise

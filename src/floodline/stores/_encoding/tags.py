@@ -18,8 +18,8 @@ import msgspec
 from msgspec.msgpack import Ext
 
 TAGGED = 70
-_TUPLE, _SET, _FROZENSET, _PAIRS, _DATETIME, _DATE, _TIME, _TIMEDELTA, _UUID, _DECIMAL = range(
-    1, 11
+_TUPLE, _SET, _FROZENSET, _PAIRS, _DATETIME, _DATE, _TIME, _TIMEDELTA, _UUID, _DECIMAL, _INT = (
+    range(1, 12)
 )
 _DEPTH = 200
 _FIRST_BYTES = frozenset({0xC7, 0xC8, 0xC9, 0xD4, 0xD5, 0xD6, 0xD7, 0xD8})
@@ -41,7 +41,9 @@ class Tagger:
         """Return dicts, lists, bare values and extensions; other values are left as they are."""
         kind = type(value)
         if kind in BARE:
-            return value
+            return (
+                value if kind is not int or _fits(value) else self._extension(_INT, _bytes(value))
+            )
         if depth > _DEPTH:
             raise ValueError(f"it is nested deeper than {_DEPTH}")
         if kind is dict:
@@ -58,7 +60,7 @@ class Tagger:
         return value if pack is None else self._extension(pack[0], pack[1](value))
 
     def _tag_dict(self, value: dict[Any, Any], depth: int) -> Any:
-        if BARE.issuperset(map(type, value)):
+        if all(type(key) in BARE and (type(key) is not int or _fits(key)) for key in value):
             return {key: self.tag(item, depth) for key, item in value.items()}
         pairs = [[self.tag(key, depth), self.tag(item, depth)] for key, item in value.items()]
         return self._extension(_PAIRS, pairs)
@@ -66,6 +68,15 @@ class Tagger:
     def _extension(self, code: int, content: Any) -> Ext:
         self.used = True
         return Ext(code, self._encode(list(content) if isinstance(content, map) else content))
+
+
+def _fits(value: int) -> bool:
+    """Return True for an integer of msgpack."""
+    return -(2**63) <= value < 2**64
+
+
+def _bytes(value: int) -> bytes:
+    return value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
 
 
 def wrap(payload: bytes) -> bytes:
@@ -126,6 +137,7 @@ _UNPACKERS: dict[int, Callable[[Any], Any]] = {
     _TIMEDELTA: lambda packed: timedelta(*packed),
     _UUID: lambda packed: UUID(bytes=packed),
     _DECIMAL: Decimal,
+    _INT: lambda packed: int.from_bytes(packed, "big", signed=True),
 }
 
 

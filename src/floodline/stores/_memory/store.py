@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from floodline._clock import Clock
+from floodline._clock import Clock, checked
 from floodline.errors import SessionConflict, SessionNotFound, StoreClosed, StoreUnavailable
 from floodline.stores._calls import AwaitedCalls, BlockingCalls, Kept
 from floodline.stores._lease_clock import machine_clock
@@ -315,7 +315,8 @@ class MemoryStore(BlockingCalls):
     """
 
     def __init__(self, *, clock: Clock | None = None, wall: Clock | None = None) -> None:
-        self._clock, self._wall = clock or machine_clock(), wall or time.time
+        self._clock = checked(clock or machine_clock())
+        self._wall = checked(wall or time.time, "wall")
         self._closed = False
         self._reset()
         _stores.add(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from floodline._clock import Clock
+from floodline._clock import Clock, checked
 from floodline.stores._lease_clock import machine_clock
 from floodline.stores._owner import boot_id
 from floodline.stores._retention_clock import Noted, RetentionClock
@@ -34,8 +34,8 @@ class Times:
     """
 
     def __init__(self, clock: Clock | None, wall: Clock | None) -> None:
-        self._clock, self._wall = clock, wall
-        self._seconds = clock or machine_clock()
+        self._clock, self._wall = clock, wall and checked(wall, "wall")
+        self._seconds = checked(clock or machine_clock())
         self._dates = RetentionClock(boot_id())
 
     @property

@@ -9,7 +9,7 @@ import weakref
 from functools import cached_property
 from typing import Any, get_args
 
-from floodline._clock import Clock
+from floodline._clock import Clock, checked
 from floodline._units import Duration, parse_choice, parse_duration
 from floodline.stores._calls import AwaitedCalls, BlockingCalls
 from floodline.stores._forks import writers
@@ -49,8 +49,8 @@ class SQLiteStore(BlockingCalls):
             self.path,
             synchronous=parse_choice(synchronous, "synchronous", get_args(Synchronous)),
             timeout=parse_duration(busy_timeout, "busy_timeout", zero=True),
-            clock=clock or machine_clock(),
-            wall=wall or time.time,
+            clock=checked(clock or machine_clock()),
+            wall=checked(wall or time.time, "wall"),
         )
         database.open()
         self._database = database
