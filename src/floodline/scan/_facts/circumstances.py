@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-# absent: after `if key in known`; none: after `if x is None`; limit: where a size is compared;
+# absent: after `if key in known`; none: after `if x is None`; limit: where the size of what an
+# object or a module holds is compared;
 # once: behind a flag; main: where a file is run; serves: in a loop that waits; answer: what is put
 # in was made by a call that knows the key
 Word = Literal[
@@ -19,8 +20,9 @@ class Circumstance(NamedTuple):
     """A circumstance that needs more than a word."""
 
     # arm: `text` was compared with `case`; endless: a loop that begins in this line has no end;
-    # over: a loop goes over an object of the class `text`; empty: `text` was found to be empty
-    kind: Literal["arm", "endless", "over", "empty"]
+    # over: a loop goes over an object of the class `text`; empty: `text` was found to be empty;
+    # size: the size of a local, or of an attribute of another object, of this name is compared
+    kind: Literal["arm", "endless", "over", "empty", "size"]
     text: str
     case: str = ""
     line: int = 0
@@ -48,6 +50,11 @@ def details(marks: Marks, kind: Literal["arm", "endless", "over", "empty"]) -> l
 def arms_of(marks: Marks) -> Arms:
     """Return the arms of choices that something is in; only a branch has any."""
     return tuple(details(marks, "arm")) if "branch" in marks else ()
+
+
+def is_limited(marks: Marks, name: str) -> bool:
+    """Return True if a size was compared before, and it was not that of some other local."""
+    return "limit" in marks or Circumstance("size", name) in marks
 
 
 def is_endless(marks: Marks) -> bool:

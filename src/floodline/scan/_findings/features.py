@@ -23,7 +23,7 @@ WORD = re.compile(r"[A-Za-z_]\w*(?!\w*\()")
 PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 IDS = {"id", "ids", "uuid", "uid", "guid", "sid", "token", "hash", "digest"}
 KINDS = {"name", "names", "type", "kind", "model", "cls", "class", "module", "path", "field"}
-UNSEEN = {"open", "uncalled"}
+UNSEEN = {"open", "uncalled", "unknown"}
 WORK = {"task", "lock", "future", "waiter"}
 LIVES = (
     (Holder.MADE_ANEW, "anew"),
@@ -124,7 +124,8 @@ def _removal(removal: Removal, path: Evidence, runs: str) -> str:
     if removal.when == NONE and removal.proof.state != PROVED:
         return "escapes"
     if (
-        removal.when in (PUBLIC, EVENT if path.reason.ground is Path.PASSED else PUBLIC)
+        removal.proof.state != PROVED
+        and removal.when in (PUBLIC, EVENT if path.reason.ground is Path.PASSED else PUBLIC)
         and runs in UNSEEN
         and any(way.named for way in removal.ways if way.when == removal.when)
     ):

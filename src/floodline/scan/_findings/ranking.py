@@ -9,12 +9,29 @@ from floodline.scan._findings.features import Features
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Confidence
 
 
+UNSEEN_KEYS = {"caller", "derived", "checked", "unknown"}
+
+
 def rank_of(known: Features) -> int:
-    """Return the rank: the probability of the fitted model, in percent."""
+    """Return the rank: the probability of the fitted model, in percent.
+
+    Where a program shows its events, and neither the caller nor the origin of the key is seen,
+    only the name of the key is left: unless it is that of an id, the rank is at most low.
+    """
     score = sum(
         weights.WEIGHTS[column].get(value, 0.0) for column, value in known._asdict().items()
     )
-    return round(100 / (1 + math.exp(-score)))
+    rank = round(100 / (1 + math.exp(-score)))
+    return min(rank, weights.MEDIUM - 1) if _is_vague(known) else rank
+
+
+def _is_vague(known: Features) -> bool:
+    return (
+        known.path == "uncalled"
+        and known.key in UNSEEN_KEYS
+        and known.word != "id"
+        and known.intent not in ("cap", "status")
+    )
 
 
 def level_of(rank: int) -> Confidence:

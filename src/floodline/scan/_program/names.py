@@ -34,6 +34,10 @@ class Names:
             file.module: {name: self._imported(target) for name, target in file.imports}
             for file in files
         }
+        self._stars = {
+            module: [target for name, target in found.items() if name.endswith(".*")]
+            for module, found in self.imports.items()
+        }
         self.globals = {file.module: dict(file.globals) for file in files}
         self.classes: dict[str, Class] = {}
         self.functions: dict[str, Function] = {}
@@ -91,7 +95,11 @@ class Names:
         for _ in range(HOPS):
             target = self.imports.get(module, {}).get(name)
             if target is None:
-                return f"{module}:{name}"
+                giver = self._giver(module, name)
+                if not giver or self._has(giver, name):
+                    return f"{giver or module}:{name}"
+                module = giver
+                continue
             if ":" not in target:
                 return f"{target}:"
             source, _, name = target.partition(":")
@@ -99,6 +107,21 @@ class Names:
             if f"{module}.{name}" in self.modules and not self._has(module, name):
                 return f"{module}.{name}:"
         return f"{module}:{name}"
+
+    def _giver(self, module: str, name: str) -> str:
+        """Return the module from which `import *` takes a name, `""` if there is none."""
+        asked = {module}
+        waiting = [module] if self._stars.get(module) and not self._has(module, name) else []
+        while waiting:
+            here = waiting.pop()
+            for target in self._stars.get(here, ()):
+                source = self._absolute(here, target.partition(":")[0])
+                if self._has(source, name) or name in self.imports.get(source, ()):
+                    return source
+                if source not in asked:
+                    asked.add(source)
+                    waiting.append(source)
+        return ""
 
     def _has(self, module: str, name: str) -> bool:
         key = f"{module}:{name}"

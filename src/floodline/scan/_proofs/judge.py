@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from floodline._python.kinds import Kind
+from floodline.scan._facts.circumstances import is_limited
 from floodline.scan._facts.model import Change, FileFacts, Mark, Sign
 from floodline.scan._facts.references import INSTANCE
 from floodline.scan._program.program import Held, Program
@@ -56,7 +57,7 @@ class Judge:
         found: list[Grown] = []
         filled = all(made.fills == "bounded" for made in held.made)  # with what has a limit
         for file, change in held.changes:
-            if change.verb not in verbs or "limit" in change.marks:
+            if change.verb not in verbs or is_limited(change.marks, change.ref.name):
                 continue
             if change.depth and (kinds == {"set"} or filled):
                 continue

@@ -246,14 +246,26 @@ class Reach:
             function in self._program.names.functions and self.is_handler(function)
         )
 
-    def runs_by_itself(self, function: str) -> bool:
-        """Return True if it is passed to something that runs it without waiting for one event."""
-        passed = self._program.by_reference.get(function, set())
+    def runs_by_itself(self, function: str, *, named: bool = False) -> bool:
+        """Return True if it is passed to something that runs it without waiting for one event.
+
+        What takes out the one entry that it is told runs by itself only if that is known: a
+        function with parameters that goes to something unknown may be a handler like any other.
+        """
+        passed = self._program.by_reference.get(function)
+        if not passed:
+            return False
+        if named and self._takes_more(function):
+            return bool(passed & RUN_BY_ITSELF)
         return any(
             name in RUN_BY_ITSELF
             or not (name in SELDOM or name == LISTED or SUBSCRIBING.match(name))
             for name in passed
         )
+
+    def _takes_more(self, function: str) -> bool:
+        found = self._program.names.functions.get(function)
+        return found is not None and len(found.parameters) > bool(found.owner)
 
     def is_timed(self, function: str) -> bool:
         """Return True if it is passed to a timer."""

@@ -218,10 +218,13 @@ class Removals:
             if all(exclude(arms_of(change.marks), arms_of(c.marks)) for c in same):
                 return EVENT, Out.OTHER_EVENT(name)
             return RUNS, Out.WHERE_IT_GROWS(name)
+        if _encloses(function, change, grown):
+            return RUNS, Out.WHERE_IT_GROWS(name)
         if self._own(function, change, grown):
             return RUNS, Out.BY_ITS_INSTANCE(name)
         above = self._reach.ancestors(function, owner)
-        if any(self._runs(item) for item in above):
+        named = change.op in TAKES_NAMED and bool(change.key_text)
+        if any(self._runs(item, named) for item in above):
             return RUNS, Out.BY_ITSELF(name)
         if self._loops(item for item in above if not (owner and self._reach.ends(item, owner))):
             return RUNS, Out.IN_A_LOOP(name)
@@ -307,17 +310,26 @@ class Removals:
             return PUBLIC, Out.FOR_CALLERS(name)
         return NEVER, Out.UNCALLED(name)
 
-    def _runs(self, function: str) -> bool:
+    def _runs(self, function: str, named: bool) -> bool:
         """Return True if something runs a function by itself; an end only if a timer brings it."""
         if self._ends(function):
             return self._reach.is_timed(function)
-        return self._reach.runs_by_itself(function)
+        return self._reach.runs_by_itself(function, named=named)
 
     def _ends(self, function: str) -> bool:
         return self._reach.is_end(function)
 
     def _last(self, function: str) -> str:
         return function.rpartition(":")[2].rpartition(".")[2]
+
+
+def _encloses(function: str, change: Change, grown: list[tuple[FileFacts, Change]]) -> bool:
+    """Return True if a function removes the very entry that functions inside it put in."""
+    inside = f"{function}.<locals>."
+    return bool(change.key_text) and all(
+        f"{f.module}:{c.function}".startswith(inside) and c.key_text == change.key_text
+        for f, c in grown
+    )
 
 
 def _last(function: str) -> str:

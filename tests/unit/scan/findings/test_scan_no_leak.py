@@ -382,11 +382,11 @@ def test_a_look_up_is_silent_where_doubts_add_up(tmp_path):
 
 
 ONE_DOUBT = {
-    "a map with the keys of whoever calls": """
+    "a map with the ids of whoever calls": """
         hooks = {}
 
-        def note(name, text):
-            hooks[name] = text
+        def note(user_id, text):
+            hooks[user_id] = text
     """,
     "a list that takes something new": """
         hooks = []
@@ -416,6 +416,16 @@ ONE_DOUBT = {
 @pytest.mark.parametrize("code", ONE_DOUBT.values(), ids=ONE_DOUBT)
 def test_medium_is_where_one_thing_is_open(tmp_path, code):
     assert levels(tmp_path, dedent(WEB) + dedent(code)) == {"hooks": "medium"}
+
+
+def test_a_key_that_nothing_tells_about_is_low_where_events_are_seen(tmp_path):
+    code = """
+        hooks = {}
+
+        def note(text, value):
+            hooks[text] = value
+    """
+    assert levels(tmp_path, dedent(WEB) + dedent(code)) == {"hooks": "low"}
 
 
 JOBS = """

@@ -12,7 +12,7 @@ from floodline.scan._facts.calls import DECORATING, DROPPED, ENTERED, HERE, RETU
 from floodline.scan._facts.circumstances import Circumstance, Marks, Repeats, Word
 from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Limit, Mark
 from floodline.scan._facts.origins import UNKNOWN, attribute
-from floodline.scan._facts.references import ITSELF, LOCAL
+from floodline.scan._facts.references import INSTANCE, ITSELF, LOCAL, MODULE, Reference
 from floodline.scan._frontends.python.bindings import Bindings
 from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.pairs import pairs_of
@@ -37,7 +37,8 @@ MAKING = {ast.Call, ast.Attribute, ast.JoinedStr}  # what may create a new value
 TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp}  # tests that may explain why a branch is taken
 NONE: Marks = frozenset()
 BRANCH: Marks = frozenset({"branch"})
-LIMITED: Marks = frozenset({"branch", "limit"})
+LIMITED: Marks = frozenset({"limit"})
+LASTING = (INSTANCE, MODULE)
 SERVED: Marks = frozenset({"while", "serves"})
 LOOP: Marks = frozenset({"for"})
 TURNS: Marks = frozenset({"while"})
@@ -91,8 +92,8 @@ class _Reader(Bindings):
                 self._refuse(statement)
                 if tests_membership(statement):
                     marks = marks | {"absent"}
-                elif self.sized(statement.test) is not None:
-                    marks = marks | {"limit"}
+                elif found := self.sized(statement.test):
+                    marks = marks | _limited(found[0])
                 elif runs_once(statement, body[number + 1 :]):
                     marks = marks | {"once"}
 
@@ -116,7 +117,10 @@ class _Reader(Bindings):
     def import_from(self, node: ast.ImportFrom, _: Marks) -> None:
         prefix = "." * node.level + (node.module or "")
         for name in node.names:
-            self.imports[name.asname or name.name] = f"{prefix}:{name.name}"
+            if name.name == "*":
+                self.imports[f"{prefix}.*"] = f"{prefix}:*"  # there may be several
+            else:
+                self.imports[name.asname or name.name] = f"{prefix}:{name.name}"
 
     def class_(self, node: ast.ClassDef, marks: Marks) -> None:
         outer, kept = self.scope, self.attributes
@@ -201,6 +205,7 @@ class _Reader(Bindings):
     def if_(self, node: ast.If, marks: Marks) -> None:
         self.expression(node.test, marks)
         added: set[Word | Circumstance] = {"branch"}
+        sized = NONE
         if not self.scope.name and "__name__" in ast.dump(node.test):
             added.add("main")
         if type(node.test) in TELLING:
@@ -209,12 +214,11 @@ class _Reader(Bindings):
             if tests_membership(node):
                 added.add("absent")
             added |= absent(node.test)
-            added |= self._compare_sizes(node.test, node.body)
-        inside = marks | added
+            sized = self._compare_sizes(node.test, node.body)
+        inside = marks | added | sized
         self.block(node.body, inside)
         if node.orelse:
-            limited = LIMITED if "limit" in inside else BRANCH
-            self.block(node.orelse, marks | limited)
+            self.block(node.orelse, marks | BRANCH | sized)
 
     def _compare_sizes(self, test: ast.expr, body: list[ast.stmt]) -> Marks:
         found = self.sized(test)
@@ -223,7 +227,7 @@ class _Reader(Bindings):
         acts = not only_logs(body)
         if found[0].kind != LOCAL:
             self.limits.append(Limit(*found, at(test), self.scope.name, acts))
-        return frozenset({"limit"}) if acts else NONE
+        return _limited(found[0]) if acts else NONE
 
     def while_(self, node: ast.While, marks: Marks) -> None:
         self.expression(node.test, marks)
@@ -308,6 +312,11 @@ class _Reader(Bindings):
 
     def nothing(self, node: ast.stmt, marks: Marks) -> None:
         """Ignore a statement without facts."""
+
+
+def _limited(sized: Reference) -> Marks:
+    """Return what follows from a comparison of a size: the length of a text bounds nothing else."""
+    return LIMITED if sized.kind in LASTING else frozenset({Circumstance("size", sized.name)})
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {

@@ -36,6 +36,8 @@ def _paired(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
             c for f, c in held.changes if f is file and c.at == pair.added and c.verb == "grow"
         )
         path, key = judge.paths.path(held, file, change), judge.paths.passing(file, change)
+        if holder.state == UNKNOWN and path.state != PROVED and not judge.trusts():
+            continue  # neither what keeps it nor what calls it is seen
         # an exit takes the function's locals along, unless it is caught inside
         local = held.made[0].ref.kind == LOCAL and held.made[0].function == pair.function
         risk = UNKNOWN if pair.risk == "call" or local else PROVED
