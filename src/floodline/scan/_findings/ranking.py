@@ -8,7 +8,6 @@ from floodline.scan._findings import weights
 from floodline.scan._findings.features import Features
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Confidence
 
-
 UNSEEN_KEYS = {"caller", "derived", "checked", "unknown"}
 
 

@@ -249,8 +249,8 @@ class Reach:
     def runs_by_itself(self, function: str, *, named: bool = False) -> bool:
         """Return True if it is passed to something that runs it without waiting for one event.
 
-        What takes out the one entry that it is told runs by itself only if that is known: a
-        function with parameters that goes to something unknown may be a handler like any other.
+        What takes out a `named` entry has to be seen to run by itself: a function with parameters
+        that goes to something unknown may be a handler like any other.
         """
         passed = self._program.by_reference.get(function)
         if not passed:

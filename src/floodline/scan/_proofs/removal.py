@@ -223,7 +223,7 @@ class Removals:
         if self._own(function, change, grown):
             return RUNS, Out.BY_ITS_INSTANCE(name)
         above = self._reach.ancestors(function, owner)
-        named = change.op in TAKES_NAMED and bool(change.key_text)
+        named = change.op in TAKES_NAMED and bool(change.key_text) and self._are_passed(growing)
         if any(self._runs(item, named) for item in above):
             return RUNS, Out.BY_ITSELF(name)
         if self._loops(item for item in above if not (owner and self._reach.ends(item, owner))):
@@ -233,6 +233,10 @@ class Removals:
         if not self._opens(function, growing) and self._arms.needs_event(change, function):
             return EVENT, Out.ONE_EVENT(name)
         return self._seldom(function, name, above, growing, owner)
+
+    def _are_passed(self, growing: list[str]) -> bool:
+        """Return True if what makes it grow is a handler too, so that both wait for an event."""
+        return any(self._reach.is_passed(item) for item in growing)
 
     def _loops(self, above: Iterable[str]) -> bool:
         callers = self._program.callers
