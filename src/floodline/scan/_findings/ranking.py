@@ -15,7 +15,8 @@ def rank_of(known: Features) -> int:
     """Return the rank: the probability of the fitted model, in percent.
 
     Where a program shows its events, and neither the caller nor the origin of the key is seen,
-    only the name of the key is left: unless it is that of an id, the rank is at most low.
+    only the name of the key is left: unless it is that of an id, the rank is at most low. The same
+    holds for items of an instance that nothing is seen to create.
     """
     score = sum(
         weights.WEIGHTS[column].get(value, 0.0) for column, value in known._asdict().items()
@@ -25,12 +26,11 @@ def rank_of(known: Features) -> int:
 
 
 def _is_vague(known: Features) -> bool:
-    return (
-        known.path == "uncalled"
-        and known.key in UNSEEN_KEYS
-        and known.word != "id"
-        and known.intent not in ("cap", "status")
-    )
+    if known.path != "uncalled" or known.intent in ("cap", "status"):
+        return False
+    if known.word == "none":
+        return known.life == "unmade"  # items without a key, in an instance that nothing creates
+    return known.key in UNSEEN_KEYS and known.word != "id"
 
 
 def level_of(rank: int) -> Confidence:

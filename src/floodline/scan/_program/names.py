@@ -30,6 +30,9 @@ class Names:
     def __init__(self, files: list[FileFacts]) -> None:
         self.files = files
         self.modules = {file.module: file for file in files}
+        self._by_path = {
+            file.path.removesuffix(".py").removesuffix("/__init__"): file.module for file in files
+        }
         self.imports = {
             file.module: {name: self._imported(target) for name, target in file.imports}
             for file in files
@@ -136,7 +139,11 @@ class Names:
         is_package = file is not None and file.path.endswith("__init__.py")
         parts = parts[: len(parts) - dots + (1 if is_package else 0)]
         rest = source.lstrip(".")
-        return ".".join([*parts, rest] if rest else parts)
+        found = ".".join([*parts, rest] if rest else parts)
+        if found in self.modules or file is None:
+            return found
+        folder = file.path.split("/")[:-dots]  # above a package there may be plain folders
+        return self._by_path.get("/".join([*folder, *rest.split(".")]), found)
 
     def class_of(self, module: str, text: str) -> str:
         """Return the key of the class that a dotted name means, `""` for an external one."""

@@ -27,6 +27,7 @@ PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "dict", "list", "set"}
 SHORT_LIVED = {"Exception", "BaseException", "NodeVisitor", "NodeTransformer", "HTMLParser", "Enum",
                "NamedTuple", "TestCase", "TypedDict", "Action"}  # fmt: skip
 
+OF_START = (Holder.START, Holder.MADE_BY_PROGRAM)
 _PASSING = ("argument", "local", "item", "member", "default", "dropped")
 
 
@@ -130,9 +131,10 @@ class Holders:
             return Evidence(Holder.LIBRARY(), ASSUMED, at)
         if not makings:
             return Evidence(Holder.NEVER_MADE(), UNKNOWN, at)
-        if all(p.state == REFUTED for p in proofs):
-            return proofs[0]
-        return next(p for p in proofs if p.state != REFUTED)
+        lasting = [p for p in proofs if p.state != REFUTED]
+        if passing and all(p.reason.ground in OF_START for p in lasting):
+            return passing[0]  # start-up makes one for itself, as other functions do
+        return lasting[0]
 
     def _kept(self, owner: str, making: Making, depth: int) -> Evidence:
         name = owner.rpartition(":")[2]

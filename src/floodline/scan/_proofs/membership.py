@@ -29,10 +29,23 @@ class Refusals:
 
         Replacing the item of an existing key makes nothing grow. A key that must be in another
         table, or be known to a call that receives it, comes with the event and may still be one
-        of a few.
+        of a few. A key of several parts is narrowed if each of them is.
         """
+        found = self._narrowed(file, change, change.key)
+        if found is not None or change.key.kind != "all":
+            return found
+        parts = [p for p in change.key.parts if p.kind not in ("constant", "type")]
+        told = [self._narrowed(file, change, part) for part in parts]
+        known = [item for item in told if item is not None]
+        if not known or len(known) < len(parts):
+            return None
+        return next((item for item in known if item[0] != REFUTED), known[0])
+
+    def _narrowed(
+        self, file: FileFacts, change: Change, key: Origin
+    ) -> tuple[State, Reason] | None:
         doubt = None
-        for line, table, refuses in self._asked(file).get((change.function, change.key), ()):
+        for line, table, refuses in self._asked(file).get((change.function, key), ()):
             if line >= change.at.line:
                 continue
             if not refuses:

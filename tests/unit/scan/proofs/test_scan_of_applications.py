@@ -209,3 +209,93 @@ def test_a_removal_that_may_be_skipped_needs_a_holder_or_a_caller_that_is_seen(t
                 self.tasks.remove(task)
     """
     assert levels(tmp_path, {"app": code}) == {}
+
+
+PAGES = """
+    from web import App
+
+    app = App()
+
+    class Pages:
+        def __init__(self, names):
+            self.names = names
+            self.languages = ["de", "en"]
+            self.cache = {{}}
+
+        def page(self, name, language):
+            if name not in self.names:
+                return None
+            {guard}
+            key = (name, language)
+            self.cache[key] = name
+            return name
+
+    pages = Pages(["help", "about"])
+
+    @app.get("/")
+    def page(name, language):
+        return pages.page(name, language)
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "level"),
+    [("if language not in self.languages: return None", "medium"), ("pass", "high")],
+)
+def test_a_key_of_several_parts_is_narrowed_if_each_part_is(tmp_path, guard, level):
+    assert levels(tmp_path, {"app": PAGES.format(guard=guard)}) == {"cache": level}
+
+
+def test_a_package_in_a_plain_folder_is_found_by_a_relative_import(tmp_path):
+    files = {
+        "cogs/stats": """
+            from .tools import formats
+            from library import commands
+
+            class Stats(commands.Cog):
+                @commands.command()
+                async def log(self, ctx):
+                    table = formats.Table()
+                    table.add(ctx.text)
+        """,
+        "cogs/tools/__init__": "",
+        "cogs/tools/formats": """
+            class Table:
+                def __init__(self):
+                    self.rows = []
+
+                def add(self, row):
+                    self.rows.append(list(row))
+        """,
+    }
+    assert levels(tmp_path, files) == {"rows": "low"}
+
+
+def test_what_start_up_makes_for_itself_is_passing_if_others_do_the_same(tmp_path):
+    code = """
+        from web import App
+
+        app = App()
+
+        class Buttons:
+            def __init__(self):
+                self.rows = []
+
+            def add(self, text):
+                self.rows.append([text])
+
+        def main():
+            buttons = Buttons()
+            buttons.add("help")
+            app.run(buttons.rows)
+
+        @app.on_message()
+        async def menu(message):
+            buttons = Buttons()
+            buttons.add(message.text)
+            return len(buttons.rows)
+
+        if __name__ == "__main__":
+            main()
+    """
+    assert levels(tmp_path, {"app": code}) in ({}, {"rows": "low"})
