@@ -402,6 +402,21 @@ ONE_DOUBT = {
         def note(text):
             hooks.append(copy.deepcopy(text))
     """,
+}
+
+
+@pytest.mark.parametrize("code", ONE_DOUBT.values(), ids=ONE_DOUBT)
+def test_medium_is_where_one_thing_is_open(tmp_path, code):
+    assert levels(tmp_path, dedent(WEB) + dedent(code)) == {"hooks": "medium"}
+
+
+TWO_DOUBTS = {
+    "a key that nothing tells about": """
+        hooks = {}
+
+        def note(text, value):
+            hooks[text] = value
+    """,
     "something new in an instance that nobody is seen to make": """
         class Notes:
             def __init__(self):
@@ -413,18 +428,8 @@ ONE_DOUBT = {
 }
 
 
-@pytest.mark.parametrize("code", ONE_DOUBT.values(), ids=ONE_DOUBT)
-def test_medium_is_where_one_thing_is_open(tmp_path, code):
-    assert levels(tmp_path, dedent(WEB) + dedent(code)) == {"hooks": "medium"}
-
-
-def test_a_key_that_nothing_tells_about_is_low_where_events_are_seen(tmp_path):
-    code = """
-        hooks = {}
-
-        def note(text, value):
-            hooks[text] = value
-    """
+@pytest.mark.parametrize("code", TWO_DOUBTS.values(), ids=TWO_DOUBTS)
+def test_low_is_where_events_are_seen_but_not_these(tmp_path, code):
     assert levels(tmp_path, dedent(WEB) + dedent(code)) == {"hooks": "low"}
 
 
