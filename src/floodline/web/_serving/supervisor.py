@@ -108,7 +108,8 @@ class Supervisor:
     def _replace(self, worker: _Worker, pid: int, code: int) -> None:
         self._board.clear_gauges(worker.number)
         if self._ending:
-            self._status = self._status or int(code != 0)
+            # one that had only begun dies of the signal, with nothing to save
+            self._status = self._status or int(code not in (0, -signal.SIGTERM))
             return
         short = time.monotonic() - worker.since < SHORT_LIFE
         self._short_lives = self._short_lives + 1 if short else 0

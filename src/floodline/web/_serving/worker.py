@@ -37,6 +37,11 @@ class DrainingServer(Server):
         self._stopping: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
+    @property
+    def stopping(self) -> bool:
+        """True if it was told to end, perhaps before it had begun."""
+        return self._service.draining
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve."""
         self._loop = asyncio.get_running_loop()
@@ -116,4 +121,4 @@ def serve_here(
             opened()
         server.run(sockets=[sock])
     sys.stdout.flush()
-    return 0 if server.started else 3
+    return 0 if server.started or server.stopping else 3

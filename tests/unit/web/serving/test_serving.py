@@ -303,6 +303,12 @@ def test_a_supervisor_passes_signals_on_and_kills_what_is_late(monkeypatch):
     ]
 
 
+def test_a_worker_that_is_told_to_end_before_it_has_begun_is_no_failure(monkeypatch):
+    ends = [(100, 0), (101, -signal.SIGTERM)]
+    status, _, _ = supervised(monkeypatch, [signal.SIGTERM, signal.SIGCHLD], ends)
+    assert status == 0
+
+
 def test_a_worker_that_cannot_start_ends_the_service(monkeypatch):
     signals = [signal.SIGCHLD, signal.SIGCHLD]
     ends = [(7, 0), (100, 3), (0, 0), (101, 0)]
