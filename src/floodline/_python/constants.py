@@ -86,10 +86,7 @@ class Constants:
     def _called(self, node: ast.Call, owner: ast.ClassDef | None, depth: int) -> int | None:
         name, given = last_name(node.func), node.args
         if name == "int" and len(given) == 1:
-            text = self._default(given[0]) or given[0]
-            if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                return int(text.value) if text.value.isdecimal() else None
-            return self.of(text, owner, depth)
+            return self._converted(given[0], owner, depth)
         if name in _CHOICES and len(given) > 1 and not node.keywords:
             numbers = [self.of(each, owner, depth) for each in given]
             known = [each for each in numbers if each is not None]
@@ -102,6 +99,13 @@ class Constants:
             if entry is not None:
                 return entry
         return self.of(self._default(node), owner, depth)
+
+    def _converted(self, node: ast.expr, owner: ast.ClassDef | None, depth: int) -> int | None:
+        """Return what `int(node)` is."""
+        text = self._default(node) or node
+        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+            return int(text.value) if text.value.isdecimal() else None
+        return self.of(text, owner, depth)
 
     def _default(self, node: ast.expr) -> ast.expr | None:
         """Return what `os.getenv("SIZE", 50)` is where the environment says nothing."""

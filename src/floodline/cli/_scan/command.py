@@ -104,8 +104,7 @@ def command(
         has_baseline=baseline is not None,
         write_baseline=write_baseline,
     )
-    if missing := next((str(path) for path in paths if not path.exists()), None):
-        raise click.UsageError(f"there is no file or folder {missing!r}")
+    _refuse_missing(paths)
 
     def opened() -> AbstractContextManager[Scan]:
         folder = folder_for_cache(wanted=not no_cache, given=cache_dir, set_to=said.cache_dir)
@@ -173,6 +172,12 @@ def _refuse_contradictions(
         raise click.UsageError("--unsafe needs --fix or --diff")
     if fix and write_baseline:
         raise click.UsageError("run --fix first, then write a baseline of what is left")
+
+
+def _refuse_missing(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if not path.exists():
+            raise click.UsageError(f"there is no file or folder {str(path)!r}")
 
 
 def _status(report: Report, fail_on: str) -> int:
