@@ -308,6 +308,16 @@ def test_modules_stay_readable():
     assert too_long == {}
 
 
+def test_folders_stay_readable():
+    folders = [path.parent for path in SOURCE.rglob("*.py")]
+    too_full = {
+        folder.relative_to(SOURCE).as_posix(): modules
+        for folder in set(folders)
+        if (modules := folders.count(folder)) > 16  # about 15, as docs/design.md says
+    }
+    assert too_full == {}
+
+
 def pictures():
     """Return the two pictures of docs/design.md: the layers, and the stages of the big packages."""
     return (ROOT / "docs" / "design.md").read_text(encoding="utf-8").split("```")[1:4:2]
