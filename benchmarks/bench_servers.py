@@ -67,14 +67,16 @@ def bare_postgres(server: Postgres) -> tuple[Callable[[], object], Callable[[], 
     return one, some
 
 
-def spent(pid: int) -> float:
-    """Return the processor time of the server, with its children, and of this process."""
-    total = time.process_time()
+def spent(pid: int) -> tuple[float, float]:
+    """Return the processor time of this process, and of the server with its children."""
     server = psutil.Process(pid)
-    for one in (server, *server.children(recursive=True)):
-        times = one.cpu_times()
-        total += times.user + times.system
-    return total
+    times = [one.cpu_times() for one in (server, *server.children(recursive=True))]
+    return time.process_time(), sum(one.user + one.system for one in times)
+
+
+def apiece(before: tuple[float, float], after: tuple[float, float], uses: float) -> str:
+    here, there = ((b - a) / uses * 1e6 for a, b in zip(before, after, strict=True))
+    return f"{here:,.0f} µs of processor time for each in this process, {there:,.0f} in the server"
 
 
 def stored(store: Any, seconds: float, callers: int) -> float:
@@ -95,18 +97,19 @@ def measure(kind: str, seconds: float) -> None:
         server: Any = Valkey(folder) if kind == "redis" else Postgres(folder)
         try:
             one, some = bare_redis(server) if kind == "redis" else bare_postgres(server)
-            loop, pipelined = repeat(one, seconds), repeat(some, seconds) * TOGETHER
-            print(f"{kind}: bare {loop:,.0f}/s, pipelined by {TOGETHER} {pipelined:,.0f}/s")
+            loop, before = repeat(one, seconds), spent(server.process.pid)
+            pipelined = repeat(some, seconds) * TOGETHER
+            each = apiece(before, spent(server.process.pid), pipelined * seconds + 100 * TOGETHER)
+            print(f"{kind}: bare {loop:,.0f}/s, pipelined by {TOGETHER} {pipelined:,.0f}/s, {each}")
             for callers in (1, 16, 64):
                 store: Any = (RedisStore if kind == "redis" else PostgresStore)(server.url)
                 before = spent(server.process.pid)
                 rate = stored(store, seconds, callers)
-                each = (spent(server.process.pid) - before) / (rate * seconds + 100 * callers)
+                uses = rate * seconds + 100 * callers
+                each = apiece(before, spent(server.process.pid), uses)
                 store.close()
-                print(
-                    f"  {callers} callers: {rate:,.0f}/s, {rate / pipelined:.2f} of pipelined, "
-                    f"{each * 1e6:,.0f} µs of processor time a use"
-                )
+                share = f"{rate / pipelined:.2f} of pipelined"
+                print(f"  {callers} callers: {rate:,.0f}/s, {share}, {each}")
         finally:
             server.end()
 
