@@ -21,7 +21,7 @@ class Watched:
         self.now = self.spent = 0.0
         self.rounds, self.work = 0, WORK
         self.rss, self.blocks, self.malloc, self.objects = 50 << 20, 10_000, (0, 0, 0), 0
-        monkeypatch.setattr(watch_module, "roots", lambda skipped=0: _begins(modules))
+        monkeypatch.setattr(watch_module, "roots", lambda skipped=0, known=None: _begins(modules))
         monkeypatch.setattr(watch_module, "library_roots", lambda skipped=0: iter(()))
         monkeypatch.setattr(process_module, "rss", lambda: self.rss)
         monkeypatch.setattr(process_module, "judged_malloc", lambda: self.malloc)

@@ -21,7 +21,7 @@ from floodline.leaks._live.readings.process_sampler import Sampler
 from floodline.leaks._live.readings.tracks import Row, Tracks
 from floodline.leaks._live.readings.watched_slots import Ticks
 from floodline.leaks._live.walk.outline_walk import Anchors
-from floodline.leaks._live.walk.roots import Begin, library_roots, roots
+from floodline.leaks._live.walk.roots import Begin, KnownTasks, library_roots, roots
 from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 from floodline.leaks._live.walk.stages import Progress, Rows, Stage
 from floodline.leaks._objects.outline import Outlines
@@ -93,6 +93,7 @@ class Live:
         self._judge.first_look = FIRST_GUESS
         self._walk: SlicedWalk | None = None
         self._roots: Iterator[Begin] = iter(())
+        self._known = KnownTasks()
         self._whole: SlicedWalk | None = None  # the last walk that entered libraries too
         self._stage, self._progress = Stage.PROGRAM, Progress(FIRST_GUESS)
         self._rows = {Stage.PROGRAM: Rows(), Stage.LIBRARIES: Rows()}
@@ -224,7 +225,7 @@ class Live:
             self._shared = None
             self._sampler.allow_census()
         self._stage, self._compared = Stage.PROGRAM, 0
-        self._roots = roots(self._skipped)
+        self._roots = roots(self._skipped, self._known)
         return SlicedWalk(
             self._slots, self._outlines, self._anchors,
             inherited=self._shared, territory=self._territory,
@@ -267,7 +268,7 @@ class Live:
             self._watch(index)
 
     def _end_stage(self, walk: SlicedWalk, now: float) -> None:
-        self._rows[self._stage] = Rows(walk, now)
+        self._rows[self._stage] = Rows(walk, now, over=self._stage == Stage.LIBRARIES)
         if self._stage == Stage.LIBRARIES:
             self._whole = walk
             self._end(walk, now)

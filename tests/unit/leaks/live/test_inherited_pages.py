@@ -145,7 +145,7 @@ def test_a_daemon_shares_nothing_with_its_parent_any_more(monkeypatch):
     made.ROWS = [[1], [2]]
     monkeypatch.setitem(sys.modules, "daemon_thing", made)
     every = [lambda walk: walk.root(made, "daemon_thing")]
-    monkeypatch.setattr(watch_module, "roots", lambda skipped: iter(every[skipped:]))
+    monkeypatch.setattr(watch_module, "roots", lambda skipped, known: iter(every[skipped:]))
     monkeypatch.setattr(FORK, "generation", FORK.generation + 1)
     monkeypatch.setattr(FORK, "modules", 1)
     shared = [[(1, IN)], [(1, OURS)]]

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from floodline.leaks._heap.roots import count_at_exit
 from floodline.leaks._live.walk.sliced_walk import SlicedWalk
@@ -17,18 +17,46 @@ from floodline.leaks._objects.territory import rank_of_module
 
 TASKS = "asyncio.<tasks>"
 _REGISTRIES = ("_all_tasks", "_scheduled_tasks", "_eager_tasks")
+MOST_KNOWN = 200
 Begin = Callable[[SlicedWalk], None]
+Refer = Callable[[], Any]  # a weak reference
 
 
-def roots(skipped: int = 0) -> Iterator[Begin]:
+class KnownTasks:
+    """Weak references to tasks that earlier walks met, oldest first.
+
+    What a task of a moment leads to is lost with it. If one that stays leads there too, its name
+    is the better one.
+    """
+
+    def __init__(self) -> None:
+        self._known: list[Refer] = []
+
+    def first(self, tasks: list[Refer]) -> list[Refer]:
+        """Return those that are still there, then all tasks; remember some of the new ones."""
+        self._known = [one for one in self._known if one() is not None]
+        found = [*self._known, *tasks]
+        ids = set(map(id, self._known))  # a task has one such reference, and may define equality
+        more = (_own(one()) for one in tasks[:MOST_KNOWN])
+        new = [one for one in more if one is not None and id(one) not in ids]
+        self._known += new[: MOST_KNOWN - len(self._known)]
+        return found
+
+
+def _own(task: Any) -> Refer | None:
+    return None if task is None else ref(task)
+
+
+def roots(skipped: int = 0, known: KnownTasks | None = None) -> Iterator[Begin]:
     """Return where a walk of the program begins, without the `skipped` oldest modules.
 
     Its own modules come first, so that their names win, then its tasks and running functions.
     """
     for name in _names(skipped, (0,)):
         yield _module(name)
-    for ref in _tasks():
-        yield _task(ref)
+    tasks = _tasks()
+    for one in known.first(tasks) if known else tasks:
+        yield _task(one)
     if SEES_RUNNING:
         yield _running
     yield count_at_exit
@@ -62,7 +90,7 @@ def _module(name: str) -> Begin:
     return begin
 
 
-def _tasks() -> list[Callable[[], Any]]:
+def _tasks() -> list[Refer]:
     """Return the weak references through which asyncio knows its tasks."""
     module = dict.get(sys.modules, "asyncio.tasks")
     if module is None:
@@ -70,19 +98,19 @@ def _tasks() -> list[Callable[[], Any]]:
     names = names_of_module(module)
     found = (dict.get(names, name) for name in _REGISTRIES)
     sets: list[Any] = [one for one in found if type(one) is WeakSet]
-    return [ref for one in sets for ref in _copied(one.data)]
+    return [each for one in sets for each in _copied(one.data)]
 
 
-def _copied(refs: Any) -> list[Callable[[], Any]]:
+def _copied(refs: Any) -> list[Refer]:
     try:
         return list(refs)
     except RuntimeError:  # another thread changed it meanwhile
         return []
 
 
-def _task(ref: Callable[[], Any]) -> Begin:
+def _task(refer: Refer) -> Begin:
     def begin(walk: SlicedWalk) -> None:
-        task = ref()
+        task = refer()
         if task is not None:
             walk.root(task, TASKS)
 

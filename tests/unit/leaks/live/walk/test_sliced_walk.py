@@ -268,7 +268,7 @@ def test_a_walk_that_was_compared_needs_no_collection(tmp_path, monkeypatch):
 def test_a_root_is_let_go_when_its_slice_ends(monkeypatch):
     live, kept = Live(), [Thing()]
     ref = weakref.ref(kept[0])
-    monkeypatch.setattr(watch, "roots", lambda _: iter([lambda walk: walk.root(kept[0], "app")]))
+    monkeypatch.setattr(watch, "roots", lambda *_: iter([lambda walk: walk.root(kept[0], "app")]))
     asked = iter([False])
     live._advance(lambda: next(asked, True), 0.0)
     assert live._walk.objects == 1

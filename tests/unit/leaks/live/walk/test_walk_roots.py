@@ -8,7 +8,7 @@ import pytest
 
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live.walk import roots as roots_module
-from floodline.leaks._live.walk.roots import TASKS, library_roots, roots
+from floodline.leaks._live.walk.roots import MOST_KNOWN, TASKS, KnownTasks, library_roots, roots
 from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 from floodline.leaks._objects.frames import SEES_RUNNING
 from floodline.leaks._objects.outline import Outlines
@@ -51,3 +51,20 @@ def test_functions_at_exit_are_counted():
     list(roots(len(sys.modules)))[-1](walk)
     slot = walk.slots.get("atexit.register")
     assert walk.row(slot.index)[1] >= atexit._ncallbacks()
+
+
+class Task:
+    __eq__ = None  # must not be asked
+    __hash__ = object.__hash__
+
+
+def test_tasks_that_stay_come_before_those_of_a_moment():
+    known, (old, brief, new) = KnownTasks(), (Task() for _ in range(3))
+    first = [weakref.ref(old), weakref.ref(brief)]
+    assert known.first(first) == first
+    del brief
+    assert [one() for one in known.first([weakref.ref(new), weakref.ref(old)])] == [old, new, old]
+    assert [one() for one in known.first([])] == [old, new]
+    many = [Task() for _ in range(MOST_KNOWN + 1)]
+    known.first(list(map(weakref.ref, many)))
+    assert len(known.first([])) == MOST_KNOWN
