@@ -24,12 +24,11 @@ class Slots:
     """All slots of a process; their numbers stay the same from one walk to the next.
 
     A slot is a number in flat columns, because so many objects of our own would trigger the
-    collector.
+    collector. Its key is put together when needed: thousands of paths would take megabytes.
     """
 
     def __init__(self, most: int = MAX_SLOTS) -> None:
         self.most = most
-        self.keys: list[str] = []
         self.anchors: list[str] = []
         self.labels: list[str] = []
         self.parents = array("l")
@@ -37,13 +36,13 @@ class Slots:
         self.starred = bytearray()
         self.library = bytearray()  # True if the path starts in the standard library
         self._entered: dict[int, int] = {}
-        self._by_key: dict[str, int] = {}
+        self._by_key: dict[int, int] = {}  # by the hashes of their keys
         self.kids: dict[int, int] = {}  # by the parent and the number of the name
         self.names = {ITEM: 0}  # anchors with labels, numbered
         self.root("<more>")  # for further ones when all are taken
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self.labels)
 
     def __getitem__(self, index: int) -> Slot:
         return Slot(self, index)
@@ -53,12 +52,26 @@ class Slots:
 
     def get(self, key: str) -> Slot | None:
         """Return the slot of a key, None if it was never seen."""
-        index = self._by_key.get(key)
+        index = self._by_key.get(hash(key))
         return None if index is None else Slot(self, index)
+
+    def key(self, index: int) -> str:
+        """Return what distinguishes a slot from all others."""
+        steps, at = [], index
+        while self.parents[at] != NOWHERE:
+            label = self.labels[at]
+            if self.starred[at] and is_name(label):
+                steps.append(f"*{self.anchors[at]}{label}")
+                break
+            steps.append(label)
+            at = self.parents[at]
+        else:
+            steps.append(self.labels[at])
+        return "".join(reversed(steps))
 
     def root(self, name: str) -> int:
         """Return the slot of a root: a module, a class, a function, the frames of a thread."""
-        found = self._by_key.get(name)
+        found = self._by_key.get(hash(name))
         return self._make(name, NOWHERE, "", name, starred=False) if found is None else found
 
     def child(self, parent: int, anchor: str, label: str) -> int:
@@ -68,7 +81,7 @@ class Slots:
         found = self.kids.get(parent << 32 | number) if number is not None else None
         if found is None:
             found = self._place(parent, anchor, label)
-            if len(self.keys) < self.most:
+            if len(self.labels) < self.most:
                 number = self.names.setdefault(name, len(self.names))
                 self.kids[parent << 32 | number] = found
         return found
@@ -85,7 +98,7 @@ class Slots:
         if label[0] in "[→":
             if self._run_of(parent, label) >= 3:
                 return parent
-            key, starred = self.keys[parent] + label, True
+            key, starred = self.key(parent) + label, True
         elif (
             self.starred[parent]
             or self.depths[parent] >= MAX_DEPTH
@@ -93,22 +106,21 @@ class Slots:
         ):
             key, starred = f"*{anchor}{label}", True
         else:
-            key, starred = self.keys[parent] + label, False
-        found = self._by_key.get(key)
+            key, starred = self.key(parent) + label, False
+        found = self._by_key.get(hash(key))
         return self._make(key, parent, anchor, label, starred=starred) if found is None else found
 
     def _make(self, key: str, parent: int, anchor: str, label: str, *, starred: bool) -> int:
-        index, above = len(self.keys), parent != NOWHERE
+        index, above = len(self.labels), parent != NOWHERE
         if index >= self.most:
             return max(parent, 0)
-        self.keys.append(key)
         self.anchors.append(anchor)
-        self.labels.append(key if label == key else label)
+        self.labels.append(label)
         self.parents.append(parent)
         self.depths.append(self.depths[parent] + 1 if above else 0)
         self.starred.append(starred)
         self.library.append(self.library[parent] if above else is_standard(label + "."))
-        self._by_key[key] = index
+        self._by_key[hash(key)] = index
         return index
 
     def _run_of(self, index: int, label: str) -> int:
@@ -137,7 +149,7 @@ class Slot:
     @property
     def key(self) -> str:
         """What distinguishes it from all others."""
-        return self.slots.keys[self.index]
+        return self.slots.key(self.index)
 
     @property
     def anchor(self) -> str:

@@ -224,7 +224,7 @@ class Walk:
     def _module(self, obj: Any, slot: int, _: Anatomy) -> None:
         names = names_of_module(obj)
         self.seen.add(id(names))
-        label = self.slots.keys[slot]
+        label = self.slots.key(slot)
         self._count_names(slot, dict.__len__(names))
         for name, value in list(dict.items(names)):
             if name in _DULL or derives(type(value), types.ModuleType) or type(name) is not str:

@@ -14,7 +14,7 @@ from soak_programs import HOSTILE, MANY, module, narrow
 
 def figures(walk: Walk) -> dict[str, tuple[int, int, int, int]]:
     columns = zip(walk.count, walk.length, walk.text, walk.bytes, strict=True)
-    return {walk.slots.keys[at]: row for at, row in enumerate(columns) if any(row)}
+    return {walk.slots.key(at): row for at, row in enumerate(columns) if any(row)}
 
 
 def both(slots: Slots) -> tuple[dict, dict]:

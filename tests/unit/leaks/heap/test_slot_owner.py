@@ -132,7 +132,7 @@ def test_a_finder_counts_like_any_walk(tmp_path, monkeypatch):
     assert survey(slots, walk=found) is found
     assert found.count[: len(plain.count)] == plain.count
     slot, held = found.found[id(made.CHANNELS)]
-    assert slots.keys[slot] == "above.CHANNELS"
+    assert slots.key(slot) == "above.CHANNELS"
     assert isinstance(held.holder, types.ModuleType)
 
 

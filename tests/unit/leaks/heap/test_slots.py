@@ -35,7 +35,7 @@ def test_a_function_in_a_variable_of_its_own_has_some_head():
 def test_a_full_table_of_slots_puts_the_rest_into_the_parent():
     slots = Slots()
     root = slots.root("app")
-    slots.keys += [""] * MAX_SLOTS
+    slots.labels += [""] * MAX_SLOTS
     before = len(slots), len(slots.names), len(slots.kids)
     assert slots.child(root, "app", ".NAME") == root
     assert slots[slots.root("app.One")].label == slots[slots.root("app.Two")].label == "<more>"

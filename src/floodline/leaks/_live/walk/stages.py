@@ -18,12 +18,17 @@ class Stage(Enum):
 
 
 class Rows:
-    """The figures of all slots at the end of a stage; `at` is None before there are any."""
+    """The figures of all slots at the end of a stage; `at` is None before there are any.
 
-    def __init__(self, walk: SlicedWalk | None = None, at: float | None = None) -> None:
+    Those of a walk that goes on are copied, those of one that is `over` are not.
+    """
+
+    def __init__(
+        self, walk: SlicedWalk | None = None, at: float | None = None, *, over: bool = False
+    ) -> None:
         self.at = at
         columns = (walk.count, walk.length, walk.text, walk.bytes) if walk else ()
-        self._columns = tuple(column.copy() for column in columns)
+        self._columns = columns if over else tuple(column.copy() for column in columns)
 
     def row(self, index: int) -> Row:
         """Return the figures of a slot, zeros if it was not met."""
