@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from floodline.errors import (
     StoreUnavailable,
 )
 from floodline.stores import Held, PostgresStore, RedisStore, open_store
+from floodline.stores._postgres.wire import _LOCK
 from floodline.stores._server.link import Unanswered
 from floodline.stores._writer import Call
 from loopback_proxy import Proxy
@@ -246,6 +248,32 @@ def test_what_is_not_ours_is_left_alone(own: Valkey, pg: Postgres) -> None:
         with pytest.raises(StoreCorrupt, match="lacks what a store has"):
             take(store)
     asked(pg, "DROP SCHEMA damaged CASCADE")
+
+
+def test_several_processes_may_find_an_empty_server_at_once(pg: Postgres) -> None:
+    import psycopg
+
+    problems: list[Exception] = []
+
+    def open_one() -> None:
+        try:
+            PostgresStore(pg.url, schema="crowd", timeout="30 s").close()
+        except Exception as error:
+            problems.append(error)
+
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    threads = [threading.Thread(target=open_one) for _ in range(3)]
+    with psycopg.connect(pg.url, autocommit=True) as first:
+        first.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))  # they all wait to create the tables
+        for thread in threads:
+            thread.start()
+        until = time.monotonic() + 30
+        while first.execute(waiting).fetchone() != (3,):
+            assert time.monotonic() < until, problems
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    asked(pg, "DROP SCHEMA crowd CASCADE")
 
 
 # -- what would lose rows

@@ -150,8 +150,12 @@ class PostgresWire:
         connection = self._connection
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            found = connection.execute("SELECT to_regclass(%s)", (f'"{schema}".meta',)).fetchone()
-            if found[0] is None:
+            # by a query: `to_regclass` may answer from what was known before the lock was granted
+            found = connection.execute(
+                "SELECT FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'meta'",
+                (schema,),
+            ).fetchone()
+            if found is None:
                 connection.execute(ddl(schema))
 
     def _warn(self, settings: dict[str, str]) -> None:
