@@ -67,6 +67,14 @@ def test_the_decorated_function_of_the_fullest_cache_is_named():
     assert decorated_function([held(other), held(parse)]) == f"{__name__}.other"
 
 
+def test_what_a_decorator_below_has_wrapped_is_named():
+    def parse_it(key):
+        return parse(key)
+
+    assert decorated_function([held(plain_memo(parse))]) == f"{__name__}.parse"
+    assert decorated_function([held(memo(functools.wraps(parse)(parse_it)))]).endswith(".parse")
+
+
 def test_functools_need_not_have_noted_it():
     plain(1)
     assert decorated_function([held(plain)]) == f"{__name__}.plain"
