@@ -133,7 +133,7 @@ TABLE = 'self.verbs = {"join": self.do_join, "part": self.do_part, "note": self.
 def test_a_method_that_is_found_in_a_table_or_by_its_name_has_a_caller(scanned, table, call):
     found = scanned(DISPATCH.format(table=table, call=call))
     assert found["notes"].confidence == "medium"
-    assert "what calls it is not seen" in found["notes"].proofs[1].claim
+    assert "its caller is unknown" in found["notes"].proofs[1].claim
     assert found["users"].confidence == "low"  # who joins can leave: both are equally unseen
     assert "do_part() runs only when its event arrives" in found["users"].proofs[3].claim
 
