@@ -12,16 +12,21 @@ UNSEEN_KEYS = {"caller", "derived", "checked", "unknown"}
 
 
 def rank_of(known: Features) -> int:
-    """Return the rank: the probability of the fitted model, in percent.
-
-    Where a program shows its events, and neither the caller nor the origin of the key is seen,
-    only the name of the key is left: unless it is that of an id, the rank is at most low. The same
-    holds for items of an instance that nothing is seen to create.
-    """
+    """Return the rank: the probability of the fitted model, in percent."""
     score = sum(
         weights.WEIGHTS[column].get(value, 0.0) for column, value in known._asdict().items()
     )
-    rank = round(100 / (1 + math.exp(-score)))
+    return round(100 / (1 + math.exp(-score)))
+
+
+def rank_in_program(known: Features) -> int:
+    """Return the rank in a program that shows its events.
+
+    If neither the caller nor the origin of the key is seen there, only the name of the key is left:
+    unless it is that of an id, the rank is at most low. The same holds for items of an instance
+    that nothing is seen to create.
+    """
+    rank = rank_of(known)
     return min(rank, weights.MEDIUM - 1) if _is_vague(known) else rank
 
 

@@ -11,7 +11,7 @@ from floodline.scan._findings.building import make
 from floodline.scan._findings.confidence import certain
 from floodline.scan._findings.features import features
 from floodline.scan._findings.finding import LOW, Finding
-from floodline.scan._findings.ranking import below_high, level_of, rank_of
+from floodline.scan._findings.ranking import below_high, level_of, rank_in_program, rank_of
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.evidence import REFUTED, Evidence
 from floodline.scan._proofs.judge import Grown, Judge
@@ -113,6 +113,7 @@ def _unbounded(judge: Judge, held: Held, holder: Evidence, kinds: set[Kind]) -> 
     grown = [g for g in judge.growth(held, kinds) if g[1].verb != "lookup"]
     removals: dict[int, Removal] = {}  # by depth: one container may grow in many places
     best: tuple[int, Grown, Case] | None = None
+    ranked = rank_of if judge.trusts() else rank_in_program
     for file, change, path, key in grown:
         if path.state == REFUTED or key.state == REFUTED:
             continue
@@ -122,7 +123,7 @@ def _unbounded(judge: Judge, held: Held, holder: Evidence, kinds: set[Kind]) -> 
         if removal.proof.state == REFUTED:
             continue
         removal = certain(key, removal)
-        rank = rank_of(features(judge, held, file, change, (holder, path, key), removal))
+        rank = ranked(features(judge, held, file, change, (holder, path, key), removal))
         if best is None or rank > best[0]:
             case = Case(judge, held, kinds, change, growing, removal)
             best = rank, (file, change, path, key), case

@@ -433,6 +433,13 @@ def test_low_is_where_events_are_seen_but_not_these(tmp_path, code):
     assert levels(tmp_path, dedent(WEB) + dedent(code)) == {"hooks": "low"}
 
 
+@pytest.mark.parametrize("code", TWO_DOUBTS.values(), ids=TWO_DOUBTS)
+def test_what_a_library_does_for_its_callers_stays_medium(tmp_path, code):
+    (tmp_path / "app.py").write_text(dedent(WEB) + dedent(code), encoding="utf-8")
+    found = Scan([tmp_path], library=True).report().findings
+    assert [f.confidence for f in found] == ["medium"]
+
+
 JOBS = """
     jobs = {{}}
 
