@@ -27,10 +27,11 @@ from floodline.soak import run
 
 TEXT = "x" * 2048
 ROUNDS = 60
+SEATS = 100
 
 
-def langgraph_turns(url: str | None) -> Callable[[int], None]:
-    """One thread; each turn is a question of 2 KiB and its answer."""
+def langgraph_graph(url: str | None) -> Callable[[str], None]:
+    """A graph whose turn in a thread is a question of 2 KiB and its answer."""
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.graph import START, StateGraph
 
@@ -44,8 +45,24 @@ def langgraph_turns(url: str | None) -> Callable[[int], None]:
     builder.add_edge(START, "answer")
     saver: Any = InMemorySaver() if url is None else FloodlineSaver(url)
     graph = builder.compile(checkpointer=saver)
-    config: Any = {"configurable": {"thread_id": "alice"}}
-    return lambda _turn: graph.invoke({"said": [TEXT]}, config)
+
+    def turn(thread: str) -> None:
+        config: Any = {"configurable": {"thread_id": thread}}
+        graph.invoke({"said": [TEXT]}, config)
+
+    return turn
+
+
+def langgraph_turns(url: str | None) -> Callable[[int], None]:
+    """Each turn is one more of the same thread, whose state grows."""
+    turn = langgraph_graph(url)
+    return lambda _number: turn("alice")
+
+
+def langgraph_threads(url: str | None) -> Callable[[int], None]:
+    """Each turn is another user, with a thread of one turn."""
+    turn = langgraph_graph(url)
+    return lambda number: turn(f"user{number}")
 
 
 def agents_users(url: str | None) -> Callable[[int], None]:
@@ -56,7 +73,7 @@ def agents_users(url: str | None) -> Callable[[int], None]:
 
     loop = asyncio.new_event_loop()
     kept: dict[str, Any] = {}  # as a server does that keeps one object for each user
-    sessions = agent_sessions(url, max_sessions=100) if url is not None else None
+    sessions = agent_sessions(url, max_sessions=SEATS) if url is not None else None
 
     def turn(number: int) -> None:
         user = f"user{number}"
@@ -196,6 +213,7 @@ def agent_framework_users(url: str | None) -> Callable[[int], None]:
 
 CASES: dict[str, tuple[str, Callable[[str | None], Callable[[int], None]], int, str]] = {
     "langgraph": ("langgraph", langgraph_turns, 200, "200 turns of one thread"),
+    "langgraph-users": ("langgraph", langgraph_threads, 2000, "2,000 users who say one thing"),
     "openai-agents": ("openai-agents", agents_users, 300, "300 users who say one thing"),
     "pydantic-ai": (
         "pydantic-ai-slim",
@@ -240,8 +258,8 @@ def soak(case: str, url: str | None) -> str:
     """Return the verdict of a soak run, some turns a round."""
     _, begin, turns, _ = CASES[case]
     turn = begin(url)
-    each, first = (10, 1500) if turns > 1000 else (1, 0)
-    for number in range(first):  # until small caches are full
+    each, first = (10, 1500) if turns > 1000 else (1, SEATS)
+    for number in range(first):  # until small caches and seats are full
         turn(number)
 
     def several(number: int) -> None:
