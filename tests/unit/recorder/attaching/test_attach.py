@@ -266,6 +266,8 @@ def test_a_process_of_another_user_is_told_as_such(folder, monkeypatch):
 def test_a_process_that_is_not_python_is_told(folder):
     sleeping = subprocess.Popen(["sleep", "600"])
     try:
+        while not Path(f"/proc/{sleeping.pid}/cmdline").read_bytes():  # in the middle of its exec
+            pass
         with pytest.raises(ConfigError, match=r"\(sleep 600\) is not a Python program"):
             wake(sleeping.pid, WHERE, 1, folder=folder, remote_exec=None, enter=shut)
     finally:

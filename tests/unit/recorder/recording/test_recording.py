@@ -162,7 +162,7 @@ def test_series_of_forgotten_processes_go(recorder, file, clock):
         return found
 
     grow(recorder)
-    tick(recorder, clock, 2)
+    tick(recorder, clock, 6)
     before = on_disk()  # with servers that other tests have started
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
         tick(recorder, clock, 6)

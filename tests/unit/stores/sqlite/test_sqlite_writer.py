@@ -203,15 +203,18 @@ def test_a_call_inside_a_call_is_refused_and_can_be_foreseen(
     tmp_path: Path, kind: str, twin: bool
 ) -> None:
     seen: list[Any] = []
+    store: Any = None
 
     def clock() -> float:  # runs in the middle of a call, as a finalizer might
+        if store is None:  # it is tried at construction
+            return 1.0
         seen.append((store.is_writer_thread(), store.aio.is_writer_thread()))
         with pytest.raises(StoreUnavailable, match=r"is_writer_thread|inside another call"):
             store.load("chat", "a")
         return 1.0
 
-    store: Any = MemoryStore(clock=clock) if kind == "memory" else None
-    store = store or SQLiteStore(tmp_path / "s.db", clock=clock)
+    in_memory = kind == "memory"
+    store = MemoryStore(clock=clock) if in_memory else SQLiteStore(tmp_path / "s.db", clock=clock)
     if twin:
         asyncio.run(store.aio.acquire("chat", "a", "me", lease=15.0))
     else:
@@ -223,8 +226,11 @@ def test_a_call_inside_a_call_is_refused_and_can_be_foreseen(
 
 def test_another_thread_is_not_the_writer_while_one_works(tmp_path: Path) -> None:
     answers: list[bool] = []
+    memory: MemoryStore | None = None
 
     def clock() -> float:
+        if memory is None:  # it is tried at construction
+            return 1.0
         thread = threading.Thread(target=lambda: answers.append(memory.is_writer_thread()))
         thread.start()
         thread.join(100)
@@ -236,7 +242,15 @@ def test_another_thread_is_not_the_writer_while_one_works(tmp_path: Path) -> Non
 
 
 def test_a_close_on_the_writer_thread_does_not_wait_for_itself(tmp_path: Path) -> None:
-    store = SQLiteStore(tmp_path / "s.db", clock=lambda: (store.close(), 1.0)[1])
+    stores: list[SQLiteStore] = []
+
+    def clock() -> float:
+        for store in stores:
+            store.close()
+        return 1.0
+
+    store = SQLiteStore(tmp_path / "s.db", clock=clock)
+    stores.append(store)
     assert isinstance(store.acquire("chat", "a", "me", lease=15.0), Grant)
     with pytest.raises(StoreClosed):
         store.count("chat")
@@ -249,8 +263,9 @@ def test_an_interrupted_call_leaves_the_store_usable(tmp_path: Path) -> None:
             raise times.pop()
         return 1.0
 
-    times: list[BaseException] = [KeyboardInterrupt()]
+    times: list[BaseException] = []
     store = SQLiteStore(tmp_path / "s.db", clock=clock)
+    times.append(KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         store.acquire("chat", "a", "me", lease=15.0)
     connection = store._database._connection
