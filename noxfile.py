@@ -21,11 +21,13 @@ HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 MEASURE = (sys.executable, "-m", "coverage", "run", "-m")
 PLAIN = (sys.executable, "-m")
 # three on two cores: many tests wait for processes and servers
-PYTEST = ("pytest", "-n", "3", "--dist", "worksteal", "-m", "not long")
+PYTEST = ("pytest", "-n", "3", "--dist", "worksteal", "-m", "not long", "--durations=40")
 ONLY_INSTALL = "--install-only"
 LATER = ["frameworks", *(f"brief-{python}" for python in PYTHONS if python != HERE)]
 
-nox.options.sessions = ["ahead", "lint", "types", "imports", LATER[0], "coverage", *LATER[1:]]
+FIRST = ["ahead", "lint", "types", "imports", "suites"]
+
+nox.options.sessions = [*FIRST, LATER[0], "coverage", *LATER[1:]]
 nox.options.reuse_existing_virtualenvs = True
 
 
@@ -82,7 +84,7 @@ def _installed(session: nox.Session, *wanted: str) -> bool:
 
 
 def _measured() -> Path:
-    """Where `frameworks` leaves its figures for `coverage`, which erases those of its own."""
+    """Where `frameworks` leaves its figures for `coverage`; `suites` erases those of its own."""
     return Path(".nox/measured-frameworks").absolute()
 
 
@@ -118,13 +120,18 @@ def imports(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
-def coverage(session: nox.Session) -> None:
-    """All suites together make one figure; processes that they start are measured too."""
+def suites(session: nox.Session) -> None:
+    """All suites; `coverage` makes one figure of what they and `frameworks` measure."""
     session.run(*PLAIN, "coverage", "erase", external=True)
     _pytest(session, *MEASURE, *PYTEST)
     # in processes of their own: beside what frameworks import, every walk of a heap takes longer
     _pytest(session, *MEASURE, *PYTEST, "tests/frameworks")
     _accept(session, *MEASURE)
+
+
+@nox.session(venv_backend="none")
+def coverage(session: nox.Session) -> None:
+    """One figure for all suites; processes that they start are measured too."""
     measured = [str(folder) for folder in (Path(), _measured()) if any(folder.glob(".coverage.*"))]
     session.run(*PLAIN, "coverage", "combine", "--quiet", *measured, external=True)
     session.run(*PLAIN, "coverage", "report", external=True)

@@ -741,6 +741,6 @@ def key_of(entry: Entry) -> int:
 
 
 TestTable = TableMachine.TestCase
-TestTable.settings = settings(max_examples=400, stateful_step_count=50, deadline=None)
+TestTable.settings = settings(max_examples=250, stateful_step_count=50, deadline=None)
 TestInterrupted = InterruptedTable.TestCase
 TestInterrupted.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)

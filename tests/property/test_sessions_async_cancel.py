@@ -404,7 +404,7 @@ OPERATIONS: dict[str, Step] = {
 }
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     program=st.lists(
         st.tuples(st.sampled_from(sorted(OPERATIONS)), st.integers(0, 8), st.integers(0, 40)),
