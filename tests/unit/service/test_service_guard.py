@@ -150,6 +150,47 @@ def test_the_list_is_paged_by_prefix_and_last_use(make, store):
     assert ask("GET", "/v1/floodline/conversations?limit=0").status_code == 400
 
 
+def test_the_list_of_all_tenants_names_them_and_goes_on_where_a_page_ends(service):
+    other, key = bearer(("", "other-secret")), {"idempotency-key": "same"}
+    for tenant in (bearer(ACME), other):  # the same id for both
+        service("POST", "/v1/conversations", json={}, headers=tenant | key)
+    service("POST", "/v1/conversations", json={}, headers=other)
+
+    def listed(**query):
+        page = service(
+            "GET", "/v1/floodline/conversations", params=query, headers=bearer(ADMIN)
+        ).json()
+        return [f"{one['tenant']}/{one['id']}" for one in page["data"]], page
+
+    everything, whole = listed()
+    assert [one.partition("/")[0] for one in everything] == ["acme", "other", "other"]
+    assert (whole["first_id"], whole["last_id"]) == (everything[0], everything[-1])
+    paged, after, more = [], "", True
+    while more:
+        one, page = listed(limit=1, after=after)
+        paged += one
+        after, more = page["last_id"], page["has_more"]
+    assert paged == everything
+    assert listed(limit=2)[1]["has_more"] is True
+    shared = everything[0].partition("/")[2]
+    assert listed(prefix=shared)[0] == [f"acme/{shared}", f"other/{shared}"]
+    mine, page = listed(tenant="acme")
+    assert (mine, page["last_id"]) == (everything[:1], shared)
+    assert listed(after="nobody/x")[0] == everything[1:]  # a tenant that is no more
+
+
+def test_a_list_of_all_tenants_looks_at_so_many_ids_in_all(service, monkeypatch):
+    for tenant in (bearer(ACME), bearer(("", "other-secret"))):
+        service("POST", "/v1/conversations", json={}, headers=tenant)
+    monkeypatch.setattr("floodline._service._log.listing.MOST_READ", 2)
+    where, after, pages = "/v1/floodline/conversations", "", []
+    while not pages or after:
+        page = service("GET", where, params={"after": after}, headers=bearer(ADMIN)).json()
+        pages.append([one["tenant"] for one in page["data"]])
+        after = page["last_id"] if page["has_more"] else ""
+    assert pages == [["acme"], ["other"], []]
+
+
 def test_a_long_list_ends_a_page_after_so_many_ids(make, monkeypatch):
     monkeypatch.setattr("floodline._service._log.listing.MOST_READ", 2)
     ask = make(Sessions)

@@ -137,7 +137,7 @@ def _paths() -> Document:
                 parameters=[
                     _LIMIT, _AFTER,
                     _query("prefix", _STRING, "Prefix of the ids."),
-                    _query("tenant", _STRING, "Whose conversations."),
+                    _query("tenant", _STRING, "Of this tenant only; then ids are plain."),
                     _query("used_after", _SECONDS, "Unix time in seconds."),
                     _query("used_before", _SECONDS, "Unix time in seconds."),
                 ],
@@ -196,7 +196,12 @@ def _schemas() -> Document:
         id=_STRING, object={"const": "conversation"}, created_at=_NUMBER, metadata=_ANY
     )
     listed = _object(
-        None, **conversation["properties"], last_used_at=_NUMBER, items=_NUMBER, live=_BOOLEAN
+        None,
+        **conversation["properties"],
+        tenant=_STRING,
+        last_used_at=_NUMBER,
+        items=_NUMBER,
+        live=_BOOLEAN,
     )
 
     def page(of: Document) -> Document:

@@ -14,8 +14,9 @@ from floodline._service._http.bodies import check_content_type, whole_number
 from floodline._service._http.conversation_routes import delete
 from floodline._service._http.openapi import LAST_SECOND, MAX_TOKENS
 from floodline._service._http.routing import Endpoint, id_of, json_answer, service_of, tenant_of
-from floodline._service._log.listing import Listed, list_conversations
+from floodline._service._log.listing import Listed, Wanted, list_all_tenants, list_conversations
 from floodline._service._refusals import invalid
+from floodline._service._tenants import ALONE
 
 PROVIDERS = ("openai", "responses", "anthropic", "gemini")
 
@@ -47,22 +48,27 @@ async def list_all(request: Request) -> Response:
     """GET /v1/floodline/conversations."""
     service, query = service_of(request), request.query_params
     service.check_admin(tenant_of(request))
-    _, conversations = service.named(query.get("tenant"))
     limit = whole_number(query, "limit", 20, 1, 100)
     assert limit is not None
-    page = await list_conversations(
-        conversations.keeping,
-        prefix=query.get("prefix", ""),
-        after=query.get("after", ""),
-        limit=limit,
-        used_after=whole_number(query, "used_after", None, 0, LAST_SECOND),
-        used_before=whole_number(query, "used_before", None, 0, LAST_SECOND),
+    wanted = Wanted(
+        query.get("prefix", ""),
+        whole_number(query, "used_after", None, 0, LAST_SECOND),
+        whole_number(query, "used_before", None, 0, LAST_SECOND),
     )
+    after, tenant = query.get("after", ""), query.get("tenant", ALONE)
+    if tenant == ALONE and ALONE not in service.tenanted:
+        keepings = {name: each.keeping for name, each in service.tenanted.items()}
+        page = await list_all_tenants(keepings, wanted, after=after, limit=limit)
+        first_id = page.found[0].place if page.found else ""
+    else:
+        keeping = service.named(tenant).keeping
+        page = await list_conversations(keeping, wanted, tenant=tenant, after=after, limit=limit)
+        first_id = page.found[0].id if page.found else ""
     return json_answer(
         {
             "object": "list",
             "data": [_listed(one) for one in page.found],
-            "first_id": page.found[0].id if page.found else "",
+            "first_id": first_id,
             "last_id": page.last_id if page.found or page.has_more else "",
             "has_more": page.has_more,
         }
@@ -140,6 +146,7 @@ def _listed(one: Listed) -> dict[str, Any]:
     return {
         "id": one.id,
         "object": "conversation",
+        "tenant": one.tenant,
         "created_at": one.record.created_at,
         "metadata": one.record.metadata,
         "last_used_at": one.last_used_at,

@@ -60,13 +60,11 @@ class Service:
             raise Refusal(403, "not_a_tenant", "The admin token has no conversations of its own.")
         return self.tenanted[tenant]
 
-    def named(self, tenant: str | None) -> tuple[str, Conversations]:
-        """Return the tenant that an administrator asks about, by default the first."""
-        if tenant is None:
-            tenant = next(iter(self.tenanted))
+    def named(self, tenant: str) -> Conversations:
+        """Return the conversations of the tenant that an administrator asks about."""
         if tenant not in self.tenanted:
             raise not_found("tenant", "tenant")
-        return tenant, self.tenanted[tenant]
+        return self.tenanted[tenant]
 
     def check_admin(self, tenant: str) -> None:
         """Refuse what is about all tenants to one of them."""
