@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import nox
@@ -22,13 +21,12 @@ MEASURE = (sys.executable, "-m", "coverage", "run", "-m")
 PLAIN = (sys.executable, "-m")
 # three on two cores: many tests wait for processes and servers
 PYTEST = ("pytest", "-n", "3", "--dist", "worksteal", "-m", "not long", "--durations=40")
-ONLY_INSTALL = "--install-only"
-LATER = ["frameworks", *(f"brief-{python}" for python in PYTHONS if python != HERE)]
+OTHERS = [f"brief-{python}" for python in PYTHONS if python != HERE]
 
-FIRST = ["ahead", "lint", "types", "imports", "suites"]
-
-nox.options.sessions = [*FIRST, LATER[0], "coverage", *LATER[1:]]
+nox.options.sessions = ["lint", "types", "imports", "suites", "frameworks", "coverage", *OTHERS]
 nox.options.reuse_existing_virtualenvs = True
+nox.options.default_venv_backend = "uv|virtualenv"  # uv takes seconds, pip minutes
+nox.options.download_python = "never"
 
 
 def _show_all_pyenv_versions() -> None:
@@ -72,15 +70,10 @@ def _accept(session: nox.Session, *python: str) -> None:
     )
 
 
-_ahead: dict[str, Future[object]] = {}  # by the name of the stage
-
-
-def _installed(session: nox.Session, *wanted: str) -> bool:
-    """Install what a stage needs; return False if that is all that was asked for."""
-    if begun := _ahead.get(session.name):
-        begun.result()
+def _install(session: nox.Session, *wanted: str) -> str:
+    """Install what a stage needs, in the versions that we test with; return its Python."""
     session.install("--quiet", "--constraint", "constraints.txt", *wanted)
-    return ONLY_INSTALL not in sys.argv
+    return str(Path(session.bin) / "python")
 
 
 def _measured() -> Path:
@@ -89,17 +82,6 @@ def _measured() -> Path:
 
 
 _show_all_pyenv_versions()
-
-
-@nox.session(venv_backend="none")
-def ahead(session: nox.Session) -> None:
-    """Begin to install the environments of later stages while the first ones run."""
-    command = [*PLAIN, "nox", "--no-error-on-missing-interpreters", ONLY_INSTALL, "-s"]
-    pool = ThreadPoolExecutor(1)
-    for stage in LATER:
-        session.log(" ".join((*command, stage)))
-        _ahead[stage] = pool.submit(subprocess.run, [*command, stage], capture_output=True)
-    pool.shutdown(wait=False)
 
 
 @nox.session(venv_backend="none")
@@ -140,11 +122,9 @@ def coverage(session: nox.Session) -> None:
 @nox.session
 def frameworks(session: nox.Session) -> None:
     """The adapters of the frameworks that `dev` leaves out; `coverage` adds what this measures."""
-    if not _installed(session, "--editable", ".[test,frameworks]"):
-        return
+    python = _install(session, "--editable", ".[test,frameworks]")
     shutil.rmtree(_measured(), ignore_errors=True)
     _measured().mkdir(parents=True)
-    python = str(Path(session.bin) / "python")
     adapters = sorted(Path("src/floodline/adapters").rglob("*.py"))
     session.run(
         *(*PLAIN, "mypy", "--python-executable", python, *map(str, adapters)), external=True
@@ -156,18 +136,16 @@ def frameworks(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".[test]")
-    _pytest(session, str(Path(session.bin) / "python"), "-m", *PYTEST)
+    _pytest(session, _install(session, "--editable", ".[test]"), "-m", *PYTEST)
 
 
 @nox.session(python=PYTHONS)
 def brief(session: nox.Session) -> None:
     """The promises on another Python, without the long random walks: for `make test`."""
-    if not _installed(session, "--editable", ".[test]"):
-        return
+    python = _install(session, "--editable", ".[test]")
     suites = ("tests/contract", "tests/unit/bounded", "tests/unit/sessions", "tests/unit/leaks")
     here = ("-k", "not Redis and not Postgres")  # servers are the same for every Python
-    _pytest(session, str(Path(session.bin) / "python"), "-m", *PYTEST, *here, *suites)
+    _pytest(session, python, "-m", *PYTEST, *here, *suites)
 
 
 @nox.session(venv_backend="none")
@@ -191,9 +169,8 @@ def attack(session: nox.Session) -> None:
 @nox.session
 def serve(session: nox.Session) -> None:
     """`floodline serve` against schemathesis, Node and hostile clients, and its memory for long."""
-    session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".[test]")
+    python = _install(session, "--editable", ".[test]")
     session.install("--quiet", "schemathesis")
-    python = str(Path(session.bin) / "python")
     _pytest(session, python, "-m", "pytest", "tests/serve", "--timeout=3600")
     memory = ("--only", "floodline", "--memory", "--seconds", "600")
     session.run(python, "benchmarks/bench_serve.py", *memory)
@@ -252,11 +229,10 @@ def _sdist(session: nox.Session, package: str) -> Path:
 @nox.parametrize("package", ["aiogram", "openai-agents"])
 def upstream(session: nox.Session, package: str) -> None:
     """The frameworks' own tests of their stores, from their sdists, with our adapters in them."""
-    tools = ("pytest", "pytest-asyncio", "redis")
-    session.install("--quiet", "-c", "constraints.txt", "--editable", f".[{package}]", *tools)
+    tools = ("pip", "pytest", "pytest-asyncio", "redis")
+    python = _install(session, "--editable", f".[{package}]", *tools)
     ours = Path("tests/frameworks/upstream").resolve()
     source = _sdist(session, package)
-    python = str(Path(session.bin) / "python")
     if package == "aiogram":
         # without its conftest, which starts bots and servers
         folder = source.with_name("aiogram")
@@ -280,14 +256,14 @@ def upstream(session: nox.Session, package: str) -> None:
 def livebench(session: nox.Session) -> None:
     """Small programs on several frameworks under `floodline run`: is what it says of them true?"""
     wanted = ("flask", "tornado", "bottle", "cachetools", "starlette", "sqlalchemy")
-    session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".", *wanted)
+    _install(session, "--editable", ".", *wanted)
     session.run("python", "benchmarks/livebench/run.py", *session.posargs)
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
     """Each benchmark once, quickly: to see that it runs, and roughly where it stands."""
-    session.install("--quiet", "--constraint", "constraints.txt", "--editable", ".[bench]")
+    _install(session, "--editable", ".[bench]")
     missed = []
     for script in sorted(Path("benchmarks").glob("bench_*.py")):
         quick = ["--quick"] if "--quick" in script.read_text(encoding="utf-8") else []
