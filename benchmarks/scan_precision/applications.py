@@ -7,9 +7,9 @@ REPOSITORIES has a git directory for each application of a list, as `owner+name`
 depth. `draw` prints containers that an enumerator of its own finds (an attribute or a global that
 is created as a container and grows in a function that does not create it), drawn with a seed: so
 many of those that no line of their file shrinks, and so many of the others. `applications.json`
-has the labels of the first list and `applications_second.json` those of the second, given by
-reading the source and committed before the first scan. `measure` scans each application and
-counts.
+has the labels of the first list, `applications_second.json` and `applications_third.json` those of
+the other two, given by reading the source and committed before the first scan. `measure` scans each
+application and counts.
 """
 
 from __future__ import annotations
@@ -62,6 +62,29 @@ SECOND = {
     "TheHamkerCat/WilliamButcherBot": "a Telegram bot",
     "yym68686/ChatGPT-Telegram-Bot": "a Telegram bot",
 }
+THIRD = {
+    "All-Hands-AI/OpenHands": "an agent server",
+    "AnimeKaizoku/SaitamaRobot": "a Telegram bot",
+    "AstrBotDevs/AstrBot": "a chat bot for many networks",
+    "Cog-Creators/Red-DiscordBot": "a Discord bot",
+    "CoplayDev/unity-mcp": "an MCP server",
+    "Tautulli/Tautulli": "a web application",
+    "assafelovic/gpt-researcher": "an agent with a web server",
+    "binary-husky/gpt_academic": "a web application with agents",
+    "cheshire-cat-ai/core": "an agent server",
+    "errbotio/errbot": "a chat bot for many networks",
+    "khoj-ai/khoj": "an agent server",
+    "lm-sys/FastChat": "a chat server with its workers",
+    "maubot/maubot": "a Matrix bot with a web server",
+    "open-webui/open-webui": "a chat server",
+    "TeamUltroid/Ultroid": "a Telegram bot",
+    "xtekky/gpt4free": "a server in front of chat services",
+    "UsergeTeam/Userge": "a Telegram bot",
+    "Zero6992/chatGPT-discord-bot": "a Discord bot",
+    "crystaldba/postgres-mcp": "an MCP server",
+    "freqtrade/freqtrade": "a bot for trading",
+    "sopel-irc/sopel": "an IRC bot",
+}
 
 
 class Drawn(NamedTuple):
@@ -76,6 +99,7 @@ class Drawn(NamedTuple):
 LISTS = {
     "first": Drawn(FIRST, "applications.json", 1416, {"grows only": 9, "shrinks too": 6}),
     "second": Drawn(SECOND, "applications_second.json", 1417, {"grows only": 8, "shrinks too": 4}),
+    "third": Drawn(THIRD, "applications_third.json", 1420, {"grows only": 7, "shrinks too": 3}),
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
