@@ -83,15 +83,19 @@ def plain_app(path: str | None):
 
 
 def fill(path: Path, number: int) -> None:
-    """Park this many conversations in the store of the service."""
+    """Park this many conversations of one item in the store of the service."""
     from floodline import Conversation, Sessions
+    from floodline.stores import Append, NewRow
 
+    item = {"type": "message", "role": "user", "content": TEXT}
+    row = NewRow("msg_1", json.dumps(item).encode())
     with Sessions(
         Conversation, store=f"sqlite:///{path}", name="conversations", max_sessions=100
     ) as sessions:
         for n in range(number):
-            with sessions.use(f"parked-{n}") as chat:
-                chat.append({"role": "user", "content": TEXT})
+            with (hold := sessions.use(f"parked-{n}")) as chat:
+                chat.append(item)
+                hold.append_rows(Append("items", [row]))
 
 
 class Served:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from floodline import AsyncSessions, Conversation
 
 Message = dict[str, Any]
 WINDOW = 20  # messages that are sent
+STORE = os.environ.get("WORKER_STORE", "sqlite:///worker.db")
 
 
 async def answer(messages: list[Message]) -> str:
@@ -23,10 +25,14 @@ async def answer(messages: list[Message]) -> str:
 
 @dataclass
 class Session:
-    """A conversation, and the work that waits for it."""
+    """A conversation, which one caller at a time may continue."""
 
     history: Conversation = field(default_factory=lambda: Conversation(max_messages=WINDOW))
     queue: list[str] = field(default_factory=list)
+
+    def window(self) -> list[Message]:
+        """Return what is sent."""
+        return self.history.window()  # the stored list is short, too
 
 
 async def anthropic(session: Session, text: str) -> str:
@@ -38,14 +44,14 @@ async def anthropic(session: Session, text: str) -> str:
 
 async def openai(session: Session, text: str) -> str:
     session.history.append({"role": "user", "content": text})
-    reply = await answer(session.history.window())  # the stored list is short as well
+    reply = await answer(session.window())
     session.history.append({"role": "assistant", "content": reply})
     return reply
 
 
 async def gemini(session: Session, text: str) -> str:
     session.history.append({"role": "user", "parts": [{"text": text}]})
-    reply = await answer(session.history.window())
+    reply = await answer(session.window())
     session.history.append({"role": "model", "parts": [{"text": reply}]})
     return reply
 
@@ -57,31 +63,37 @@ class SessionWorker:
     """Answers its clients, one conversation for each session id."""
 
     def __init__(self) -> None:
-        store = os.environ.get("WORKER_STORE", "sqlite:///worker.db")
         self._sessions = AsyncSessions(
-            Session, idle="30 min", max_sessions=20, store=store, name="worker"
+            Session, idle="30 min", max_sessions=20, store=STORE, name="worker"
         )
+
+    def _use(self, session_id: str) -> AbstractAsyncContextManager[Session]:
+        return self._sessions.use(session_id)
 
     async def ask(self, session_id: str, text: str, provider: str = "openai") -> str:
         """Answer a message."""
-        async with self._sessions.use(session_id) as session:
+        async with self._use(session_id) as session:
             return await PROVIDERS[provider](session, text)
 
     async def enqueue(self, session_id: str, text: str) -> None:
         """Keep work for later."""
-        async with self._sessions.use(session_id) as session:
+        async with self._use(session_id) as session:
             session.queue.append(text)
 
     async def work(self, session_id: str) -> list[str]:
         """Do the work that waits."""
-        async with self._sessions.use(session_id) as session:
-            replies = [await openai(session, text) for text in session.queue]
-            session.queue.clear()
+        async with self._use(session_id) as session:
+            queue = session.queue
+            replies = [await openai(session, text) for text in queue]
+            queue.clear()
             return replies
 
-    async def stream(self, session_id: str, text: str) -> AsyncIterator[str]:
+    def stream(self, session_id: str, text: str) -> AsyncIterator[str]:
         """Answer a message word by word."""
-        async with self._sessions.use(session_id) as session:
+        return self._words(session_id, text)
+
+    async def _words(self, session_id: str, text: str) -> AsyncIterator[str]:
+        async with self._use(session_id) as session:
             for word in (await openai(session, text)).split():
                 yield word
 
@@ -95,13 +107,13 @@ class SessionWorker:
 
     async def sent(self, session_id: str) -> list[Message]:
         """Return what the next call would send along."""
-        async with self._sessions.use(session_id, shared=True) as session:
-            return session.history.window()
+        async with self._use(session_id) as session:
+            return session.window()
 
     def live(self) -> int:
         """Return how many sessions are in memory."""
         return len(self._sessions)
 
     async def shutdown(self) -> None:
-        """Save everything, and let it go."""
+        """Let everything go."""
         await self._sessions.shutdown()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 Message = dict[str, Any]
@@ -17,12 +19,17 @@ async def answer(messages: list[Message]) -> str:
     return f"You said {len(said.split())} words."
 
 
+@dataclass
 class Session:
-    """A conversation, and the work that waits for it."""
+    """A conversation, which one caller at a time may continue."""
 
-    def __init__(self) -> None:
-        self.history: list[Message] = []
-        self.done = False
+    history: list[Message] = field(default_factory=list)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    done: bool = False
+
+    def window(self) -> list[Message]:
+        """Return what is sent."""
+        return self.history[-WINDOW:]  # the copy is short, the list is not
 
 
 async def anthropic(session: Session, text: str) -> str:
@@ -34,14 +41,14 @@ async def anthropic(session: Session, text: str) -> str:
 
 async def openai(session: Session, text: str) -> str:
     session.history.append({"role": "user", "content": text})
-    reply = await answer(session.history[-WINDOW:])  # the copy is short, the list is not
+    reply = await answer(session.window())
     session.history.append({"role": "assistant", "content": reply})
     return reply
 
 
 async def gemini(session: Session, text: str) -> str:
     session.history.append({"role": "user", "parts": [{"text": text}]})
-    reply = await answer(session.history[-WINDOW:])
+    reply = await answer(session.window())
     session.history.append({"role": "model", "parts": [{"text": reply}]})
     return reply
 
@@ -57,27 +64,32 @@ class SessionWorker:
         self._queues: dict[str, list[str]] = {}
         self._streams: dict[str, AsyncIterator[str]] = {}
 
-    def _session(self, session_id: str) -> Session:
+    @asynccontextmanager
+    async def _use(self, session_id: str) -> AsyncIterator[Session]:
         if session_id not in self._sessions:
             self._sessions[session_id] = Session()
             self._queues[session_id] = []
-        return self._sessions[session_id]
+        session = self._sessions[session_id]
+        async with session.lock:
+            yield session
 
     async def ask(self, session_id: str, text: str, provider: str = "openai") -> str:
         """Answer a message."""
-        return await PROVIDERS[provider](self._session(session_id), text)
+        async with self._use(session_id) as session:
+            return await PROVIDERS[provider](session, text)
 
     async def enqueue(self, session_id: str, text: str) -> None:
         """Keep work for later."""
-        self._session(session_id)
-        self._queues[session_id].append(text)
+        async with self._use(session_id):
+            self._queues[session_id].append(text)
 
     async def work(self, session_id: str) -> list[str]:
         """Do the work that waits."""
-        session, queue = self._session(session_id), self._queues[session_id]
-        replies = [await openai(session, text) for text in queue]
-        queue.clear()
-        return replies
+        async with self._use(session_id) as session:
+            queue = self._queues[session_id]
+            replies = [await openai(session, text) for text in queue]
+            queue.clear()
+            return replies
 
     def stream(self, session_id: str, text: str) -> AsyncIterator[str]:
         """Answer a message word by word."""
@@ -85,13 +97,15 @@ class SessionWorker:
         return self._streams[session_id]
 
     async def _words(self, session_id: str, text: str) -> AsyncIterator[str]:
-        for word in (await openai(self._session(session_id), text)).split():
-            yield word
+        async with self._use(session_id) as session:
+            for word in (await openai(session, text)).split():
+                yield word
         del self._streams[session_id]  # not reached if the client has gone
 
     async def complete(self, session_id: str) -> None:
         """Note that no more work is expected."""
-        self._session(session_id).done = True
+        if session_id in self._sessions:
+            self._sessions[session_id].done = True
 
     async def delete(self, session_id: str) -> None:
         """Forget a session: the DELETE call."""
@@ -101,14 +115,15 @@ class SessionWorker:
 
     async def sent(self, session_id: str) -> list[Message]:
         """Return what the next call would send along."""
-        return list(self._session(session_id).history[-WINDOW:])
+        async with self._use(session_id) as session:
+            return session.window()
 
     def live(self) -> int:
         """Return how many sessions are in memory."""
         return len(self._sessions)
 
     async def shutdown(self) -> None:
-        """Forget everything."""
+        """Let everything go."""
         self._sessions.clear()
         self._queues.clear()
         self._streams.clear()
