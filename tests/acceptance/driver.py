@@ -2,41 +2,33 @@
 
 Behave drives the library through hosts that are shaped like the systems whose authors asked for it:
 `PlanService`, `PluginHost` and `SessionManager`, and the fixed versions of `examples/` through
-`example`. Robot drives the example server through `AgentServer`, as a real process, over HTTP, and
-the command line through `Commands`.
+`example`. Robot drives real processes from `processes.py`: the example server through `AgentServer`
+and `floodline serve` through `SessionService`, over HTTP, and the command line through `Commands`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
-import os
-import subprocess
 import sys
-import tempfile
 import threading
-import time
 import weakref
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from floodline import AsyncSessions, Conversation, Reason, Sessions, SessionScope
-from floodline.errors import ConfigError, SessionClosed
-from floodline.recorder import read_recording
+from floodline.errors import SessionClosed
 from floodline.stores import MemoryStore
 from floodline.testing import SessionKit
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from processes import PATIENCE, AgentServer, Commands, SessionService
+
 from example_systems import EXAMPLES, load  # the path comes first
 
-SERVER = Path(__file__).parents[2] / "examples" / "agent_server.py"
-PATIENCE = 100.0  # a safety net, not a measure
+__all__ = ["EXAMPLES", "AgentServer", "Commands", "SessionService"]
 
 
 def example(name: str) -> Any:
@@ -265,135 +257,3 @@ class SessionManager:
 
     def _leaves(self, session_id: str, _: Conversation, reason: Reason) -> None:
         self.left.append((session_id, reason))
-
-
-class AgentServer:
-    """Robot keywords: the example server as a process of its own, and a client for it."""
-
-    ROBOT_LIBRARY_SCOPE = "TEST"
-
-    def __init__(self) -> None:
-        self._directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        self._process: subprocess.Popen[str] | None = None
-        self._http = httpx.Client(timeout=PATIENCE)
-
-    def start_server(self) -> str:
-        """Start it on a free port; the same database each time in one test."""
-        return self._start(sys.executable)
-
-    def start_recorded_server(self) -> str:
-        """Start it as `make run` does, with the flight recorder beside it."""
-        run = (sys.executable, "-m", "floodline", "run", "--no-dashboard")
-        return self._start(*run, f"--record={self._recording}")
-
-    def sessions_of_the_recording(self) -> dict[str, Any]:
-        """Return what the recording knows of the server's sessions, once it knows something."""
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            with contextlib.suppress(ConfigError):  # before the first tick
-                sessions = read_recording(self._recording).state()["sessions"]
-                if sessions and sessions[0]["opened"]:
-                    return dict(sessions[0])
-            time.sleep(0.1)
-        raise AssertionError("the recording knows of no session")
-
-    def end_of_the_recording(self) -> dict[str, Any]:
-        return dict(read_recording(self._recording).state()["exit"])
-
-    @property
-    def _recording(self) -> Path:
-        return Path(self._directory.name) / "agent.rec"
-
-    def _start(self, *command: str) -> str:
-        database = Path(self._directory.name) / "agent.db"
-        self._process = subprocess.Popen(
-            [*command, str(SERVER), "--port", "0", "--db", str(database)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        first = self._process.stdout.readline()
-        assert first.startswith("Listening on http://"), f"the server said {first!r}"
-        self._http.base_url = first.split()[2].rstrip(",")
-        return str(self._http.base_url)
-
-    def stop_server(self) -> None:
-        """Ask it to end, and wait until it has."""
-        self._end(lambda process: process.terminate())
-
-    def kill_server(self) -> None:
-        """Give it no chance: `kill -9`."""
-        self._end(lambda process: process.kill())
-
-    def clean_up(self) -> None:
-        self.stop_server()
-        self._http.close()
-        self._directory.cleanup()
-
-    def say(self, chat: str, text: str) -> dict[str, Any]:
-        return self._json(self._http.post(f"/chat/{chat}", json={"text": text}))
-
-    def say_all_at_once(self, chat: str, count: str) -> list[int]:
-        """Send that many messages from as many threads; return the turns that were answered."""
-        numbers = range(int(count))
-        with ThreadPoolExecutor(len(numbers)) as pool:
-            answers = list(pool.map(lambda n: self.say(chat, f"message {n}"), numbers))
-        return sorted(answer["turns"] for answer in answers)
-
-    def read_chat(self, chat: str) -> dict[str, Any]:
-        return self._json(self._http.get(f"/chat/{chat}"))
-
-    def texts_of(self, chat: str) -> list[str]:
-        return [message["content"] for message in self.read_chat(chat)["messages"]]
-
-    def end_chat(self, chat: str) -> None:
-        self._json(self._http.delete(f"/chat/{chat}"))
-
-    def complete_chat(self, chat: str) -> None:
-        self._json(self._http.post(f"/chat/{chat}/done"))
-
-    def live_count(self) -> int:
-        return int(self._json(self._http.get("/stats"))["items"])
-
-    def home_page(self) -> str:
-        return self._http.get("/").text
-
-    def refusal_of(self, method: str, path: str, body: str = "") -> int:
-        """Send what must be refused; check that the answer explains itself; return the status."""
-        response = self._http.request(method, path, content=body.encode())
-        assert response.status_code >= 400, f"{method} {path} was accepted: {response.text}"
-        assert response.json()["error"], "a refusal must say why"
-        return response.status_code
-
-    def _json(self, response: httpx.Response) -> dict[str, Any]:
-        response.raise_for_status()
-        return response.json() if response.content else {}
-
-    def _end(self, how: Any) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            how(process)
-        process.communicate(timeout=PATIENCE)
-
-
-class Commands:
-    """Robot keywords: `floodline` as a user types it, on the five systems of `examples/`."""
-
-    ROBOT_LIBRARY_SCOPE = "TEST"
-
-    def floodline(self, *arguments: str, version: str = "leaky") -> dict[str, Any]:
-        """Run a command in the folder of the examples; return its status and what it says."""
-        # what they run is measured by other tests
-        env = {name: value for name, value in os.environ.items() if "COVERAGE" not in name}
-        done = subprocess.run(
-            [sys.executable, "-m", "floodline", *arguments],
-            cwd=EXAMPLES,
-            env={**env, "VERSION": version},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        return {"status": done.returncode, "out": done.stdout, "err": done.stderr}
