@@ -1,7 +1,11 @@
-"""Hostile clients for minutes: typed answers, flat memory, *bounded* under `floodline run`."""
+"""Hostile clients, and a million ids: typed answers, flat memory, *bounded* under `floodline run`.
+
+SERVE_SECONDS and SERVE_IDS set how long and how many.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import os
@@ -11,13 +15,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
-from pathlib import Path
 
 import httpx
 import psutil
 
 SECONDS = float(os.environ.get("SERVE_SECONDS", "120"))
+IDS = int(os.environ.get("SERVE_IDS", "1000000"))
+CONNECTIONS = 16
 TYPED = {200, 400, 404, 405, 408, 409, 413, 415, 421, 503}
 JSON = {"content-type": "application/json"}
 BOMBS = [
@@ -137,6 +143,71 @@ class Crowd:
                 time.sleep(0.01)
 
 
+class Asker:
+    """One connection that asks for ever new ids, and counts the answers by status."""
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    async def run(self, port, numbers):
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", port)
+        item = b'{"items":[{"role":"user","content":"hello"}]}'
+        for number in numbers:
+            if number % 10 == 0:  # a conversation of its own
+                await self.ask("POST", "", item, f"key-{number}")
+            elif number % 10 == 1:
+                await self.ask("POST", f"/conv_{number}/items", item, f"key-{number}")
+            else:
+                await self.ask("GET", f"/conv_{number}")
+        self.writer.close()
+
+    async def ask(self, method, path, body=b"", key=""):
+        head = f"{method} /v1/conversations{path} HTTP/1.1\r\nHost: localhost\r\n"
+        if body:
+            head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            head += f"Idempotency-Key: {key}\r\n"
+        self.writer.write(head.encode() + b"\r\n" + body)
+        answer = await self.reader.readuntil(b"\r\n\r\n")
+        length = int(answer.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+        await self.reader.readexactly(length)
+        self.seen[int(answer[9:12])] += 1
+
+
+def verdict_of(record, folder):
+    report = folder / "report.json"
+    words = [sys.executable, "-m", "floodline", "report", str(record), "--format", "json"]
+    subprocess.run([*words, "-o", str(report)], check=True)
+    return json.loads(report.read_text(encoding="utf-8"))["verdict"]
+
+
+def test_a_million_ids_leave_nothing_in_memory(serving, tmp_path):
+    """A tenth are created, a tenth appended to in vain, the rest looked for in vain."""
+    record = tmp_path / "serve.rec"
+    watched = ("-m", "floodline", "run", "--no-dashboard", "--record", str(record),
+               "-m", "floodline")  # fmt: skip
+    seen, sizes = Counter(), []
+
+    async def ask_for_all(port, main):
+        for part in range(20):  # and look at its memory in between
+            first, beyond = part * IDS // 20, (part + 1) * IDS // 20
+            await asyncio.gather(
+                *(
+                    Asker(seen).run(port, range(first + n, beyond, CONNECTIONS))
+                    for n in range(CONNECTIONS)
+                )
+            )
+            sizes.append(main.memory_info().rss >> 20)
+            print(f"{beyond:,} ids, {sizes[-1]} MiB", flush=True)  # noqa: T201 - a long test
+
+    with serving(before=watched) as (process, url):
+        main = psutil.Process(process.pid).children()[0]
+        asyncio.run(ask_for_all(int(url.rpartition(":")[2]), main))
+        assert httpx.get(f"{url}/health/ready").status_code == 200
+    assert seen == {200: IDS // 10, 404: IDS - IDS // 10}
+    assert max(sizes[-5:]) < max(sizes[4:9]) * 1.1, sizes
+    assert verdict_of(record, tmp_path) == "bounded"
+
+
 def test_hostile_clients_get_typed_answers_and_no_memory(serving, tmp_path):
     record = tmp_path / "serve.rec"
     watched = ("-m", "floodline", "run", "--no-dashboard", "--record", str(record),
@@ -159,7 +230,4 @@ def test_hostile_clients_get_typed_answers_and_no_memory(serving, tmp_path):
     assert crowd.seen <= TYPED, crowd.seen
     early, late = max(sizes[10:20]), max(sizes[-10:])
     assert late < early * 1.15, [size >> 20 for size in sizes]
-    report = tmp_path / "report.json"
-    words = [sys.executable, "-m", "floodline", "report", str(record), "--format", "json"]
-    subprocess.run([*words, "-o", str(report)], check=True)
-    assert json.loads(Path(report).read_text())["verdict"] in ("bounded", "undecided")
+    assert verdict_of(record, tmp_path) in ("bounded", "undecided")
