@@ -439,7 +439,7 @@ def test_the_access_log_has_timings_and_no_text(ask, caplog):
         ("items", 404),
     ]
     assert lines[1]["conversation"] == chat
-    assert all(line["ms"] > 0 for line in lines)
+    assert all(line["ms"] > 0 and line["time"].endswith("+00:00") for line in lines)
     assert "secret" not in caplog.text
 
 

@@ -7,6 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -171,6 +172,7 @@ class Guard:
     def _line(self, scope: Scope, route: str, status: int, seconds: float, request_id: str) -> str:
         """Describe a request: nothing of its query, its headers or its body."""
         words: dict[str, Any] = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "client": self._client(scope),
             "method": scope["method"],
             "route": route,
