@@ -19,8 +19,8 @@ PYTHONS = ["3.11", "3.12", "3.13"]
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 MEASURE = (sys.executable, "-m", "coverage", "run", "-m")
 PLAIN = (sys.executable, "-m")
-# three on two cores: many tests wait for processes and servers
-PYTEST = ("pytest", "-n", "3", "--dist", "worksteal", "-m", "not long", "--durations=40")
+# four on two cores: many tests wait for processes and servers
+PYTEST = ("pytest", "-n", "4", "--dist", "worksteal", "-m", "not long", "--durations=40")
 OTHERS = [f"brief-{python}" for python in PYTHONS if python != HERE]
 
 nox.options.sessions = ["lint", "types", "imports", "suites", "frameworks", "coverage", *OTHERS]
@@ -126,12 +126,13 @@ def frameworks(session: nox.Session) -> None:
     shutil.rmtree(_measured(), ignore_errors=True)
     _measured().mkdir(parents=True)
     adapters = sorted(Path("src/floodline/adapters").rglob("*.py"))
-    session.run(
-        *(*PLAIN, "mypy", "--python-executable", python, *map(str, adapters)), external=True
-    )
+    mypy = (*PLAIN, "mypy", "--python-executable", python, *map(str, adapters))
     pages = ("tests/test_docs.py", "-k", "frameworks or docs/adapters or mcp-server")
     command = (python, *MEASURE[1:], *PYTEST, "tests/frameworks/adapters", *pages)
-    _pytest(session, *command, env={"COVERAGE_FILE": str(_measured() / ".coverage")})
+    with subprocess.Popen(mypy) as types:  # takes one core, and the tests leave some of it
+        _pytest(session, *command, env={"COVERAGE_FILE": str(_measured() / ".coverage")})
+    if types.returncode:
+        session.error(f"mypy ended with status {types.returncode}")
 
 
 @nox.session(python=PYTHONS)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -20,6 +21,12 @@ ANY_MACHINE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]
 settings.register_profile("same", derandomize=True, database=None, **ANY_MACHINE)
 settings.register_profile("search", **ANY_MACHINE)
 settings.load_profile("same")
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was imported and collected out of collections: many tests wait for one."""
+    gc.collect()
+    gc.freeze()
 
 
 # -- servers, which start with the first test that needs them: one for each worker of xdist
