@@ -6,7 +6,7 @@ KEPT_ROWS = 1_000
 KEPT_BYTES = 64 * 1024**2
 
 
-def why_refused(ours: bool, version: int, stored: int) -> str:
+def why_refused(ours: bool, version: int | str, stored: int | str) -> str:
     """Return why a write was refused; the lease comes first, as it explains the version."""
     if not ours:
         return "the lease was lost to another owner, or the session was closed"

@@ -1,9 +1,10 @@
 """The one thread that works on a file, and how calls reach it and answers return.
 
 While a batch is being committed the calls of other threads and loops queue up, and are the next
-batch. After a batch of several callers the thread lets them come back before it takes the next:
-SQLite releases the interpreter's lock at each statement, and winning it back from a crowd costs
-more than the statement. A lone caller runs its call itself, which saves a trip to the thread.
+batch. Threads that were served together wake each other, one after the other, and the last wakes
+this thread: all at once they would only queue for the interpreter's lock, which costs each of them
+a second switch, and this thread too as often as it gives the lock up. Whoever comes back until then
+is in the next batch. A lone caller runs its call itself, which saves a trip to the thread.
 If no thread can be started (at interpreter exit, or at the system's limit) the caller runs all
 pending calls.
 """
@@ -13,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-import time
 from _thread import allocate_lock, get_ident
 from collections.abc import Sequence
 from queue import Empty, SimpleQueue
@@ -22,14 +22,14 @@ from typing import Any, Protocol
 from floodline.errors import StoreClosed, StoreUnavailable
 
 _BATCH = 256
-_PAUSE = 20e-6
+_PATIENCE = 200e-6  # for callers that wake each other, one of which may have lost its processor
 _LAST_PATIENCE = 2.0
 
 
 class Call:
     """One pending operation: what to do, then its result or its error."""
 
-    __slots__ = ("args", "done", "error", "future", "result", "what")
+    __slots__ = ("args", "done", "error", "future", "next", "result", "what")
 
     def __init__(
         self, what: str, args: tuple[Any, ...], future: asyncio.Future[Any] | None = None
@@ -37,8 +37,23 @@ class Call:
         self.what, self.args, self.future = what, args, future
         self.result: Any = None
         self.error: BaseException | None = None
+        self.next: Call | None = None
         self.done = allocate_lock()
         self.done.acquire()
+
+    def wait(self) -> None:
+        """Block until it is done, and wake the next that was done in the same batch."""
+        self.done.acquire()
+        following, self.next = self.next, None
+        if following is not None:
+            following.wake()
+
+    def wake(self) -> None:
+        """End the wait; harmless if it is over."""
+        try:
+            self.done.release()
+        except RuntimeError:  # by another one, who was faster
+            return
 
 
 class Runner(Protocol):
@@ -80,7 +95,7 @@ class Writer:
         call = Call(what, args)
         if not self._run_alone(call):
             self._submit(call)
-            call.done.acquire()
+            call.wait()
         if call.error is not None:
             try:
                 raise call.error
@@ -200,22 +215,10 @@ class Writer:
                 self._waiting = False
                 self._runner.run(batch)
             self._crowded = len(batch) > 1
-            _settle(batch)
-            if self._crowded:
-                self._gather(len(batch))
+            _settle_in_turn(batch)
             del batch  # an idle thread holds no caller's bytes
         self._shut()
         self._ident = 0
-
-    def _gather(self, callers: int) -> None:
-        """Let the woken callers ask again, as long as they do."""
-        came = 0
-        while came < callers:
-            time.sleep(_PAUSE)
-            waiting = self._queue.qsize()
-            if waiting <= came:
-                return
-            came = waiting
 
     def _take(self, *, block: bool) -> list[Call]:
         """Return pending calls, at most a batch; empty at the end."""
@@ -272,12 +275,27 @@ def _patience() -> float:
     return _LAST_PATIENCE if sys.is_finalizing() else -1
 
 
+def _settle_in_turn(batch: Sequence[Call]) -> None:
+    """Wake the callers one by one, and wait for the last or for as long as that should take."""
+    threads = [call for call in batch if call.future is None]
+    if len(threads) < 2:
+        _settle(batch)
+        return
+    last = Call("", ())
+    for call, following in zip(threads, [*threads[1:], last], strict=True):
+        call.next = following
+    _settle([*threads[:1], *(call for call in batch if call.future is not None)])
+    if not last.done.acquire(timeout=_PATIENCE):
+        for call in threads:
+            call.wake()
+
+
 def _settle(batch: Sequence[Call]) -> None:
     """Wake the callers: a lock for a thread, one message for each event loop."""
     loops: dict[asyncio.AbstractEventLoop, list[Call]] = {}
     for call in batch:
         if call.future is None:
-            call.done.release()
+            call.wake()
         else:
             loops.setdefault(call.future.get_loop(), []).append(call)
     for loop, calls in loops.items():

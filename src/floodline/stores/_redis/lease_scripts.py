@@ -35,35 +35,55 @@ end
 """
 
 ACQUIRE = f"""
-local name, id, owner, lease, known, dead, hears = unpack(ARGV, 3)
-local k = key(name, id)
-local present, alive = leased(k, now)
-if alive and present[1] ~= owner and present[1] ~= dead then
-  local asked = P .. 'wanted:' .. present[1]
-  redis.call('HSET', P .. 'l' .. k, 'w', '1')
-  if redis.call('SADD', asked, k) == 1 and present[5] then say('w', present[1]) end
-  redis.call('EXPIRE', asked, 3600)
-  return {{0, present[1], text(alive - now)}}
+local n, i, out, blobs, places = (#ARGV - 2) / 7, 3, {{}}, {{''}}, {{}}
+local since, fence = text(now)
+while i <= #ARGV do
+  local name, id, owner, lease, known, dead, hears = unpack(ARGV, i, i + 6)
+  i = i + 7
+  local k = key(name, id)
+  local l, r = P .. 'l' .. k, P .. 'r' .. k
+  local present, alive = leased(k, now)
+  if alive and present[1] ~= owner and present[1] ~= dead then
+    local asked = P .. 'wanted:' .. present[1]
+    redis.call('HSET', l, 'w', '1')
+    if redis.call('SADD', asked, k) == 1 and present[5] then say('w', present[1]) end
+    redis.call('EXPIRE', asked, 3600)
+    out[#out + 1] = '0 ' .. text(alive - now) .. ' 0'
+    blobs[#blobs + 1] = present[1]
+  else
+    if fence then
+      fence = fence + 1
+    else
+      local noted, clock = redis.call('HMGET', meta, 'schema', 'fence'), now
+      if ARGV[1] ~= '' then clock = time() end
+      if not noted[1] then redis.call('HSET', meta, 'schema', {SCHEMA}, 'base', text(clock)) end
+      fence = math.max((tonumber(noted[2]) or 0) + 1, clock)
+      redis.call('HSET', meta, 'fence', text(fence + n - 1))  -- of all, before any is given
+    end
+    local mine, till = text(fence), text(now + lease)
+    if present[1] then
+      redis.call('HDEL', l, 'b', 'h')
+      redis.call('SREM', P .. 'wanted:' .. present[1], k)
+    end
+    if hears == '1' then
+      redis.call('HSET', l, 'o', owner, 'f', mine, 's', since, 'u', till, 'h', '1')
+    else
+      redis.call('HSET', l, 'o', owner, 'f', mine, 's', since, 'u', till)
+    end
+    places[#places + 1] = till
+    places[#places + 1] = k
+    local version = redis.call('HGET', r, 'v')
+    if version and version ~= known then
+      out[#out + 1] = '2 ' .. mine .. ' ' .. version
+      blobs[#blobs + 1] = redis.call('HGET', r, 'e')
+    else
+      out[#out + 1] = '1 ' .. mine .. ' ' .. (version or '0')
+    end
+  end
 end
-local noted, clock = redis.call('HMGET', meta, 'schema', 'fence'), now
-if ARGV[1] ~= '' then clock = time() end
-if not noted[1] then
-  redis.call('HSET', meta, 'schema', {SCHEMA}, 'base', text(clock))
-end
-local fence = text(math.max((tonumber(noted[2]) or 0) + 1, clock))
-redis.call('HSET', meta, 'fence', fence)
-local till = text(now + lease)
-if present[1] then
-  redis.call('HDEL', P .. 'l' .. k, 'b', 'h')
-  redis.call('SREM', P .. 'wanted:' .. present[1], k)
-end
-redis.call('HSET', P .. 'l' .. k, 'o', owner, 'f', fence, 's', text(now), 'u', till)
-if hears == '1' then redis.call('HSET', P .. 'l' .. k, 'h', '1') end
-redis.call('ZADD', P .. 'leases', till, k)
-local version = redis.call('HGET', P .. 'r' .. k, 'v')
-if not version then return {{1, fence, '0'}} end
-if version == known then return {{1, fence, version}} end
-return {{1, fence, version, redis.call('HGET', P .. 'r' .. k, 'e')}}
+if places[1] then redis.call('ZADD', P .. 'leases', unpack(places)) end
+blobs[1] = table.concat(out, ' ')
+return blobs
 """
 
 RENEW = """

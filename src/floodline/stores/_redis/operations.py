@@ -9,7 +9,17 @@ from floodline.errors import SessionConflict
 from floodline.stores._calls import Kept
 from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record
-from floodline.stores._redis.requests import LOST, MICROS, ROWS_WHY, Request, flat, micros, request
+from floodline.stores._redis.batches import DONE, HELD, ROWS_REFUSED
+from floodline.stores._redis.requests import (
+    LOST,
+    MICROS,
+    ROWS_WHY,
+    STALE,
+    Request,
+    flat,
+    micros,
+    request,
+)
 from floodline.stores._redis.row_operations import RowOperations, refused_rows
 from floodline.stores._refusals import conflict_message, why_refused
 from floodline.stores._rows.log import Append
@@ -65,13 +75,12 @@ class Operations(Heart, RowOperations):
         hears = int(self._hears(owner))
         while True:
             terms = (name, id, owner, round(lease * MICROS), trusted, dead, hears)
-            reply = yield request("acquire", self._times.read(), *terms)
-            if reply[0]:
-                envelope = reply[3] if len(reply) > 3 else None
-                return Grant(int(reply[1]), int(reply[2]), envelope)
-            holder = reply[1].decode()
+            code, number, version, blob = yield request("acquire", self._times.read(), *terms)
+            if code != HELD:
+                return Grant(number, version, blob)
+            holder = blob.decode()
             if holder == dead or not owner_is_dead(holder):
-                return Held(holder, int(reply[2]) / MICROS)
+                return Held(holder, number / MICROS)
             dead = holder
 
     def _beat(self, name: str, owner: str, lease: float, beat: Beat) -> Operation:
@@ -108,19 +117,19 @@ class Operations(Heart, RowOperations):
         rows: Sequence[Append],
     ) -> Operation:
         moment = self._times.read()
-        stale = why_refused(True, version, 0).removesuffix("none")
-        flags = (int(release), int(self._confirmed))
-        terms = (name, id, fence, version, write_id, *flags, LOST, stale, ROWS_WHY)
+        head = (micros(moment.date), int(self._confirmed), LOST, STALE, ROWS_WHY)
+        terms = (name, id, fence, version, write_id, int(release), envelope)
         what, with_rows = ("save_rows", flat(rows)) if rows else ("save", ())
-        reply = yield request(what, moment, *terms, micros(moment.date), envelope, *with_rows)
-        if release and reply[0] != 2:
+        code, number, stored, blob = yield request(what, moment, *terms, *with_rows, head=head)
+        if code == ROWS_REFUSED:
+            raise refused_rows(name, id, blob)
+        if release:
             self.ties.ended(name, id, fence)
-        if reply[0] == 1:
-            return int(reply[1])
-        if reply[0] == 2:
-            raise refused_rows(name, id, reply)
-        why = why_refused(bool(reply[1]), version, int(reply[2]))
-        raise SessionConflict(conflict_message(name, id, why))
+        if code == DONE:
+            return number
+        raise SessionConflict(
+            conflict_message(name, id, why_refused(bool(number), version, stored))
+        )
 
     def written(self, name: str, id: str, write_id: str) -> Operation:
         version = yield request(self._written, Moment(), name, id, write_id)

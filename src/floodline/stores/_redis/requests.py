@@ -11,19 +11,21 @@ from floodline.stores._server.times import Moment
 
 MICROS = 1_000_000
 LOST = why_refused(False, 0, 0)
+STALE = why_refused(True, "%s", "%s")
 ROWS_WHY = why_rows_refused("")
 
 
 class Request(NamedTuple):
-    """One run of a script."""
+    """One run of a script: what it takes once, and what it takes for each caller."""
 
     what: str
-    args: tuple[Any, ...]
+    head: tuple[Any, ...]
+    args: Sequence[Any]
 
 
-def request(what: str, moment: Moment, *args: Any) -> Request:
+def request(what: str, moment: Moment, *args: Any, head: tuple[Any, ...] = ()) -> Request:
     """Return the request for a script at a moment."""
-    return Request(what, (micros(moment.now), micros(moment.stamp), *args))
+    return Request(what, (micros(moment.now), micros(moment.stamp), *head), args)
 
 
 def micros(seconds: float | None) -> int | str:

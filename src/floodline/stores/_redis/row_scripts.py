@@ -50,7 +50,7 @@ local function read_appends(i)
     appends[#appends + 1] = one
     left = left - 1
   end
-  return appends
+  return appends, i
 end
 local function over(one, rows, bytes)
   return (one.max_rows and rows > one.max_rows) or (one.max_bytes and bytes > one.max_bytes)

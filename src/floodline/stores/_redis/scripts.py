@@ -1,5 +1,8 @@
 """The scripts that run on the server: each is one operation, done whole or not at all.
 
+`acquire` and `save` serve any number of callers at once: what starting a script costs, and what is
+the same for all, they share. See `batches` for their arguments and their replies.
+
 All keys share a hash tag and begin with it. A row is a hash `r…`, a lease a hash `l…`; `ids:` and
 `used:` are the sorted sets of one name, by id and by last use. No row expires by itself: retention
 has a floor and indexes to keep. Times are whole microseconds, as strings: a script's numbers are
@@ -132,58 +135,79 @@ return {{found[1], found[3]}}
 """
 
 _SAVE = """
-local name, id, fence, version, write, release, noted, lost, stale, rows_why, at, envelope =
-  unpack(ARGV, 3, 14)
-local appends = read_appends(15)
-local k = key(name, id)
-local r = P .. 'r' .. k
+local at, noted, lost, stale, rows_why = unpack(ARGV, 3, 7)
+local i, out, blobs, free, base = 8, {}, {''}, {}
+local uses, latest = {}, text(stamp)
+local two = '[^\\n]*\\n%d+\\n[^\\n]*\\n%d+\\n'
+local four = '^' .. two .. two
 if noted == '1' then redis.call('HINCRBY', meta, 'writes', 1) end
 if at == '' then at = text(now) end
-local lease = redis.call('HMGET', P .. 'l' .. k, 'f', 'w', 'o')
-local ours = lease[1] == fence
-local row = redis.call('HMGET', r, 'v', 'w', 'p')
-local stored, done = row[1] or '0', row[2] == write and row[1]
-if row[3] and string.find(row[3], write, 1, true) then
-  for before, number in string.gmatch(row[3], '(%S+) (%d+)') do
-    if before == write then done = done or number end
+while i <= #ARGV do
+  local name, id, fence, version, write, release, envelope = unpack(ARGV, i, i + 6)
+  local appends  -- rows
+  i = i + 7
+  appends, i = read_appends(i)  -- rows
+  local k = key(name, id)
+  local r = P .. 'r' .. k
+  local lease = redis.call('HMGET', P .. 'l' .. k, 'f', 'w', 'o')
+  local ours = lease[1] == fence
+  local row = redis.call('HMGET', r, 'v', 'w', 'p')
+  local stored = row[1] or '0'
+  local done = row[2] == write and row[1]
+  if row[3] and string.find(row[3], write, 1, true) then
+    for before, number in string.gmatch(row[3], '([^\\n]*)\\n(%d+)\\n') do
+      if before == write then done = done or number end
+    end
+  end
+  local good = ours and not done and stored == version
+  local refused
+  refused = good and refused_rows(k, appends)  -- rows
+  if refused then
+    out[#out + 1] = '2 0 0'
+    blobs[#blobs + 1] = refused
+  else
+    if ours and release == '1' then
+      if lease[2] then unlease(k, lease[2], lease[3]) else free[#free + 1] = k end
+    end
+    if done then
+      out[#out + 1] = '1 ' .. done .. ' 0'
+    elseif not good then
+      local why = ours and string.format(stale, version, row[1] or 'none') or lost
+      keep_rows(name, id, at, rows_why .. why, appends)  -- rows
+      keep('conflicts', name, id, at, why, envelope, '')
+      out[#out + 1] = '3 ' .. (ours and 1 or 0) .. ' ' .. stored
+    else
+      base = base or figure('base')
+      local new = text(math.max(base, row[1] and tonumber(row[1]) or figure('floor')) + 1)
+      local recent = row[3] or ''
+      if row[2] and row[2] ~= '' and not string.find(row[2], '\\n', 1, true) then
+        recent = row[2] .. '\\n' .. stored .. '\\n' .. recent
+      end
+      recent = string.match(recent, four) or recent
+      local old = row[1] and redis.call('HSTRLEN', r, 'e') or 0
+      redis.call('HSET', r, 'v', new, 'w', write, 'p', recent, 'e', envelope)
+      if not row[1] then note_id(name, id) end
+      local used = uses[name] or {}
+      uses[name] = used
+      used[#used + 1] = latest
+      used[#used + 1] = id
+      write_rows(k, appends, at)  -- rows
+      count(row[1] and 0 or 1, #envelope - old)
+      out[#out + 1] = '1 ' .. new .. ' 0'
+    end
   end
 end
-local good = ours and not done and stored == version
-local refused = good and refused_rows(k, appends)
-if refused then return refused end
-if ours and release == '1' then unlease(k, lease[2], lease[3]) end
-if done then return {1, done} end
-if not good then
-  local why = ours and stale .. (row[1] or 'none') or lost
-  keep_rows(name, id, at, rows_why .. why, appends)
-  keep('conflicts', name, id, at, why, envelope, '')
-  return {0, ours and 1 or 0, stored}
+for name, used in pairs(uses) do redis.call('ZADD', P .. 'used:' .. name, 'GT', unpack(used)) end
+if free[1] then
+  redis.call('ZREM', P .. 'leases', unpack(free))
+  for n, k in ipairs(free) do free[n] = P .. 'l' .. k end
+  redis.call('DEL', unpack(free))
 end
-local base = figure('base')
-local new = text(math.max(base, row[1] and tonumber(row[1]) or figure('floor')) + 1)
-local recent, n = '', 0
-for pair in string.gmatch((row[2] or '') .. ' ' .. stored .. ' ' .. (row[3] or ''), '%S+ %d+') do
-  n = n + 1
-  if n <= 4 then recent = recent .. pair .. ' ' end
-end
-local old = row[1] and redis.call('HSTRLEN', r, 'e') or 0
-redis.call('HSET', r, 'v', new, 'w', write, 'p', recent, 'e', envelope)
-if not row[1] then note_id(name, id) end
-used(name, id)
-write_rows(k, appends, at)
-count(row[1] and 0 or 1, #envelope - old)
-return {1, new}
+blobs[1] = table.concat(out, ' ')
+return blobs
 """
 
-_PLAIN_SAVE = (  # of a session that has no rows to write, which is nearly every one
-    _SAVE.replace("local appends = read_appends(15)\n", "")
-    .replace(
-        "local refused = good and refused_rows(k, appends)\nif refused then return refused end\n",
-        "",
-    )
-    .replace("  keep_rows(name, id, at, rows_why .. why, appends)\n", "")
-    .replace("write_rows(k, appends, at)\n", "")
-)
+_PLAIN_SAVE = re.sub(r"(?m)^.*-- rows\n", "", _SAVE)  # nearly all have none
 
 _WRITTEN = """
 local row = redis.call('HMGET', P .. 'r' .. key(ARGV[3], ARGV[4]), 'v', 'w')

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from floodline.errors import ConfigError, FloodlineError, StoreTooNew, StoreUnavailable
+from floodline.stores._redis.batches import Batch, batches
 from floodline.stores._redis.faults import code_of, needs_another_server, translate
 from floodline.stores._redis.lease_scripts import SCHEMA
 from floodline.stores._redis.operations import Operations
@@ -21,9 +22,7 @@ from floodline.stores._redis.scripts import Script, scripts_for
 from floodline.stores._server.addresses import conceal, mask, need
 from floodline.stores._server.link import Unanswered
 
-_KEEPS = frozenset(
-    {"save", "save_rows", "delete", "quarantine", "confirm", "append_rows", "delete_rows"}
-)
+_KEEPS = frozenset({"save", "delete", "quarantine", "confirm", "append_rows", "delete_rows"})
 
 
 @dataclass(slots=True, frozen=True)
@@ -60,16 +59,10 @@ class RedisWire:
 
     def exchange(self, requests: Sequence[Request]) -> list[Any]:
         """See `Wire.exchange`."""
-        replies = self._round([self._command(request) for request in requests])
-        missing = [
-            n
-            for n, reply in enumerate(replies)
-            if isinstance(reply, Exception) and code_of(reply) == "NOSCRIPT"
-        ]
-        if missing and self._usable:  # the server was emptied of its scripts, or is another one
-            again = self._round([self._command(requests[n], whole=True) for n in missing])
-            for n, reply in zip(missing, again, strict=True):
-                replies[n] = reply
+        replies: list[Any] = [None] * len(requests)
+        failed = self._run(batches(requests, range(len(requests))), replies)
+        if failed and self._usable:  # of several callers: by one of them, perhaps
+            self._run(batches(requests, failed, most=1), replies)
         if self._target.wait_replicas and self._usable:
             self._wait_for_replicas(requests, replies)
         return [self._told(reply) for reply in replies]
@@ -86,10 +79,29 @@ class RedisWire:
 
     disown = close  # redis-py says nothing to the server when a child closes
 
-    def _command(self, request: Request, *, whole: bool = False) -> tuple[Any, ...]:
-        script = self._scripts[request.what]
-        head = ("EVAL", script.text) if whole else ("EVALSHA", script.digest)
-        return (*head, 1, self._root, *request.args)
+    def _run(self, runs: Sequence[Batch], replies: list[Any]) -> list[int]:
+        """Run scripts; return the places of requests that failed together with others."""
+        said = self._round([self._command(one) for one in runs])
+        missing = [
+            n
+            for n, reply in enumerate(said)
+            if isinstance(reply, Exception) and code_of(reply) == "NOSCRIPT"
+        ]
+        if missing and self._usable:  # the server was emptied of its scripts, or is another one
+            again = self._round([self._command(runs[n], whole=True) for n in missing])
+            for n, reply in zip(missing, again, strict=True):
+                said[n] = reply
+        failed: list[int] = []
+        for one, reply in zip(runs, said, strict=True):
+            one.answer(reply, replies)
+            if isinstance(reply, Exception) and len(one.places) > 1:
+                failed += one.places
+        return failed
+
+    def _command(self, one: Batch | Request, *, whole: bool = False) -> tuple[Any, ...]:
+        script = self._scripts[one.what]
+        start = ("EVAL", script.text) if whole else ("EVALSHA", script.digest)
+        return (*start, 1, self._root, *one.head, *one.args)
 
     def _round(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         replies: list[Any] = []
@@ -199,12 +211,12 @@ def _packed(commands: Sequence[tuple[Any, ...]]) -> bytes:
     """Return commands as the server reads them, in a third of the time that redis-py takes."""
     parts: list[bytes] = []
     for command in commands:
-        parts.append(b"*%d" % len(command))
+        parts.append(b"*%d\r\n" % len(command))
         for term in command:
-            if isinstance(term, str):
+            kind = type(term)
+            if kind is str:
                 term = term.encode()
-            elif isinstance(term, int):
+            elif kind is int:
                 term = b"%d" % term
-            parts += (b"$%d" % len(term), term)
-    parts.append(b"")
-    return b"\r\n".join(parts)
+            parts.append(b"$%d\r\n%b\r\n" % (len(term), term))
+    return b"".join(parts)
