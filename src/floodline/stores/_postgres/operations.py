@@ -9,11 +9,13 @@ from typing import Any
 from floodline.errors import SessionConflict
 from floodline.stores._calls import Kept
 from floodline.stores._owner import owner_is_dead
+from floodline.stores._postgres.columns import together
 from floodline.stores._postgres.row_operations import (
     APPENDS,
     LOST,
     ROW_STATEMENTS,
     ROWS_WHY,
+    STALE,
     RowOperations,
     columns,
     refused_rows,
@@ -28,7 +30,7 @@ from floodline.stores._server.times import Times
 from floodline.stores._writer import Call
 
 _STATEMENTS = {
-    "acquire": """SELECT a.* FROM "{s}".acquire(%b::float8, %b::bytea, %b::bytea, %b::bytea,
+    "acquire": """SELECT a.* FROM {each} "{s}".acquire(%b::float8, %b::bytea, %b::bytea, %b::bytea,
         %b::float8, %b::bigint, %b::bytea, %b::boolean) AS a""",
     "renew": """SELECT a.* FROM "{s}".renew(%b::float8, %b::bytea, %b::bytea, %b::float8,
         %b::bigint, %b::bytea[], %b::bigint[], %b::bytea[], %b::bigint[]) AS a""",
@@ -36,13 +38,14 @@ _STATEMENTS = {
         WHERE wanted AND name = %b::bytea AND owner = %b::bytea RETURNING id""",
     "release": """SELECT a.* FROM "{s}".release(%b::float8, %b::float8, %b::bytea, %b::bytea,
         %b::bigint) AS a""",
-    "save": """SELECT o_version, o_ours, o_stored FROM "{s}".save(%b::float8, %b::float8,
-        %b::float8, %b::bytea, %b::bytea, %b::bytea, %b::bigint, %b::bigint, %b::bytea,
-        %b::boolean, %b::bytea, %b::bytea, NULL, NULL, NULL)""",
+    "save": """WITH b AS MATERIALIZED (SELECT "{s}".look() AS base)
+        SELECT o_version, o_ours, o_stored FROM b CROSS JOIN {each} "{s}".save(b.base, %b::float8,
+        %b::float8, %b::float8, %b::bytea, %b::text, %b::bytea, %b::bytea, %b::bytea, %b::bigint,
+        %b::bigint, %b::bytea, %b::boolean, NULL, NULL, NULL)""",
     "save_rows": f"""SELECT o_version, o_ours, o_stored, (o_refused).why, (o_refused).log,
-        (o_refused).key, (o_refused).rows, (o_refused).bytes FROM "{{s}}".save(%b::float8,
-        %b::float8, %b::float8, %b::bytea, %b::bytea, %b::bytea, %b::bigint, %b::bigint, %b::bytea,
-        %b::boolean, %b::bytea, %b::bytea, %b::bytea, %b::bytea, {APPENDS})""",
+        (o_refused).key, (o_refused).rows, (o_refused).bytes FROM "{{s}}".save("{{s}}".look(),
+        %b::float8, %b::float8, %b::float8, %b::bytea, %b::text, %b::bytea, %b::bytea, %b::bytea,
+        %b::bigint, %b::bigint, %b::bytea, %b::boolean, %b::bytea, %b::bytea, {APPENDS})""",
     "written": """SELECT version FROM "{s}".sessions
         WHERE name = %b::bytea AND id = %b::bytea AND write_id = %b::bytea""",
     "load": """SELECT version, envelope FROM "{s}".sessions
@@ -73,8 +76,10 @@ _STATEMENTS = {
         WHERE kind = %b::text AND (%b::bytea IS NULL OR name = %b::bytea)
         ORDER BY n DESC LIMIT %b::bigint""",
 }
+_LOST = LOST.encode()
 _OF_LEASES = ("acquire", "renew", "release")
 _RELAX = ", set_config('synchronous_commit', 'off', true)"
+_SHARED = {"acquire": 1, "save": 5}  # the parameters that are the same for all callers
 
 
 class Operations(Heart, RowOperations):
@@ -84,8 +89,14 @@ class Operations(Heart, RowOperations):
         super().__init__()
         self._times, self._hears = times, hears
         statements = {**_STATEMENTS, **ROW_STATEMENTS}
-        self._sql = {what: text.format(s=schema) for what, text in statements.items()}
+        self._sql = {
+            what: text.format(s=schema, each="LATERAL") for what, text in statements.items()
+        }
         self._relaxed = {what: self._sql[what] + _RELAX for what in _OF_LEASES}
+        self._together = {
+            what: together(self._relaxed.get(what, self._sql[what]), shared)
+            for what, shared in _SHARED.items()
+        }
 
     def operate(self, call: Call) -> Operation:
         """Return the operation of a call, about to begin."""
@@ -136,9 +147,8 @@ class Operations(Heart, RowOperations):
         rows: Sequence[Append],
     ) -> Operation:
         key, moment = (name.encode(), id.encode()), self._times.read()
-        stale = why_refused(True, version, 0).removesuffix("none")
-        terms = (fence, version, write_id.encode(), release, LOST.encode(), stale.encode())
-        written: tuple[Any, ...] = (*moment, *key, bytes(envelope), *terms)
+        terms = (fence, version, write_id.encode(), release)
+        written: tuple[Any, ...] = (*moment, _LOST, STALE, *key, bytes(envelope), *terms)
         if rows:
             written = (*written, ROWS_WHY, pack_rows(rows), *columns(rows))
         what = "save_rows" if rows else "save"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from floodline.errors import LogFull, RowConflict, SessionConflict, SessionNotFound
+from floodline.stores._postgres.columns import Together
 from floodline.stores._refusals import conflict_message, not_found_message, why_refused
 from floodline.stores._rows.log import (
     LAST_NUMBER,
@@ -21,7 +22,7 @@ from floodline.stores._rows.log import (
 from floodline.stores._server.link import Operation
 from floodline.stores._server.times import Times
 
-LOST = why_refused(False, 0, 0)
+LOST, STALE = why_refused(False, 0, 0), why_refused(True, "%s", "%s")
 ROWS_WHY = why_rows_refused("").encode()
 APPENDS = """ROW(%b::bytea[], %b::bigint[], %b::bigint[], %b::boolean[], %b::text[],
         %b::bigint[], %b::bytea[], %b::bigint[], %b::bytea[])::"{s}".appends"""
@@ -49,7 +50,7 @@ ROW_STATEMENTS = {
 
 
 class Request(NamedTuple):
-    """One statement; a batch is sorted by `key`.
+    """One statement; a batch is sorted by `key`, and one statement where there is `together`.
 
     `relaxed` does the same without waiting for the disk: what only leases do survives a killed
     client, and a server that crashed has to be asked for new leases anyway.
@@ -59,6 +60,7 @@ class Request(NamedTuple):
     sql: str
     params: tuple[Any, ...]
     relaxed: str | None = None
+    together: Together | None = None
 
 
 class RowOperations:
@@ -67,6 +69,7 @@ class RowOperations:
     _times: Times
     _sql: dict[str, str]
     _relaxed: dict[str, str]
+    _together: dict[str, Together]
 
     def append_rows(
         self, name: str, id: str, rows: Sequence[Append], fence: int | None, create: bool
@@ -143,7 +146,8 @@ class RowOperations:
         return found[0][1]
 
     def _request(self, what: str, *params: Any, key: tuple[bytes, bytes] = (b"", b"")) -> Request:
-        return Request(key, self._sql[what], params, self._relaxed.get(what))
+        both = self._relaxed.get(what), self._together.get(what)
+        return Request(key, self._sql[what], params, *both)
 
 
 def columns(appends: Sequence[Append]) -> tuple[list[Any], ...]:

@@ -6,10 +6,6 @@ lease first and the row second, and a batch is sorted by key, so that two of the
 each other. What all rows add up to is kept in a few hundred `totals`, one for each connection, for
 the same reason; they also hold the floor of the versions.
 
-A lease whose `beat` is not 0 lasts as long as the heartbeat of its owner with that number.
-`waited` says that somebody waits for it, `hears` that its owner hears who wants it; both are told
-on a channel that is named like the schema.
-
 A fence is `max(next of the sequence, time in microseconds)`, and the sequence follows. A standby
 that is promoted may not know the last ones, and neither may a server that crashed before it wrote
 them to its disk, for which a lease does not wait; but its clock is beyond the time at which they
@@ -19,6 +15,7 @@ another time: what was lost may have had any of the next numbers.
 
 from __future__ import annotations
 
+from floodline.stores._postgres.lease_schema import LEASES
 from floodline.stores._postgres.row_schema import LOGS
 from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS
 
@@ -109,123 +106,6 @@ CREATE FUNCTION "{s}".add(
 $$;
 """
 
-_LEASES = """
-CREATE FUNCTION "{s}".lasts(p_lease "{s}".leases, p_now float8) RETURNS float8 LANGUAGE sql AS $$
-    SELECT greatest(CASE WHEN p_lease.since <= p_now + 60 THEN p_lease.until END, (
-        SELECT until FROM "{s}".beats WHERE owner = p_lease.owner
-        AND number = p_lease.beat AND since <= p_now + 60))
-$$;
-CREATE FUNCTION "{s}".say_free(p_name bytea, p_id bytea) RETURNS void LANGUAGE sql AS $$
-    SELECT pg_notify('{s}', 'f' || encode(sha256(p_name || '\\x00'::bytea || p_id), 'hex'))
-$$;
-CREATE FUNCTION "{s}".acquire(
-    p_now float8, p_name bytea, p_id bytea, p_owner bytea, p_lease float8, p_known bigint,
-    p_dead bytea, p_hears boolean, OUT o_fence bigint, OUT o_version bigint, OUT o_envelope bytea,
-    OUT o_holder bytea, OUT o_seconds float8
-) LANGUAGE plpgsql AS $$
-DECLARE
-    t float8;
-    old "{s}".leases;
-    over bigint;
-BEGIN
-    LOOP
-        t := coalesce(p_now, "{s}".now_s());
-        o_fence := "{s}".next_fence();
-        INSERT INTO "{s}".leases AS l
-        VALUES (p_name, p_id, p_owner, o_fence, t, t + p_lease, p_hears)
-        ON CONFLICT (name, id) DO UPDATE SET owner = excluded.owner,
-            fence = greatest(excluded.fence, l.fence + 1), hears = excluded.hears, beat = 0,
-            since = excluded.since, until = excluded.until, wanted = false
-        WHERE l.owner = excluded.owner OR l.owner = p_dead OR l.fence = over
-            OR NOT (l.beat > 0 OR l.since <= excluded.since + 60 AND excluded.since < l.until)
-        RETURNING l.fence INTO o_fence;
-        EXIT WHEN FOUND;
-        SELECT * INTO old FROM "{s}".leases WHERE name = p_name AND id = p_id;
-        CONTINUE WHEN NOT FOUND;
-        o_seconds := "{s}".lasts(old, t) - t;
-        IF o_seconds > 0 THEN
-            o_fence := NULL;
-            o_holder := old.owner;
-            IF NOT (old.wanted AND old.waited) THEN
-                UPDATE "{s}".leases SET wanted = true, waited = true
-                WHERE name = p_name AND id = p_id;
-            END IF;
-            IF old.hears AND NOT old.wanted THEN
-                PERFORM pg_notify('{s}', 'w' || encode(sha256(old.owner), 'hex'));
-            END IF;
-            RETURN;
-        END IF;
-        over := old.fence;
-    END LOOP;
-    o_seconds := NULL;
-    -- waits for whoever is deleting the row: a lease must not be given for what is about to go
-    SELECT version, CASE WHEN version = p_known THEN NULL ELSE envelope END
-    INTO o_version, o_envelope FROM "{s}".sessions WHERE name = p_name AND id = p_id FOR KEY SHARE;
-    o_version := coalesce(o_version, 0);
-END $$;
-CREATE FUNCTION "{s}".unlease(p_name bytea, p_id bytea, p_fence bigint)
-RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-    awaited boolean;
-BEGIN
-    DELETE FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence
-    RETURNING waited INTO awaited;
-    IF awaited THEN
-        PERFORM "{s}".say_free(p_name, p_id);
-    END IF;
-    RETURN awaited IS NOT NULL;
-END $$;
-CREATE FUNCTION "{s}".renew(
-    p_now float8, p_name bytea, p_owner bytea, p_lease float8, p_number bigint, p_ids bytea[],
-    p_fences bigint[], p_gone bytea[], p_gone_fences bigint[], OUT o_stopped boolean,
-    OUT o_lost bytea[]
-) LANGUAGE plpgsql AS $$
-DECLARE
-    t float8 := coalesce(p_now, "{s}".now_s());
-    i integer;
-BEGIN
-    SELECT NOT (since <= t + 60 AND t < until) INTO o_stopped FROM "{s}".beats
-    WHERE owner = p_owner;
-    o_stopped := coalesce(o_stopped, true);
-    INSERT INTO "{s}".beats AS b VALUES (p_owner, p_number, t, t + p_lease)
-    ON CONFLICT (owner) DO UPDATE SET number = p_number, since = t, until = t + p_lease;
-    o_lost := '{{}}';
-    FOR i IN 1 .. coalesce(array_length(p_ids, 1), 0) LOOP
-        UPDATE "{s}".leases SET since = t, until = t + p_lease, beat = p_number
-        WHERE name = p_name AND id = p_ids[i] AND fence = p_fences[i] AND owner = p_owner;
-        IF NOT FOUND THEN
-            o_lost := o_lost || p_ids[i];
-        END IF;
-    END LOOP;
-    FOR i IN 1 .. coalesce(array_length(p_gone, 1), 0) LOOP
-        PERFORM "{s}".unlease(p_name, p_gone[i], p_gone_fences[i]);
-    END LOOP;
-END $$;
-CREATE FUNCTION "{s}".release(
-    p_now float8, p_stamp float8, p_name bytea, p_id bytea, p_fence bigint
-) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    stamp float8 := coalesce(p_stamp, p_now, "{s}".now_s());
-BEGIN
-    IF "{s}".unlease(p_name, p_id, p_fence) THEN
-        UPDATE "{s}".sessions SET used_at = greatest(used_at, stamp),
-            slot = floor(greatest(used_at, stamp) / 600)
-        WHERE name = p_name AND id = p_id;
-    END IF;
-END $$;
-CREATE FUNCTION "{s}".forget_stale(p_now float8, p_seconds float8) RETURNS void LANGUAGE plpgsql
-AS $$
-DECLARE
-    t float8 := coalesce(p_now, "{s}".now_s());
-BEGIN
-    DELETE FROM "{s}".leases WHERE (name, id) IN (
-        SELECT name, id FROM "{s}".leases AS l WHERE until < t - p_seconds
-        AND coalesce("{s}".lasts(l, t), 0) < t FOR UPDATE SKIP LOCKED);
-    DELETE FROM "{s}".beats WHERE owner IN (
-        SELECT owner FROM "{s}".beats WHERE until < t - p_seconds FOR UPDATE SKIP LOCKED);
-END $$;
-"""
-
 _SAVE = """
 CREATE FUNCTION "{s}".keep(
     p_kind text, p_name bytea, p_id bytea, p_date float8, p_why bytea, p_digest bytea,
@@ -252,19 +132,20 @@ BEGIN
     END LOOP;
 END $$;
 CREATE FUNCTION "{s}".save(
-    p_now float8, p_stamp float8, p_date float8, p_name bytea, p_id bytea, p_envelope bytea,
-    p_fence bigint, p_version bigint, p_write bytea, p_release boolean, p_lost bytea,
-    p_stale bytea, p_rows_why bytea, p_packed bytea, p_appends "{s}".appends,
+    p_base bigint, p_now float8, p_stamp float8, p_date float8, p_lost bytea, p_stale text,
+    p_name bytea, p_id bytea, p_envelope bytea, p_fence bigint, p_version bigint, p_write bytea,
+    p_release boolean, p_rows_why bytea, p_packed bytea, p_appends "{s}".appends,
     OUT o_version bigint, OUT o_ours boolean, OUT o_stored bigint, OUT o_refused "{s}".refusal
 ) LANGUAGE plpgsql AS $$
 DECLARE
-    base bigint := "{s}".look();
     stamp float8 := coalesce(p_stamp, p_now, "{s}".now_s());
     size bigint := octet_length(p_envelope);
     awaited boolean;
     old record;
     place integer;
     good boolean;
+    why bytea := p_lost;
+    grown bigint;
 BEGIN
     IF p_release AND p_packed IS NULL THEN
         DELETE FROM "{s}".leases WHERE name = p_name AND id = p_id AND fence = p_fence
@@ -276,6 +157,23 @@ BEGIN
     o_ours := FOUND;
     IF awaited THEN
         PERFORM "{s}".say_free(p_name, p_id);
+    END IF;
+    IF o_ours AND p_version > 0 AND p_packed IS NULL THEN  -- nearly every one; the rest is slower
+        UPDATE "{s}".sessions AS s SET version = greatest(p_base, p_version) + 1,
+            write_id = p_write, earlier_ids = (s.write_id || s.earlier_ids)[1:4],
+            earlier = (p_version || s.earlier)[1:4], used_at = greatest(stamp, s.used_at),
+            slot = floor(greatest(stamp, s.used_at) / 600), size = octet_length(p_envelope),
+            envelope = p_envelope
+        FROM "{s}".sessions AS o
+        WHERE s.name = p_name AND s.id = p_id AND s.version = p_version AND s.write_id <> p_write
+            AND p_write <> ALL (s.earlier_ids) AND o.name = p_name AND o.id = p_id
+        RETURNING s.version, s.size - o.size INTO o_version, grown;
+        IF FOUND THEN
+            IF grown <> 0 THEN
+                PERFORM "{s}".add(p_name, 0, grown, 0);
+            END IF;
+            RETURN;
+        END IF;
     END IF;
     SELECT s.version, s.write_id, s.earlier_ids, s.earlier, s.used_at, s.size INTO old
     FROM "{s}".sessions AS s WHERE s.name = p_name AND s.id = p_id FOR NO KEY UPDATE;
@@ -296,24 +194,25 @@ BEGIN
         RETURN;
     END IF;
     IF NOT good THEN
-        IF p_packed IS NOT NULL THEN
-            PERFORM "{s}".keep('conflicts', p_name, p_id, p_date, p_rows_why || CASE WHEN o_ours
-                THEN p_stale || convert_to(coalesce(old.version::text, 'none'), 'UTF8')
-                ELSE p_lost END, NULL, p_packed);
+        IF o_ours THEN
+            why := convert_to(
+                format(p_stale, p_version, coalesce(old.version::text, 'none')), 'UTF8');
         END IF;
-        PERFORM "{s}".keep('conflicts', p_name, p_id, p_date, CASE WHEN o_ours
-            THEN p_stale || convert_to(coalesce(old.version::text, 'none'), 'UTF8') ELSE p_lost END,
-            NULL, p_envelope);
+        IF p_packed IS NOT NULL THEN
+            PERFORM "{s}".keep(
+                'conflicts', p_name, p_id, p_date, p_rows_why || why, NULL, p_packed);
+        END IF;
+        PERFORM "{s}".keep('conflicts', p_name, p_id, p_date, why, NULL, p_envelope);
         RETURN;
     END IF;
     IF o_stored = 0 THEN
-        SELECT greatest(base, coalesce(max(floor), 0)) + 1 INTO o_version FROM "{s}".totals;
+        SELECT greatest(p_base, coalesce(max(floor), 0)) + 1 INTO o_version FROM "{s}".totals;
         INSERT INTO "{s}".sessions VALUES (p_name, p_id, o_version, p_write, '{{}}', '{{}}', stamp,
             floor(stamp / 600), size, p_envelope);
         PERFORM "{s}".add(p_name, 1, size, 0);
         RETURN;
     END IF;
-    o_version := greatest(base, o_stored) + 1;
+    o_version := greatest(p_base, o_stored) + 1;
     stamp := greatest(stamp, old.used_at);
     UPDATE "{s}".sessions AS s SET version = o_version, write_id = p_write,
         earlier_ids = (old.write_id || old.earlier_ids)[1:4],
@@ -388,5 +287,5 @@ INSERT INTO "{s}".meta (version, started, base) VALUES ({version}, pg_postmaster
 
 def ddl(schema: str) -> str:
     """Return everything that makes a store in an empty schema."""
-    text = _TABLES + _TIMES + _LEASES + LOGS + _SAVE + _DELETE
+    text = _TABLES + _TIMES + LEASES + LOGS + _SAVE + _DELETE
     return text.format(s=schema, rows=KEPT_ROWS, bytes=KEPT_BYTES, version=SCHEMA)

@@ -12,6 +12,7 @@ from typing import Any
 
 from floodline import telemetry
 from floodline.errors import FloodlineError, StoreTooNew, StoreUnavailable
+from floodline.stores._postgres.columns import Column, Together
 from floodline.stores._postgres.faults import needs_another_server, translate
 from floodline.stores._postgres.row_operations import Request
 from floodline.stores._postgres.schema import SCHEMA, ddl
@@ -57,13 +58,16 @@ class PostgresWire:
 
     def exchange(self, requests: Sequence[Request]) -> list[Any]:
         """See `Wire.exchange`."""
-        if all(request.relaxed for request in requests):
-            requests = [one._replace(sql=one.relaxed or one.sql) for one in requests]
-        if len(requests) > 1:
-            together = self._together(requests)
-            if together is not None:
-                return together
-        return [self._alone(request) for request in requests]
+        replies: list[Any] = [None] * len(requests)
+        rest: list[int] = []
+        for kind, places in _alike(requests).items():
+            if not (kind and self._at_once(kind[0], requests, places, replies)):
+                rest += places
+        if rest:
+            answers = self._one_by_one([requests[place] for place in rest])
+            for place, answer in zip(rest, answers, strict=True):
+                replies[place] = answer
+        return replies
 
     def usable(self) -> bool:
         """See `Wire.usable`."""
@@ -80,6 +84,31 @@ class PostgresWire:
         """See `Wire.disown`."""
         self._usable = False
         let_go(self._connection)
+
+    def _at_once(
+        self, kind: Together, requests: Sequence[Request], places: list[int], replies: list[Any]
+    ) -> bool:
+        """Run the calls of several callers as one statement; False if it was rolled back."""
+        places = sorted(places, key=lambda place: requests[place].key)
+        params = kind.params(requests[place].params for place in places)
+        answer = self._alone(Request((b"", b""), kind.sql, params))
+        if isinstance(answer, Exception) and self._usable:
+            return False
+        rows = (
+            [answer] * len(places) if isinstance(answer, Exception) else [[row] for row in answer]
+        )
+        for place, row in zip(places, rows, strict=True):
+            replies[place] = row
+        return True
+
+    def _one_by_one(self, requests: Sequence[Request]) -> list[Any]:
+        if all(request.relaxed for request in requests):
+            requests = [one._replace(sql=one.relaxed or one.sql) for one in requests]
+        if len(requests) > 1:
+            together = self._together(requests)
+            if together is not None:
+                return together
+        return [self._alone(request) for request in requests]
 
     def _together(self, requests: Sequence[Request]) -> list[Any] | None:
         """Run a batch as one transaction; None if it was rolled back by one that failed."""
@@ -170,13 +199,28 @@ class PostgresWire:
             warnings.warn(why, RuntimeWarning, stacklevel=2)
 
 
+def _alike(requests: Sequence[Request]) -> dict[Any, list[int]]:
+    """Return the places of requests that one statement can serve, and of the rest under None."""
+    places: dict[Any, list[int]] = {}
+    for place, request in enumerate(requests):
+        kind = request.together
+        same = None if kind is None else (kind, request.params[: kind.shared])
+        places.setdefault(same, []).append(place)
+    for same, alone in [*places.items()]:
+        if same and len(alone) == 1:
+            places.setdefault(None, []).extend(places.pop(same))
+    return places
+
+
 def connected(psycopg: Any, target: Target) -> Any:
     """Return a new connection that commits by itself, and does not wait forever."""
     limit = max(2, round(target.timeout))
     given = psycopg.conninfo.conninfo_to_dict(target.url)
     options = {} if "connect_timeout" in given else {"connect_timeout": limit}
     timed = _timed(psycopg, target.timeout)
-    return timed.connect(target.url, autocommit=True, **options)
+    connection = timed.connect(target.url, autocommit=True, **options)
+    connection.adapters.register_dumper(Column, _column_dumper(psycopg))
+    return connection
 
 
 def let_go(connection: Any) -> None:
@@ -201,6 +245,18 @@ def _timed(psycopg: Any, timeout: float) -> Any:
             return super().wait(limited, min(interval, _WAKE, timeout / 4), **others)
 
     return Timed
+
+
+def _column_dumper(psycopg: Any) -> Any:
+    """Return what hands columns over as they are."""
+
+    class ColumnDumper(psycopg.adapt.Dumper):  # type: ignore[misc]  # imported when it is needed
+        format = psycopg.pq.Format.BINARY
+
+        def dump(self, obj: Column) -> bytes:
+            return obj.data
+
+    return ColumnDumper
 
 
 def _limited(gen: Generator[Any, Any, Any], deadline: float) -> Generator[Any, Any, Any]:

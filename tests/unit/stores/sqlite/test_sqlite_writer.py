@@ -78,22 +78,36 @@ def test_what_waits_is_one_batch(store: SQLiteStore, monkeypatch: pytest.MonkeyP
     assert sorted(grant.fence for grant in results) == list(range(1, 10))
 
 
-@pytest.mark.parametrize(
-    ("came", "pauses"), [([0], 1), ([2, 5, 5], 3), ([3, 8], 2), ([9], 1)], ids=str
-)
-def test_a_crowd_may_come_back_as_long_as_it_comes(
-    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, came: list[int], pauses: int
-) -> None:
-    class Line:
-        def qsize(self) -> int:
-            return came.pop(0)
+def waiting(batch: Sequence[Call], woken: list[int]) -> list[threading.Thread]:
+    def wait(n: int) -> None:
+        batch[n].wait()
+        woken.append(n)
 
-    slept: list[float] = []
-    monkeypatch.setattr(writer_module.time, "sleep", slept.append)
-    monkeypatch.setattr(store._writer, "_queue", Line())
-    store._writer._gather(8)
-    monkeypatch.undo()
-    assert (len(slept), came) == (pauses, [])
+    threads = [threading.Thread(target=wait, args=(n,)) for n in range(len(batch))]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def test_callers_of_a_batch_wake_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "_PATIENCE", 100.0)
+    batch, woken = [Call("load", ()) for _ in range(5)], list[int]()
+    threads = waiting(batch, woken)
+    writer_module._settle_in_turn(batch)  # returns once the last is awake
+    for thread in threads:
+        thread.join(100)
+    assert sorted(woken) == [0, 1, 2, 3, 4]
+    assert [call.next for call in batch] == [None] * 5
+
+
+def test_a_caller_that_has_gone_keeps_nobody_asleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "_PATIENCE", 0.0)
+    batch, woken = [Call("load", ()) for _ in range(5)], list[int]()
+    threads = waiting(batch[1:], woken)  # the first was interrupted, and does not wait
+    writer_module._settle_in_turn(batch)
+    for thread in threads:
+        thread.join(100)
+    assert sorted(woken) == [0, 1, 2, 3]
 
 
 def test_a_caller_runs_its_own_call_when_the_crowd_has_gone(store: SQLiteStore) -> None:

@@ -1,0 +1,127 @@
+"""Calls of several callers in one round trip: each gets its own answer, and no one else's error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from floodline.errors import FloodlineError, SessionConflict
+from floodline.stores import Append, Grant, Held, NewRow, Record
+from floodline.stores._writer import Call
+from servers import Postgres, Valkey, asked, put, take, told
+
+
+def together(store: Any, *calls: tuple[Any, ...]) -> list[Any]:
+    """Run calls as one batch; return the result or the error of each."""
+    batch = [Call(what, args) for what, *args in calls]
+    store._writers[0]._runner.run(batch)
+    return [call.error or call.result for call in batch]
+
+
+def acquire(id: str, known: int | None = None) -> tuple[Any, ...]:
+    return ("acquire", "chat", id, "me", 15.0, known)
+
+
+def save(id: str, grant: Grant, write_id: str, *rows: Append, release: bool = True) -> Any:
+    content = f"{id} by {write_id}".encode()
+    return ("save", "chat", id, content, grant.fence, grant.version, write_id, release, rows)
+
+
+def test_each_of_a_batch_gets_its_own_answer(opened: Any) -> None:
+    store = opened(connections=1)
+    version = put(store, b"old", "old")
+    held = take(store, "held", "other")
+    ids = [f"id{n}" for n in range(150)]  # more than one script serves
+    calls = [acquire(one) for one in ids]
+    calls[40:40] = [acquire("held"), acquire("old"), acquire("old", version), ("count", "chat")]
+    answers = together(store, *calls)
+    lost, old, same, count = answers[40:44]
+    del answers[40:44]
+    assert isinstance(lost, Held)
+    assert lost.owner == "other"
+    assert (old.version, old.envelope, same.version, same.envelope) == (
+        version,
+        b"old",
+        version,
+        None,
+    )
+    assert count == 1
+    fences = [held.fence, *(grant.fence for grant in answers)]
+    assert len(set(fences)) == len(fences)
+    assert all(fence > held.fence for fence in fences[1:])
+    assert take(store, "later").fence > max(old.fence, same.fence, *fences)
+
+    row = Append("log", [NewRow("key", b"row")])
+    saves = [save(one, grant, f"w{one}") for one, grant in zip(ids, answers, strict=True)]
+    saves[7] = save("id7", answers[7], "wid7", row)
+    stale = Grant(answers[9].fence, 5, None)
+    saves[9] = save("id9", stale, "wid9")
+    lost_lease = Grant(held.fence - 1, 0, None)
+    saves.append(save("held", lost_lease, "late"))
+    saved = together(store, *saves)
+    assert isinstance(saved[9], SessionConflict)
+    assert "based on version 5" in str(saved[9])
+    assert isinstance(saved[150], SessionConflict)
+    assert "lease was lost" in str(saved[150])
+    assert sorted(kept.envelope for kept in store.conflicts()) == [b"held by late", b"id9 by wid9"]
+    kept = {kept.id: kept.why for kept in store.conflicts()}
+    assert kept["id9"] == "it was based on version 5, but the store has none"
+    assert store.get_row("chat", "id7", "log", "key").data == b"row"
+    for n in (0, 7, 63, 64, 149):
+        assert store.load("chat", f"id{n}") == Record(saved[n], f"id{n} by wid{n}".encode())
+    assert store.stats().leases == 3  # "held", "old" and "later"
+    assert store.stats().rows == 150
+
+
+def test_a_session_may_be_saved_twice_in_a_batch(opened: Any) -> None:
+    store = opened(connections=1)
+    grant = take(store)
+    first, again, other = together(
+        store, save("a", grant, "one"), save("a", grant, "one"), save("a", grant, "two")
+    )
+    assert first == again
+    assert isinstance(other, SessionConflict)
+    assert store.load("chat", "a").envelope == b"a by one"
+    assert [kept.envelope for kept in store.conflicts()] == [b"a by two"]
+    assert store.stats().leases == 0
+
+
+def test_a_write_is_known_by_any_id_after_others(opened: Any) -> None:
+    store = opened(connections=1)
+    names = ["a b", "5", "two\nlines", "", "%d+ x", "last"]
+    versions = {}
+    for name in names:
+        grant = take(store)
+        (versions[name],) = together(store, save("a", grant, name))
+    again = take(store)
+    for name in ("5", "%d+ x", "last"):
+        stale = Grant(again.fence, 0, None)
+        assert together(store, save("a", stale, name, release=False)) == [versions[name]]
+
+
+def test_one_that_fails_does_not_harm_its_batch(opened: Any, server: Any) -> None:
+    store = opened(connections=1)
+    grants = {one: take(store, one) for one in ("a", "bad", "c")}
+    break_row(store, server, "bad")
+    good, bad, also = together(store, *(save(one, grants[one], "w") for one in grants))
+    assert (good, also) == (store.load("chat", "a").version, store.load("chat", "c").version)
+    assert isinstance(bad, FloodlineError)
+    assert not isinstance(bad, SessionConflict)
+    assert store.stats().leases == 1
+
+
+def break_row(store: Any, server: Postgres | Valkey, id: str) -> None:
+    if isinstance(server, Valkey):
+        told(
+            server, "SET", f"{{{store._writers[0]._runner._wire._target.prefix}}}:r4:chat{id}", "x"
+        )
+        return
+    asked(server, f"ALTER TABLE floodline.sessions ADD CONSTRAINT broken CHECK (id <> '{id}')")
+
+
+@pytest.fixture(autouse=True)
+def mended(server: Any) -> Any:
+    yield
+    if isinstance(server, Postgres):
+        asked(server, "ALTER TABLE floodline.sessions DROP CONSTRAINT IF EXISTS broken")
