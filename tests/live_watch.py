@@ -27,8 +27,7 @@ class Watched:
         monkeypatch.setattr(process_module, "judged_malloc", lambda: self.malloc)
         told = SimpleNamespace(getallocatedblocks=lambda: self.blocks)
         monkeypatch.setattr(process_module, "sys", told)
-        counted = SimpleNamespace(get_objects=lambda: range(self.objects))
-        monkeypatch.setattr(process_module, "gc", counted)
+        monkeypatch.setattr(process_module, "count", lambda: self.objects)
         self.live = Live(clock=lambda: self.now, cpu=self._cpu, **options)
 
     def _cpu(self) -> float:

@@ -7,7 +7,6 @@ lock: single operations on dicts and deques are atomic, and finalizers may call 
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 import weakref
@@ -87,7 +86,6 @@ _native_caches: weakref.WeakSet[NativeCache] = weakref.WeakSet()
 _subscribers: dict[object, Subscriber] = {}
 _recent: deque[Event] = deque(maxlen=1000)
 _logged: dict[tuple[str, str], float] = {}
-_log = logging.getLogger("floodline")
 
 LOG_EVERY = 60.0
 
@@ -154,7 +152,11 @@ def _log_seldom(event: Event) -> None:
         _logged.clear()
     _logged[key] = event.at
     details = ", ".join(f"{name}={value}" for name, value in event.fields.items())
-    _log.warning("%s in %s: %s", event.kind.replace("_", " "), event.source, details)
+    import logging  # needed seldom, and the probe is in programs that do without it
+
+    logging.getLogger("floodline").warning(
+        "%s in %s: %s", event.kind.replace("_", " "), event.source, details
+    )
 
 
 def recent() -> list[Event]:

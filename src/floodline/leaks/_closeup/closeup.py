@@ -18,8 +18,8 @@ from floodline.leaks._closeup.decorated import decorated_function
 from floodline.leaks._closeup.feeding_line import Watch
 from floodline.leaks._closeup.stored_attributes import stored_attribute
 from floodline.leaks._figures.candidates import Candidate
-from floodline.leaks._figures.suspect import Suspect, outcome_of
-from floodline.leaks._heap.container_limit import below, read_numbers, room, shown_limit
+from floodline.leaks._figures.suspect import Suspect, below, outcome_of
+from floodline.leaks._heap.container_limit import read_numbers, room, shown_limit
 from floodline.leaks._heap.context_variables import kind_of
 from floodline.leaks._heap.owner_names import last_name, module_of, owner_of
 from floodline.leaks._heap.roots import AT_EXIT, HELD_BY_C, survey

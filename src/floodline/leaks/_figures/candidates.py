@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Literal, Protocol
 
 from floodline.leaks._figures.own_holders import is_internal
-from floodline.leaks._figures.trend import FLAT, Trend, comes_evenly, trend
+from floodline.leaks._figures.trend import FLAT, Trend, comes_evenly, median, trend
 from floodline.leaks._heap.slots import NOWHERE, Slot, Slots, is_placeholder
 from floodline.leaks._vocabulary import Column
 

@@ -15,6 +15,11 @@ def outcome_of(trend: Trend) -> Outcome:
     return Outcome.GROWING if trend.kind == "growing" else Outcome.UNDECIDED
 
 
+def below(length: int, cap: int | None, *, capped: bool) -> bool:
+    """Return True if this length is below a limit; the limit itself may be unknown."""
+    return capped and (cap is None or length <= cap * 1.05)
+
+
 @dataclass(slots=True, frozen=True)
 class Suspect:
     """One container that grows; `as_dict()` is the record that soak and report share."""

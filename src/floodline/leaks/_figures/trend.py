@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
 from typing import Literal
 
 LEVEL = 0.001
@@ -215,3 +214,10 @@ def _deepest_fall(values: Sequence[float]) -> float:
         highest = max(highest, value)
         fall = max(fall, highest - value)
     return fall
+
+
+def median(values: Iterable[float]) -> float:
+    """Return the middle value; `statistics` would bring decimals and random numbers with it."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2

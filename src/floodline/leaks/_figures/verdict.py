@@ -10,9 +10,8 @@ from typing import Protocol
 from floodline.leaks._figures import reasons
 from floodline.leaks._figures.own_holders import OwnHolders
 from floodline.leaks._figures.reasons import Reason
-from floodline.leaks._figures.suspect import Suspect
+from floodline.leaks._figures.suspect import Suspect, below
 from floodline.leaks._figures.trend import LEAST_SAMPLES, Trend, keeps_pace, trend
-from floodline.leaks._heap.container_limit import below
 from floodline.leaks._vocabulary import Outcome, Step, Where
 
 LEAST_OBJECTS = 0.5  # per round

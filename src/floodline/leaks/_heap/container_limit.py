@@ -24,11 +24,6 @@ from floodline.leaks._objects.outline import MISSING, Outline
 _maxlen: Callable[[Any], int | None] = vars(deque)["maxlen"].__get__
 
 
-def below(length: int, cap: int | None, *, capped: bool) -> bool:
-    """Return True if this length is below a limit; the limit itself may be unknown."""
-    return capped and (cap is None or length <= cap * 1.05)
-
-
 def shown_limit(held: list[Held], heads: list[Held]) -> int | None:
     """Return the limit that an object shows: of a deque, a cache, or an attribute next to it."""
     together = _together(held)

@@ -17,6 +17,7 @@ MAX_SLOTS = 400_000
 MAX_PATH = 200
 MAX_UP = 64  # steps; a function may be in a variable of its own
 NOWHERE = -1
+ANCHOR = -2  # as a parent: the root called as the anchor, made when it gets a child
 ITEM = "[*]"
 
 
@@ -95,6 +96,7 @@ class Slots:
         return self._entered.get(index, NOWHERE)
 
     def _place(self, parent: int, anchor: str, label: str) -> int:
+        parent = self.root(anchor) if parent == ANCHOR else parent
         if label[0] in "[→":
             if self._run_of(parent, label) >= 3:
                 return parent

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextvars
 import gc
 import types
+from array import array
 from collections import deque
-from typing import Any
+from typing import Any, TypeAlias
 
-from floodline.leaks._heap.slots import NOWHERE, Slots
+from floodline.leaks._heap.slots import ANCHOR, NOWHERE, Slots
 from floodline.leaks._objects.anatomy import (
     INERT,
     Anatomy,
@@ -40,15 +41,18 @@ class Held:
         self.holder, self.value = holder, value
 
 
+Figures: TypeAlias = "list[int] | array[int]"
+
+
 class Walk:
     """Counts per slot, by slot index; strong references are dropped with the walk."""
 
     def __init__(self, slots: Slots, *, capture: frozenset[int] = frozenset()) -> None:
         self.slots = slots
-        self.count: list[int] = []
-        self.length: list[int] = []
-        self.text: list[int] = []
-        self.bytes: list[int] = []
+        self.count: Figures = []
+        self.length: Figures = []
+        self.text: Figures = []
+        self.bytes: Figures = []
         self.objects = 0
         self.seen: set[int] = set()
         self.captured: dict[int, list[Held]] = {}
@@ -235,38 +239,37 @@ class Walk:
 
     def _type(self, obj: Any, slot: int, _: Anatomy) -> None:
         label = label_of(obj)
-        root = self.slots.root(label)
         names = names_of_type(obj)
         self._count_names(slot, len(names))
         for name, value in list(names.items()):
             if name not in _DULL:
-                self._named(unwrapped(value), root, label, "." + name)
+                self._named(unwrapped(value), ANCHOR, label, "." + name)
         for base in mro_of(obj):
             self.push(base, slot)
 
     def _function(self, obj: Any, slot: int, _: Anatomy) -> None:
         code = obj.__code__
         label = code_label(code, obj.__globals__)
-        root = self.slots.root(label)
         for name, cell in zip(code.co_freevars, obj.__closure__ or (), strict=False):
             for value in gc.get_referents(cell):
-                self._named(value, root, label, "{" + name + "}", entered=slot)
+                self._named(value, ANCHOR, label, "{" + name + "}", entered=slot)
             self.seen.add(id(cell))
         self.seen.update((id(obj.__closure__), id(obj.__defaults__), id(obj.__kwdefaults__)))
         defaults = obj.__defaults__ or ()
-        taken = code.co_varnames[: code.co_argcount]
+        # its names are asked for only if needed: Python keeps the tuple that it makes for that
+        taken = code.co_varnames[: code.co_argcount] if defaults else ()
         for name, value in zip(taken[len(taken) - len(defaults) :], defaults, strict=False):
-            self._named(value, root, label, f"({name}=)", entered=slot)
+            self._named(value, ANCHOR, label, f"({name}=)", entered=slot)
         for name, value in (obj.__kwdefaults__ or {}).items():
-            self._named(value, root, label, f"({name}=)", entered=slot)
-        self._function_names(obj, root, label, slot)
+            self._named(value, ANCHOR, label, f"({name}=)", entered=slot)
+        self._function_names(obj, label, slot)
 
-    def _function_names(self, obj: Any, root: int, label: str, slot: int) -> None:
+    def _function_names(self, obj: Any, label: str, slot: int) -> None:
         # reading `__dict__` would create it
         passed = (id(obj.__globals__), id(obj.__kwdefaults__))
         for value in gc.get_referents(obj):
             if type(value) is dict and id(value) not in passed and id(value) not in self.seen:
-                self.namespace(value, root, label, entered=slot)
+                self.namespace(value, ANCHOR, label, entered=slot)
 
     def _cache(self, obj: Any, slot: int, _: Anatomy) -> None:
         child = self.slots.child(slot, "", "[*]")
@@ -290,9 +293,8 @@ class Walk:
     def frame(self, frame: types.FrameType, entered: int = NOWHERE) -> None:
         """Name what the locals of a frame hold; `entered` is the slot of its generator."""
         label = code_label(frame.f_code, frame.f_globals)
-        root = self.slots.root(label)
         for name, value in read_locals(frame).items():
-            self._named(value, root, label, f"(){name}", entered=entered)
+            self._named(value, ANCHOR, label, f"(){name}", entered=entered)
 
     def context(self, context: contextvars.Context) -> None:
         """Name what the variables of a context hold."""

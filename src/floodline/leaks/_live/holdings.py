@@ -22,6 +22,7 @@ from floodline.leaks._live.walk.outline_walk import OURS, OutlineWalk
 from floodline.leaks._live.walk.slot_totals import SlotTotals
 from floodline.leaks._objects.items import part, some
 from floodline.leaks._objects.outline import Outlines
+from floodline.leaks._source.excerpt import forget_trees
 from floodline.leaks._suspect_record import HoldingRecord, SplitRecord
 
 MOST_SHOWN = 12
@@ -79,6 +80,7 @@ class Holdings:
         for index in self._largest(walk, totals, resident * LEAST):
             yield
             record = self._record(walk, index, totals, resident)
+            forget_trees()
             if record is not None:
                 kept.append((index, {**record, "within": self._within(index, kept)}))
                 if len(kept) >= MOST_SHOWN:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import gc
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from floodline.leaks._closeup.closeup import Close
-from floodline.leaks._closeup.suspect_line import with_static_line
 from floodline.leaks._figures.candidates import Candidate
 from floodline.leaks._figures.suspect import Suspect, outcome_of
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._objects.anatomy import INERT, SIZES, Anatomy, basic_size, derives, is_standard
 from floodline.leaks._objects.items import part
+
+if TYPE_CHECKING:
+    from floodline.leaks._closeup.closeup import Close
 
 MOST_ITEMS = 256
 WEIGHED = 16
@@ -34,6 +35,10 @@ class Named:
 
 def name(one: Candidate, places: Places) -> Named:
     """Return a candidate's record; if no path leads back to it, it is named after its slot."""
+    # they read and parse source: a program without a suspect does without them
+    from floodline.leaks._closeup.closeup import Close
+    from floodline.leaks._closeup.suspect_line import with_static_line
+
     close = Close(one, places.held, most=MOST_ITEMS)
     items = [item for at in close.held[-WEIGHED:] for item in list(close.items_of(at.value))]
     weight = _mean_weight(items[-WEIGHED:]) if one.column != "text" else 0.0

@@ -53,7 +53,8 @@ class Live:
     `budget` is the share of one CPU that it may use; until everything has been walked once it takes
     up to six times as much, for at most 300 budgets of a second. `limit` returns the resident bytes
     and the memory limit (None: there is none); above nine tenths of it the watch pauses until there
-    is room again. What a fork inherited is inspected only if `inherited` is true.
+    is room again. What a fork inherited is inspected only if `inherited` is true. `alone` says that
+    this thread has done nothing else so far: all memory that it has touched is the watch's own.
     """
 
     def __init__(
@@ -64,11 +65,12 @@ class Live:
         cpu: Callable[[], float] = time.thread_time,
         limit: Limit | None = None,
         inherited: bool = False,
+        alone: bool = False,
     ) -> None:
         if not 0 < budget <= 1:
             raise ConfigError(f"budget={budget!r} must be above 0 and at most 1; try 0.01")
         self._budget, self._clock, self._cpu, self._limit = budget, clock, cpu, limit
-        self._inherited = inherited
+        self._inherited, self._alone = inherited, alone
         self._cost = self._wanted = 0.0
         self._reset()
 
@@ -85,7 +87,7 @@ class Live:
         self._tracks = Tracks(self._slots)
         self._walked = Tracks(self._slots)
         self._ticks = Ticks(self._tracks, self._places, self._outlines)
-        self._own = OwnMemory()
+        self._own = OwnMemory(alone=self._alone)
         self._sampler = Sampler(self._own, census=fresh)
         self._judge = Judge(self._tracks, self._walked, self._places, self._sampler.process)
         self._holdings = Holdings(self._slots, self._places, self._outlines, rss)
@@ -98,7 +100,7 @@ class Live:
         self._stage, self._progress = Stage.PROGRAM, Progress(FIRST_GUESS)
         self._rows = {Stage.PROGRAM: Rows(), Stage.LIBRARIES: Rows()}
         self._tick_cost = self._walk_seconds = 0.0
-        self._compared = self._walks = self._partial = 0
+        self._compared = self._walks = self._partial = self._tidied = 0
         self._walk_began = self._next_walk = self._next_tick = self._next_limit = 0.0
         self._short = False
         self._modules, self._modules_at = 0, 0.0
@@ -174,6 +176,10 @@ class Live:
     def _work(self, due: Callable[[], bool], now: float) -> float:
         """Do the most urgent thing; return for how long there is nothing to do."""
         self._sampler.sample(now, harder=self._judge.unnamed)
+        large = self._walks + self._sampler.censuses  # what takes memory for a while
+        if self._tidied != large:
+            self._tidied = large
+            self._own.give_back(self._sampler.free)
         if self._ticks.busy or now >= self._next_tick:
             self._tick(due, now)
         elif self._judge.due(now):
@@ -279,6 +285,7 @@ class Live:
             self._end(walk, now)
         else:
             self._stage, self._compared, self._partial = Stage.LIBRARIES, 0, 0
+            walk.in_libraries = True
             self._roots = library_roots(self._skipped)
             self._progress.begin(len(sys.modules), now)
 

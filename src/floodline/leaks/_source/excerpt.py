@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+LONG_TABLE = 200  # lines: parsed, a table of constants takes megabytes and says nothing more
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
 _GOES_ON = (*")]}#", "else:", "elif ", "except", "finally:", "case ")
 
 
@@ -42,10 +44,21 @@ def _focused(text: str, word: str) -> str:
             continue
         head = next((at for at in range(begin, end) if lines[at].startswith("class ")), None)
         if head is None:
-            kept[begin:end] = lines[begin:end]
+            emptied = _emptied(lines[begin]) if end - begin > LONG_TABLE else ""
+            kept[begin:end] = [emptied] + [""] * (end - begin - 1) if emptied else lines[begin:end]
         else:
             _keep_class(lines, kept, head, end, word)
     return "\n".join(kept)
+
+
+def _emptied(line: str) -> str:
+    """Return the first line of a table, as `NAME = {`, closed at once; nothing if it is not one."""
+    head = line.rstrip().rstrip("".join(_CLOSING))
+    opened = line.rstrip()[len(head) :]
+    balanced = all(head.count(one) == head.count(other) for one, other in _CLOSING.items())
+    if not opened or not balanced or not head.rstrip().endswith("="):
+        return ""
+    return head + opened + "".join(_CLOSING[one] for one in reversed(opened))
 
 
 def _keep_class(lines: list[str], kept: list[str], head: int, end: int, word: str) -> None:

@@ -12,16 +12,17 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from floodline.recorder._probe.messages import (
-    EventRecord,
-    Goodbye,
-    Hello,
-    Message,
-    Sample,
-    Shed,
-    read_wish,
-)
+if TYPE_CHECKING:
+    from floodline.recorder._probe.messages import (
+        EventRecord,
+        Goodbye,
+        Hello,
+        Message,
+        Sample,
+        Shed,
+    )
 
 _floodline_engine = True  # the walk leaves this module out
 
@@ -76,6 +77,11 @@ class Link:
         except OSError:
             self.close()
         *lines, self._received = self._received.split(b"\n")
+        if not lines:
+            return []
+        # what is read seldom: the records of all messages take half a mebibyte
+        from floodline.recorder._probe.messages import read_wish
+
         return [wish for line in lines if (wish := read_wish(_parsed(line))) is not None]
 
     def close(self) -> None:

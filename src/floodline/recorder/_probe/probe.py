@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from floodline import telemetry
 from floodline.recorder._probe.link import Link
-from floodline.recorder._probe.messages import Goodbye, Hello, LiveRecord, Sample
 from floodline.recorder._probe.readings import Events, Holders, Readings, limit_of
 from floodline.recorder._probe.relief import Relief
+
+if TYPE_CHECKING:
+    from floodline.recorder._probe.messages import Goodbye, Hello, LiveRecord, Sample
 
 _floodline_engine = True  # the walk leaves this module out
 
@@ -58,7 +59,7 @@ def make_engine(budget: float = BUDGET) -> Engine:
     """Import the live engine, by far the largest import of the probe."""
     from floodline import leaks
 
-    engine: Engine = leaks.Live(limit=limit_of, budget=budget)
+    engine: Engine = leaks.Live(limit=limit_of, budget=budget, alone=True)
     return engine
 
 
@@ -179,7 +180,7 @@ class Probe:
             "pid": os.getpid(),
             "parent": os.getppid(),
             "command": command_line(),
-            "python": platform.python_version(),
+            "python": sys.version.split()[0],
             "at": time.time(),
         }
 

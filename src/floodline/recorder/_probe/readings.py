@@ -5,18 +5,20 @@ from __future__ import annotations
 import gc
 import time
 from collections import deque
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from floodline import memory, telemetry
 from floodline.memory._measuring.probes import asyncio_tasks, open_files, threads
-from floodline.recorder._probe.messages import (
-    ContainerRecord,
-    EventRecord,
-    Figures,
-    HolderRecord,
-    HolderRecords,
-    SessionsRecord,
-)
+
+if TYPE_CHECKING:
+    from floodline.recorder._probe.messages import (
+        ContainerRecord,
+        EventRecord,
+        Figures,
+        HolderRecord,
+        HolderRecords,
+        SessionsRecord,
+    )
 
 _floodline_engine = True  # the walk leaves this module out
 
@@ -104,7 +106,7 @@ class Holders:
         }
 
 
-Told = TypeVar("Told", bound=HolderRecord)
+Told = TypeVar("Told", bound="HolderRecord")
 
 
 def _gone(before: list[Told], now: list[Told]) -> list[Told]:

@@ -6,7 +6,8 @@ from collections import OrderedDict, deque
 
 import pytest
 
-from floodline.leaks._heap.container_limit import below, read_numbers, room, shown_limit
+from floodline.leaks._figures.suspect import below
+from floodline.leaks._heap.container_limit import read_numbers, room, shown_limit
 from floodline.leaks._heap.walk import Held
 from soak_programs import module
 

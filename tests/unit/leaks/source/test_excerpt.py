@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ast
 
-from floodline.leaks._source.excerpt import tree_about
+from floodline.leaks._source.excerpt import LONG_TABLE, tree_about
 
 SOURCE = '''
 import other
@@ -67,3 +67,16 @@ def test_a_file_that_cannot_be_cut_is_parsed_whole(tmp_path):
     file = tmp_path / "odd.py"
     file.write_text("X = [1,\n2,\n'keep']\nY = 1\n", encoding="utf-8")
     assert len(tree_about(str(file), "keep").body) == 2
+
+
+def test_the_entries_of_a_long_table_are_left_out(tmp_path):
+    file = tmp_path / "tables.py"
+    entries = "".join(f"    {i}: 'keep',\n" for i in range(LONG_TABLE))
+    call = f"keep = dict(\n{entries.replace(':', ' +')})\n"  # what it calls may matter
+    file.write_text(
+        f"\nkeep: dict[int, str] = {{\n{entries}}}\n{call}last = keep\n", encoding="utf-8"
+    )
+    table, called, last = tree_about(str(file), "keep").body
+    assert (ast.unparse(table), table.lineno) == ("keep: dict[int, str] = {}", 2)
+    assert len(called.value.args) == LONG_TABLE
+    assert last.lineno == 2 * LONG_TABLE + 6

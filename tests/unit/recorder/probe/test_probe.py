@@ -9,9 +9,9 @@ from itertools import pairwise
 import pytest
 
 from floodline import BoundedMap, MemoryBudget, Sessions, telemetry
+from floodline._clock import sweeper
 from floodline.recorder._probe import probe as probe_module
 from floodline.recorder._probe import readings
-from floodline.recorder._probe import relief as relief_module
 from floodline.recorder._probe.probe import (
     FIRST_TICKS,
     TICK,
@@ -392,7 +392,7 @@ def test_without_a_budget_nobody_sheds(monkeypatch):
 
 def test_what_takes_pressure_sheds_and_more_each_time(monkeypatch):
     wanted = []
-    monkeypatch.setattr(relief_module.sweeper, "want", lambda tick, delay: wanted.append(tick))
+    monkeypatch.setattr(sweeper, "want", lambda tick, delay: wanted.append(tick))
     budget = MemoryBudget("1 TiB", every=None, name="of-the-line")
     cache = BoundedMap(10_000, pressure=budget, name="shedding")
     cache.update(dict.fromkeys(range(1000)))

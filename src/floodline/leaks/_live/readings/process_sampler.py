@@ -6,13 +6,12 @@ a millisecond per 100,000, so it is rare, and skipped if the heap is very large.
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
-from itertools import starmap
 
 from floodline import telemetry
 from floodline.leaks._figures.rss_split import judged_malloc
+from floodline.leaks._live.readings.listed_objects import count
 from floodline.leaks._live.readings.own_memory import OwnMemory
 from floodline.leaks._live.readings.tracks import Process
 from floodline.memory import rss
@@ -44,6 +43,11 @@ class Sampler:
         """Count objects from now on."""
         self._census = True
 
+    @property
+    def free(self) -> int:
+        """The bytes that malloc had free when it was last asked."""
+        return self._malloc[1]
+
     def sample(self, now: float, *, harder: bool = False) -> None:
         """Take a sample if one is due; `harder` also counts all objects by type now and then."""
         if now < self._next:
@@ -68,8 +72,7 @@ class Sampler:
         self.counting = self._census and blocks <= CENSUS_BLOCKS
         if self.counting:
             began = time.thread_time()
-            # a single call, so that no other thread leaves it to this one to drop what is listed
-            self._objects = sum(map(len, starmap(gc.get_objects, ((),))))
+            self._objects = count()
             self.censuses += 1
             took = time.thread_time() - began
             self._next_census = now + min(RARE, max(CENSUS_EVERY, APART * took))

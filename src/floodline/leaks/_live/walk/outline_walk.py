@@ -18,7 +18,7 @@ from floodline.leaks._heap.slot_lookup import (
     suspended_label,
     suspended_locals,
 )
-from floodline.leaks._heap.slots import NOWHERE, Slots
+from floodline.leaks._heap.slots import ANCHOR, NOWHERE, Slots
 from floodline.leaks._heap.walk import PLAIN, Walk
 from floodline.leaks._objects.anatomy import (
     INERT,
@@ -70,6 +70,7 @@ class OutlineWalk(Walk):
         super().__init__(slots)
         self._territory = territory or Territory()
         self.seen = Seen()
+        self.count, self.length, self.text, self.bytes = (array("q") for _ in range(4))
         self.sampled: dict[int, int] = {}
         self.unseen: dict[int, int] = {}  # items that were left out, by slot
         self.amended = array("d")  # bytes to add to those of a slot, or to take away
@@ -148,7 +149,7 @@ class OutlineWalk(Walk):
         """
         kind = type(value)
         if self._skips(value, label):
-            if kind is str:
+            if kind is str and slot != ANCHOR:
                 self._amend(slot, sys.getsizeof(value) / max(1, sys.getrefcount(value) - OURS - 1))
             return
         if kind is types.FunctionType or derives(kind, type):
@@ -177,10 +178,8 @@ class OutlineWalk(Walk):
             self._count_names(slot, len(names))
         held = [(name, unwrapped(value)) for name, value in list(names.items())]
         kept = [(n, v) for n, v in held if type(n) is str and not self._skips(v, "." + n)]
-        if kept:
-            root = self.slots.root(label)
-            for name, value in kept:
-                self._named(value, root, label, "." + name)
+        for name, value in kept:
+            self._named(value, ANCHOR, label, "." + name)
         for base in mro_of(obj):
             self.push(base, slot)
 
@@ -191,17 +190,15 @@ class OutlineWalk(Walk):
     def _suspended(self, obj: Any, slot: int, plan: Any) -> None:
         label = suspended_label(obj)
         self._anchor(obj, label)
-        root = self.slots.root(label)
         for name, value in suspended_locals(obj):
-            self._named(value, root, label, f"(){name}", entered=slot)
+            self._named(value, ANCHOR, label, f"(){name}", entered=slot)
         self._opaque(obj, slot, plan)
 
     def frame(self, frame: types.FrameType, entered: int = NOWHERE) -> None:
         """Name what the variables of a running function hold."""
         label = code_label(frame.f_code, frame.f_globals)
-        root = self.slots.root(label)
         for name, value in variables_of(frame).items():
-            self._named(value, root, label, f"(){name}", entered=entered)
+            self._named(value, ANCHOR, label, f"(){name}", entered=entered)
 
     def _cache(self, obj: Any, slot: int, plan: Any) -> None:
         size = LruWrapper.cache_info(obj).currsize

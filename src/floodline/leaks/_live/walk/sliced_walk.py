@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import types
 from collections import deque
 from collections.abc import Callable, Container
 from typing import Any
@@ -20,10 +21,12 @@ from floodline.leaks._live.walk.outline_walk import (
     is_small,
     shared_part,
 )
+from floodline.leaks._live.walk.still_objects import is_still
 from floodline.leaks._live.walk.walk_queue import GONE, NONE, Entries, Finder
 from floodline.leaks._objects.anatomy import (
     INERT,
     LruWrapper,
+    derives,
     label_of,
     module_of_type,
     names_of_module,
@@ -65,6 +68,7 @@ class SlicedWalk(OutlineWalk):
         super().__init__(slots, outlines, anchors, territory)
         self._inherited = inherited
         self._aside: list[int] | None = []  # None once their turn has come
+        self.in_libraries = False  # True once the program itself has been walked
         self._starred, self._kids = slots.starred, slots.kids
         self.containers: list[int] = []
         self.cut = 0
@@ -186,7 +190,13 @@ class SlicedWalk(OutlineWalk):
         if super()._skips(value, label) or value is sys.modules:
             return True
         # a library has thousands of them; one that grows is met by a later walk
-        return self._aside is None and is_small(value)
+        return (self._aside is None and is_small(value)) or self._is_still(value)
+
+    def _is_still(self, value: Any) -> bool:
+        kind = type(value)
+        if not self.in_libraries or kind is types.FunctionType or derives(kind, type):
+            return False  # what is defined is named after itself, if it holds something
+        return is_still(value, self._outlines, self.seen)
 
     def _is_root_itself(self, module: Any, slot: int) -> bool:
         """Return True if a module that something leads to is walked under its own name anyway."""

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterator
 from itertools import accumulate, islice
 
-from floodline.leaks._heap.slots import NOWHERE, Slots
+from floodline.leaks._heap.slots import ANCHOR, NOWHERE, Slots
 from floodline.leaks._live.walk.outline_walk import OutlineWalk
 
 AT_ONCE = 300  # slots or steps between two looks at the clock
@@ -63,9 +63,11 @@ class SlotTotals:
             yield
 
     def _page(self, begin: int) -> Iterator[tuple[int, int]]:
-        count, size = self._walk.count, self.size
+        count, parents, size = self._walk.count, self._slots.parents, self.size
         for key, child in islice(self._slots.kids.items(), begin, begin + AT_ONCE):
             parent = key >> 32
+            if parent == ANCHOR:
+                parent = parents[child]
             if parent != child and parent < size and child < size and count[child]:
                 yield parent, child
 

@@ -28,7 +28,7 @@ class Rows:
     ) -> None:
         self.at = at
         columns = (walk.count, walk.length, walk.text, walk.bytes) if walk else ()
-        self._columns = columns if over else tuple(column.copy() for column in columns)
+        self._columns = columns if over else tuple(column[:] for column in columns)
 
     def row(self, index: int) -> Row:
         """Return the figures of a slot, zeros if it was not met."""

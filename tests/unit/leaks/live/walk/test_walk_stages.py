@@ -50,3 +50,27 @@ def test_a_track_rises_until_it_stalls_or_falls():
     assert track.rises(25.0)
     track.add(41.0, (1, 3, 0, 0))
     assert not track.rises(25.0)
+
+
+def test_what_malloc_keeps_of_a_walk_is_given_back():
+    resident, free = [90 << 20, 100 << 20], iter([1 << 20, 5 << 20])
+    own = OwnMemory(lambda: resident[-1], lambda: 0, lambda: next(free), resident.pop)
+    own.bytes = 12 << 20
+    own.begin()
+    own.give_back(0)
+    own.end()
+    assert resident == [90 << 20]
+    assert own.bytes == 8 << 20  # of 10 MiB, no more than 4 were not free before the watch
+
+
+def test_malloc_is_left_alone_if_little_or_very_much_is_free():
+    trimmed, free = [], iter([1 << 20, 3 << 19, 100 << 20])
+    own = OwnMemory(lambda: 0, lambda: 0, lambda: next(free), lambda: trimmed.append(1))
+    for last in (100 << 20, 0, 0):
+        own.give_back(last)
+    assert not trimmed
+    assert next(free, None) is None  # if very much was free, malloc is not even asked
+
+
+def test_a_thread_that_only_imported_the_engine_counts_what_it_touched():
+    assert OwnMemory(lambda: 0, lambda: 4096, alone=True).bytes == 4096

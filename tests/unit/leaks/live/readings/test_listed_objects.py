@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import gc
+import weakref
+
+from floodline.leaks._live.readings.listed_objects import count, listing
+
+
+class Node:
+    pass
+
+
+def test_all_objects_are_counted_and_none_is_kept():
+    nodes = [Node() for _ in range(2000)]
+    refs = [weakref.ref(node) for node in nodes]
+    before = count()
+    gc.disable()  # a cycle would keep them until the next collection
+    try:
+        nodes.clear()
+        assert all(ref() is None for ref in refs)
+        assert before - count() >= 1900
+    finally:
+        gc.enable()
+
+
+def test_the_list_is_empty_afterwards():
+    found, emptied = listing()
+    one = next(found)
+    assert len(one) > 1000
+    next(emptied)
+    assert 0 < len(one) < 1000
+    next(emptied)
+    assert one == []
