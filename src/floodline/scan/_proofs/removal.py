@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import cached_property
 from typing import NamedTuple
 
 from floodline._python.mutations import NOT_OF_A_MAP, TAKES_NAMED, TAKES_NAMED_OF_MAP
@@ -88,6 +90,25 @@ class Removal(NamedTuple):
     ways: tuple[Way, ...]
 
 
+class _Growth:
+    """Where a container grows, for the ways out of it."""
+
+    def __init__(self, held: Held, places: list[tuple[FileFacts, Change]], reach: Reach) -> None:
+        self.places = places
+        self.functions = [f"{file.module}:{change.function}" for file, change in places]
+        self.owner = held.key.rpartition(".")[0] if held.made[0].ref.kind == INSTANCE else ""
+        self._reach = reach
+
+    @cached_property
+    def by_function(self) -> dict[str, list[int]]:
+        """The numbers of the places to which a function leads."""
+        led = defaultdict(list)
+        for number, function in enumerate(self.functions):
+            for above in self._reach.ancestors(function):
+                led[above].append(number)
+        return led
+
+
 class Removals:
     """Judges everything that shrinks a container."""
 
@@ -100,16 +121,15 @@ class Removals:
 
     def judge(self, held: Held, depth: int, growing: list[tuple[FileFacts, Change]]) -> Removal:
         """Judge which way out runs, if any."""
-        functions = [f"{file.module}:{change.function}" for file, change in growing]
-        owner = held.key.rpartition(".")[0] if held.made[0].ref.kind == INSTANCE else ""
+        growth = _Growth(held, growing, self._reach)
         ways = [
             _when_asked(file, change)
             if _is_lazy(held, file, change)
-            else self._way(file, change, functions, growing, owner)
+            else self._way(file, change, growth)
             for file, change in held.changes
             if self._removes(held, file, change, depth) or _begins_anew(change, growing)
         ]
-        ways += self._limits(held, depth, functions)
+        ways += self._limits(held, depth, growth)
         ways += [
             Way(GUESSED, Out.OF_ANOTHER(_last(change.function) or "the module"),
                 place(file.path, change.at.line), change.at.line, How.CALL)
@@ -130,10 +150,9 @@ class Removals:
     def elsewhere(self, held: Held, depth: int, function: str) -> When:
         """Return when other functions remove, apart from what this one does."""
         growing = [(f, c) for f, c in held.changes if c.verb == "grow" and c.function == function]
-        functions = [f"{file.module}:{change.function}" for file, change in growing]
-        owner = held.key.rpartition(".")[0] if held.made[0].ref.kind == INSTANCE else ""
+        growth = _Growth(held, growing, self._reach)
         found = [
-            self._way(file, change, functions, growing, owner).when
+            self._way(file, change, growth).when
             for file, change in held.changes
             if self._removes(held, file, change, depth) and change.function != function
         ]  # fmt: skip
@@ -162,28 +181,20 @@ class Removals:
         makes = {self._last(edge.caller) in MAKERS for edge in callers}
         return makes == {True, False}
 
-    def _limits(self, held: Held, depth: int, functions: list[str]) -> list[Way]:
-        if not held.limits:
-            return []
-        near = frozenset().union(*(self._reach.ancestors(function) for function in functions))
+    def _limits(self, held: Held, depth: int, growth: _Growth) -> list[Way]:
         return [
             Way(RUNS, Out.LIMIT(), place(file.path, limit.at.line), limit.at.line, How.CAP)
             for file, limit in held.limits
-            if limit.acts and limit.depth <= depth and f"{file.module}:{limit.function}" in near
+            if limit.acts
+            and limit.depth <= depth
+            and f"{file.module}:{limit.function}" in growth.by_function
         ]
 
-    def _way(
-        self,
-        file: FileFacts,
-        change: Change,
-        growing: list[str],
-        grown: list[tuple[FileFacts, Change]],
-        owner: str,
-    ) -> Way:
+    def _way(self, file: FileFacts, change: Change, growth: _Growth) -> Way:
         function = f"{file.module}:{change.function}"
         name = change.function.rpartition(".")[2] or "the module"
-        when, reason = self._when(function, name, change, growing, grown, owner)
-        if change.op == RELOADS and when == RUNS and function not in growing:
+        when, reason = self._when(function, name, change, growth)
+        if change.op == RELOADS and when == RUNS and function not in growth.functions:
             when, reason = GUESSED, Out.RELOADED(name)  # perhaps with all that was in it
         how = self._how(function, change, when, reason)
         named = change.op in TAKES_NAMED and bool(change.key_text)
@@ -205,22 +216,17 @@ class Removals:
         )
 
     def _when(
-        self,
-        function: str,
-        name: str,
-        change: Change,
-        growing: list[str],
-        grown: list[tuple[FileFacts, Change]],
-        owner: str,
+        self, function: str, name: str, change: Change, growth: _Growth
     ) -> tuple[When, Reason]:
+        growing, owner = growth.functions, growth.owner
         if function in growing:
-            same = [c for f, c in grown if f"{f.module}:{c.function}" == function]
+            same = [c for f, c in growth.places if f"{f.module}:{c.function}" == function]
             if all(exclude(arms_of(change.marks), arms_of(c.marks)) for c in same):
                 return EVENT, Out.OTHER_EVENT(name)
             return RUNS, Out.WHERE_IT_GROWS(name)
-        if _encloses(function, change, grown):
+        if _encloses(function, change, growth.places):
             return RUNS, Out.WHERE_IT_GROWS(name)
-        if self._own(function, change, grown):
+        if self._own(function, change, growth.places):
             return RUNS, Out.BY_ITS_INSTANCE(name)
         above = self._reach.ancestors(function, owner)
         named = change.op in TAKES_NAMED and bool(change.key_text) and self._are_passed(growing)
@@ -228,7 +234,7 @@ class Removals:
             return RUNS, Out.BY_ITSELF(name)
         if self._loops(item for item in above if not (owner and self._reach.ends(item, owner))):
             return RUNS, Out.IN_A_LOOP(name)
-        if self._shares(change, function, grown):
+        if self._shares(change, function, growth):
             return RUNS, Out.CALLED_WHERE_IT_GROWS(name)
         if not self._opens(function, growing) and self._arms.needs_event(change, function):
             return EVENT, Out.ONE_EVENT(name)
@@ -242,15 +248,27 @@ class Removals:
         callers = self._program.callers
         return any(edge.repeats in LOOPS for item in above for edge in callers.get(item, ()))
 
-    def _shares(self, change: Change, function: str, grown: list[tuple[FileFacts, Change]]) -> bool:
-        for file, growth in grown:
-            growing = f"{file.module}:{growth.function}"
-            for item in self._arms.shared(change, function, growth, growing):
-                if item.endswith(":") or self._reach.often(item) is Often.STARTS:
-                    continue
-                if self._last(item) not in MAKERS and self._last(item) not in ENDING:
-                    return True
+    def _shares(self, change: Change, function: str, growth: _Growth) -> bool:
+        above = self._reach.ancestors(function) - self._passing
+        near = {n for item in above for n in growth.by_function.get(item, ())}
+        for number in near:
+            growing, (_, grown) = growth.functions[number], growth.places[number]
+            if not above.isdisjoint(self._arms.shared(change, function, grown, growing)):
+                return True
         return False
+
+    @cached_property
+    def _passing(self) -> frozenset[str]:
+        """What runs only at start-up, or while something is created or ended."""
+        everything = (*self._program.names.functions, *self._program.edges_of)
+        return frozenset(
+            item
+            for item in everything
+            if item.endswith(":")
+            or self._reach.often(item) is Often.STARTS
+            or self._last(item) in MAKERS
+            or self._last(item) in ENDING
+        )
 
     def _seldom(
         self, function: str, name: str, above: frozenset[str], growing: list[str], owner: str
@@ -348,15 +366,16 @@ def _is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
         or change.marks & {"for", "while"}
     ):
         return False
-    added = {c.key_text for _, c in held.changes if c.verb == "grow" and not c.depth
-             and c.function == change.function}  # fmt: skip
-    if added and change.key_text not in added:
-        return False  # it makes room for another entry
-    return "branch" in change.marks and any(
+    aged = "branch" in change.marks and any(
         mark.kind == "ttl" and mark.function == change.function and mark.at.line <= change.at.line
         for where, mark in held.signs
         if where is file
     )
+    if not aged:
+        return False
+    added = {c.key_text for _, c in held.changes if c.verb == "grow" and not c.depth
+             and c.function == change.function}  # fmt: skip
+    return not added or change.key_text in added  # if not, it makes room for another entry
 
 
 def _when_asked(file: FileFacts, change: Change) -> Way:

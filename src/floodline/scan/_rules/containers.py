@@ -41,6 +41,7 @@ from floodline.scan._rules.growth import (
 from floodline.scan._rules.registry import DETECTORS
 
 CANNOT_GROW = {"bounded", "weak"}
+Places = list[tuple[FileFacts, Change]]
 
 # The first that fits names the finding; if none does, it is an unbounded container.
 ORDER = (
@@ -111,15 +112,17 @@ def _container(judge: Judge, held: Held) -> Iterator[Finding]:
 def _unbounded(judge: Judge, held: Held, holder: Evidence, kinds: set[Kind]) -> Finding | None:
     """Return the finding of the place that ranks highest, `None` if the structure refutes all."""
     grown = [g for g in judge.growth(held, kinds) if g[1].verb != "lookup"]
-    removals: dict[int, Removal] = {}  # by depth: one container may grow in many places
+    by_depth: dict[int, tuple[Places, Removal]] = {}  # one container may grow in many places
     best: tuple[int, Grown, Case] | None = None
     ranked = rank_of if judge.trusts() else rank_in_program
     for file, change, path, key in grown:
         if path.state == REFUTED or key.state == REFUTED:
             continue
-        growing = [(f, c) for f, c, _, _ in grown if c.depth <= change.depth]
-        removal = removals.get(change.depth) or judge.removals.judge(held, change.depth, growing)
-        removals[change.depth] = removal
+        depth = change.depth
+        if depth not in by_depth:
+            growing = [(f, c) for f, c, _, _ in grown if c.depth <= depth]
+            by_depth[depth] = growing, judge.removals.judge(held, depth, growing)
+        growing, removal = by_depth[depth]
         if removal.proof.state == REFUTED:
             continue
         removal = certain(key, removal)
@@ -167,5 +170,5 @@ def explain(judge: Judge, held: Held) -> Iterator[str]:
     )
 
 
-def _places(grown: list[Grown]) -> list[tuple[FileFacts, Change]]:
+def _places(grown: list[Grown]) -> Places:
     return [(file, change) for file, change, _, _ in grown]
