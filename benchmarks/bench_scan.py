@@ -10,7 +10,7 @@ fastest run of each counts, and the largest memory.
 Cold means once without a cache and once filling one. Warm is a second run that finds its cache:
 once with nothing changed, once with one new file. Two processes (`--jobs 2`) are compared with one
 by their wall time, which needs two idle cores; their memory is that of all processes together. The
-shortest they could take is what the scan itself computes plus half of what its workers do, which a
+shortest they could take is half of what both compute while files are read plus the rest, which a
 busy machine changes less. `ast.parse` is what Python itself needs to read
 the files: a lower bound for every tool written in it. pylint is slow and only gets `asyncio`.
 """
@@ -42,20 +42,21 @@ from pathlib import Path
 from floodline.scan import Scan
 from floodline.scan._sources.cache import Cache
 folder, jobs, *paths = sys.argv[1:]
-reading = 0  # the peak while there are workers: they are gone before files are linked
+reading = used = 0  # memory and CPU time while there are workers: they end before files are linked
 def progress(done, total):
-    global reading
+    global reading, used
     if done == total:
-        reading = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        here = resource.getrusage(resource.RUSAGE_SELF)
+        reading, used = here.ru_maxrss, here.ru_utime + here.ru_stime
 if folder == "-":
     report = Scan(paths, jobs=int(jobs), progress=progress).report()
 else:
     with Cache(Path(folder), "bench", day=1) as cache:
         report = Scan(paths, jobs=int(jobs), cache=cache).report()
 own, workers = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-peak = max(own.ru_maxrss, reading + int(jobs) * workers.ru_maxrss) // 1024
-inside = round((workers.ru_utime + workers.ru_stime) * 1000)
-print(report.lines, peak, inside, report.files, len(report.skipped))
+peak = max(own.ru_maxrss, reading + (int(jobs) - 1) * workers.ru_maxrss) // 1024
+shared = round((used + workers.ru_utime + workers.ru_stime) * 1000)
+print(report.lines, peak, shared, report.files, len(report.skipped))
 """
 PARSE = """
 import ast, gc, resource, sys, warnings
@@ -84,7 +85,7 @@ class Run(NamedTuple):
     lines: int
     peak: int = 0  # MB, if the tool says so
     note: str = ""
-    workers: float = 0  # CPU seconds of the workers
+    shared: float = 0  # CPU seconds of all processes while files are read
 
     @property
     def speed(self) -> int:
@@ -103,9 +104,9 @@ def run(command: list[str]) -> tuple[list[str], float, float]:
 def own(code: str, *arguments: str | Path) -> Run:
     """Run code of ours that prints lines, memory, and perhaps files and what was skipped."""
     told, cpu, wall = run([sys.executable, "-c", code, *map(str, arguments)])
-    lines, peak, inside, *rest = map(int, told)
+    lines, peak, shared, *rest = map(int, told)
     note = f"{rest[0]} files, {rest[1]} skipped" if rest else ""
-    return Run(cpu, wall, lines, peak, note, inside / 1000)
+    return Run(cpu, wall, lines, peak, note, shared / 1000)
 
 
 def other(tool: str, paths: list[Path], *arguments: str) -> Run:
@@ -156,7 +157,7 @@ def verdicts(found: dict[str, Run]) -> Iterator[str]:
     times = cold.cpu / found[WARM].cpu
     yield f"warm: {TIMES}× cold {'met' if times >= TIMES else 'missed'} ({times:.0f} times)"
     two = found[TWO]
-    least = (two.cpu - two.workers / 2) / cold.cpu
+    least = (two.cpu - two.shared / 2) / cold.cpu
     ratio = two.wall / cold.wall
     yield (
         f"two processes: {RATIO} of one {'met' if ratio <= RATIO else 'missed'} "

@@ -120,8 +120,8 @@ class Reading:
             if self._cache:
                 missing = yield from self._known_here(missing)
             count = worker_count(self._jobs, sum(self._files[n].size for n in missing))
-            if count > 1:
-                yield from self._elsewhere(missing, count)
+            if count:
+                yield from self._helped(missing, count)
                 return
         yield from self._here(missing)
 
@@ -173,20 +173,19 @@ class Reading:
             self._cache.put(self._keys[source.shown], pack_facts(facts, notes))
         return facts, notes
 
-    def _elsewhere(self, numbers: list[int], count: int) -> Iterator[tuple[int, Said | Reason]]:
-        """Read files in worker processes, and here what a worker left undone."""
+    def _helped(self, numbers: list[int], count: int) -> Iterator[tuple[int, Said | Reason]]:
+        """Read files here and in worker processes; here also what a worker left undone."""
         from floodline.scan._sources.workers import Job, Workers
 
         jobs = [Job(n, self._files[n].path, self._files[n].size) for n in numbers]
         jobs.sort(key=lambda job: -job.size)  # so that all are done at about the same time
-        left = []
+        salt = self._cache.salt if self._cache else None
         with Workers(count) as workers:
-            for job, answer in workers.read(jobs, self._cache.salt if self._cache else None):
+            for job, answer in workers.read(jobs, salt, helped=True):
                 if answer is None:
-                    left.append(job.number)
+                    yield from self._here([job.number])
                 else:
                     yield job.number, self._answered(self._files[job.number], answer)
-        yield from self._here(left)
 
     def _answered(self, source: Source, answer: Answer) -> Said | Reason:
         from floodline.scan._sources.encoding import unpack_facts

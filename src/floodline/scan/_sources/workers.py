@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from floodline.scan._sources.worker import Answer, receive, send
 
-MANY_WORKERS = 4  # by default: each takes some 30 MB, and linking the files takes one core anyway
-ENOUGH = 512 * 1024  # bytes of source per worker: below that, starting it takes longer
+MANY_READERS = 4  # by default: each takes some 30 MB, and linking the files takes one core anyway
+ENOUGH = 512 * 1024  # bytes of source per reader: below that, starting it takes longer
 BATCH = 192 * 1024  # bytes of source per request
 AHEAD = 2  # requests per worker, so that none waits for the next one
 PIPE = 1024 * 1024  # bytes: a worker that is done may go on while the scan is busy
@@ -50,11 +50,11 @@ def available_cores() -> int:
 
 
 def worker_count(jobs: int | None, size: int) -> int:
-    """Return how many workers should read so many bytes; below 2 this process reads them."""
+    """Return how many workers should help this process to read so many bytes."""
     if not sys.executable or hasattr(sys, "frozen"):
         return 0  # inside another program: starting that again would not give a worker
-    wanted = min(available_cores(), MANY_WORKERS) if jobs is None else jobs
-    return min(wanted, size // ENOUGH)
+    readers = min(available_cores(), MANY_READERS) if jobs is None else jobs
+    return max(min(readers, size // ENOUGH) - 1, 0)
 
 
 class Workers:
@@ -88,8 +88,13 @@ class Workers:
                 with suppress(OSError):  # what was not sent is lost with its reader
                     stream.close()  # type: ignore[union-attr]  # both are pipes
 
-    def read(self, jobs: Sequence[Job], salt: bytes | None) -> Iterator[Done]:
-        """Yield each file with its answer as it comes, `None` if its worker died."""
+    def read(
+        self, jobs: Sequence[Job], salt: bytes | None, *, helped: bool = False
+    ) -> Iterator[Done]:
+        """Yield each file with its answer as it comes, `None` if its worker died.
+
+        With `helped`, the caller reads what comes with `None`: files that no worker has begun too.
+        """
         batches, lock = iter(_batches(jobs)), Lock()
         done: SimpleQueue[tuple[list[Job], Sequence[Answer | None]] | None] = SimpleQueue()
 
@@ -97,19 +102,21 @@ class Workers:
             with lock:
                 return next(batches, [])
 
-        def ask(process: subprocess.Popen[bytes]) -> None:
-            waiting: deque[list[Job]] = deque()
+        def ask(process: subprocess.Popen[bytes], first: list[list[Job]]) -> None:
+            waiting = deque(first)
             stdin, stdout = process.stdin, process.stdout
             assert stdin is not None
             assert stdout is not None
             try:
                 receive(stdout)  # type: ignore[arg-type]  # both are binary
-                for _ in range(AHEAD):
-                    _send(process, following(), waiting, salt)
+                for batch in first:
+                    _send(process, batch, salt)
                 while waiting:
                     answers = [Answer(*told) for told in receive(stdout)]  # type: ignore[arg-type]  # same
                     done.put((waiting.popleft(), answers))  # before a dead worker is noticed
-                    _send(process, following(), waiting, salt)
+                    if batch := following():
+                        waiting.append(batch)
+                        _send(process, batch, salt)
             except (OSError, EOFError, ValueError, TypeError):
                 pass  # it was killed, or is not a worker: what it was asked is still waiting
             finally:
@@ -117,26 +124,26 @@ class Workers:
                     done.put((batch, [None] * len(batch)))
                 done.put(None)
 
-        self._threads = [Thread(target=ask, args=(p,), daemon=True) for p in self._processes]
+        for process in self._processes:
+            first = [batch for _ in range(AHEAD) if (batch := following())]
+            self._threads.append(Thread(target=ask, args=(process, first), daemon=True))
         for thread in self._threads:
             thread.start()
-        for _ in self._threads:
-            while (found := done.get()) is not None:
+        alive = len(self._threads)
+        while alive:
+            if helped and done.empty() and (batch := following()):
+                yield from ((job, None) for job in batch)
+            elif (found := done.get()) is not None:
                 yield from zip(*found, strict=True)
+            else:
+                alive -= 1
         for batch in batches:  # all workers died
             yield from ((job, None) for job in batch)
 
 
-def _send(
-    process: subprocess.Popen[bytes],
-    batch: list[Job],
-    waiting: deque[list[Job]],
-    salt: bytes | None,
-) -> None:
-    if batch:
-        waiting.append(batch)
-        paths = [os.fsencode(job.path) for job in batch]
-        send(process.stdin, (salt, paths))  # type: ignore[arg-type]  # it is a pipe
+def _send(process: subprocess.Popen[bytes], batch: list[Job], salt: bytes | None) -> None:
+    paths = [os.fsencode(job.path) for job in batch]
+    send(process.stdin, (salt, paths))  # type: ignore[arg-type]  # it is a pipe
 
 
 def _batches(jobs: Iterable[Job]) -> Iterator[list[Job]]:

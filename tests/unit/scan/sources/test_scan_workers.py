@@ -63,13 +63,12 @@ def told(jobs, **options) -> str:
     return render(Scan(["."], jobs=jobs, **options).report(), "1")
 
 
-def test_two_processes_report_what_one_does(project, started):
+def test_three_processes_report_what_one_does(project, started):
     alone = told(1)
     assert "FLD101" in alone
     assert "is not written in utf-8" in alone
     assert not started
-    assert told(2) == alone
-    assert len(started) == 2
+    assert told(3) == alone
     assert [process.poll() for process in started] == [-signal.SIGKILL] * 2
 
 
@@ -116,7 +115,7 @@ def test_an_interrupt_ends_the_processes(project, started):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Scan(["."], jobs=2, progress=interrupted).report()
+        Scan(["."], jobs=3, progress=interrupted).report()
     assert len(started) == 2
     assert all(process.poll() is not None for process in started)
 
@@ -129,7 +128,8 @@ def test_progress_counts_every_file_once(project):
 
 def test_a_lack_of_memory_in_a_process_is_told(project, monkeypatch):
     answer = worker.Answer(b"", None, Skip.TOO_DEEP.name, (), True)
-    monkeypatch.setattr(Workers, "read", lambda *_: [(Job(n, None, 1), answer) for n in range(9)])
+    everything = [(Job(number, None, 1), answer) for number in range(9)]
+    monkeypatch.setattr(Workers, "read", lambda *_, helped: everything)
     with Cache(project / "cache", "1", day=1) as cache:
         scan = Scan(["."], jobs=2, cache=cache)
         assert len(scan.report().skipped) == 9
@@ -138,10 +138,11 @@ def test_a_lack_of_memory_in_a_process_is_told(project, monkeypatch):
 
 def test_the_number_of_processes_depends_on_cores_and_size(monkeypatch):
     monkeypatch.setattr(workers, "available_cores", lambda: 64)
-    assert worker_count(None, 100 * workers.ENOUGH) == workers.MANY_WORKERS
-    assert worker_count(9, 100 * workers.ENOUGH) == 9
-    assert worker_count(9, 3 * workers.ENOUGH) == 3
-    assert worker_count(None, workers.ENOUGH - 1) == 0
+    assert worker_count(None, 100 * workers.ENOUGH) == workers.MANY_READERS - 1
+    assert worker_count(9, 100 * workers.ENOUGH) == 8
+    assert worker_count(9, 3 * workers.ENOUGH) == 2
+    assert worker_count(None, 2 * workers.ENOUGH - 1) == 0
+    assert worker_count(1, 100 * workers.ENOUGH) == worker_count(9, 0) == 0
 
 
 def test_a_program_that_contains_python_reads_by_itself(monkeypatch):
@@ -163,10 +164,10 @@ def test_the_option_and_the_setting_choose_the_number(project, started, monkeypa
     (project / "pyproject.toml").write_text("[tool.floodline.scan]\njobs = 3\n")
     command(["scan", ".", "--no-cache", "--format", "json"])
     by_setting = capsys.readouterr().out
-    assert len(started) == 3
+    assert len(started) == 2
     command(["scan", ".", "--no-cache", "--format", "json", "--jobs", "1"])
     assert capsys.readouterr().out == by_setting
-    assert len(started) == 3
+    assert len(started) == 2
     (project / "pyproject.toml").write_text("[tool.floodline.scan]\njobs = 0\n")
     assert command(["scan", "."]) == 2
     assert "scan.jobs=0 must be a number from 1" in capsys.readouterr().err
