@@ -70,7 +70,10 @@ def test_a_certain_finding_fails_with_frame_carets_and_four_proofs(project, caps
     told = capsys.readouterr().out
     assert told.startswith("app.py:5:5: FLD101 high app.sessions grows")
     assert "  5 |     sessions[session_id] = state\n    |     ^^^^^^^^^^^^^^^^^^^^" in told
-    assert [line.split()[0] for line in told.splitlines() if "app.py:" in line[5:]] == ["yes"] * 4
+    assert [line.split()[0] for line in told.splitlines() if "  app.py:" in line[13:]] == [
+        "yes"
+    ] * 4
+    assert '           app.py:1  sessions = BoundedMap(max_items=1000, idle="30 min")\n' in told
     assert told.endswith(
         "handlers found: 1; ranked by what they lead to\n1 finding in 1 file (1 high)\n"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from floodline import __version__
 from floodline.cli._scan import settings
 from floodline.cli._scan.scanning import folder_for_cache, scanning, without_ignored
 from floodline.cli._scan.settings import codes
-from floodline.scan import Report, Scan
+from floodline.scan import Finding, Report, Scan
 from floodline.scan._findings.baseline import against, known, write
 from floodline.scan._findings.finding import Confidence, Status, at_least, worst_first
 
@@ -217,13 +217,21 @@ def _print(pieces: Iterable[tuple[str, str]]) -> None:
         click.echo("".join(text for _, text in pieces), nl=False)
 
 
+def _replacements(findings: Sequence[Finding]) -> Mapping[Finding, str]:
+    if not findings:
+        return {}
+    from floodline.scan._fix.fix import created_with_bounds
+
+    return created_with_bounds(findings)
+
+
 def _show(report: Report, form: str, fail_on: str, *, statistics: bool, top: int | None) -> None:
     if form == "text":
         from floodline.scan._reporters import text
 
         if top is None and sys.stdout.isatty():
             top = TOP
-        _print(text.pieces(report, statistics=statistics, top=top or None))
+        _print(text.pieces(report, _replacements, statistics=statistics, top=top or None))
         return
     if top:
         report = report._replace(findings=report.findings[:top])

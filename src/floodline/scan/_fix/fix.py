@@ -20,6 +20,7 @@ from floodline.scan._fix.bounding import UNSAFE, import_edit, names_used
 from floodline.scan._fix.edits import FIXES, Edit, Refused, Source
 
 Fixes = dict[str, Callable[[Source, Finding], list[Edit]]]
+UNREADABLE = (OSError, ValueError, LookupError, SyntaxError)
 LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")  # lines as Python counts them
 
 
@@ -63,6 +64,23 @@ def rewrites(
     return done, left
 
 
+def created_with_bounds(findings: Iterable[Finding]) -> dict[Finding, str]:
+    """Return for each container that could be given a bound the line that would create it."""
+    by_path: dict[str, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        if finding.rule in UNSAFE:
+            by_path[finding.path].append(finding)
+    lines: dict[Finding, str] = {}
+    for path, found in by_path.items():
+        with contextlib.suppress(*UNREADABLE):
+            _, _, source = _read(path)
+            for finding in found:
+                with contextlib.suppress(Refused):
+                    edit = UNSAFE[finding.rule](source, finding)[0]
+                    lines[finding] = f"{path}:{edit.first}  {edit.lines[0].strip()}"
+    return lines
+
+
 def _named_elsewhere(by_path: dict[str, list[Finding]], files: Iterable[str]) -> set[Finding]:
     """Return the findings whose set is named in another file, where it may be read."""
     wanted = [f for found in by_path.values() for f in found if f.rule != "FLD109"]
@@ -79,13 +97,17 @@ def _named_elsewhere(by_path: dict[str, list[Finding]], files: Iterable[str]) ->
     return found
 
 
+def _read(path: str) -> tuple[bytes, str, Source]:
+    data = Path(path).read_bytes()
+    encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
+    text = data.decode(encoding)
+    return data, encoding, Source(text, LINES.findall(text))
+
+
 def _rewrite(path: str, findings: list[Finding], fixes: Fixes) -> tuple[Rewrite | None, list[Left]]:
     try:
-        data = Path(path).read_bytes()
-        encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
-        text = data.decode(encoding)
-        source = Source(text, LINES.findall(text))
-    except (OSError, ValueError, LookupError, SyntaxError) as error:
+        data, encoding, source = _read(path)
+    except UNREADABLE as error:
         return None, [Left(f, f"the file can no longer be read: {error}") for f in findings]
     edits: list[Edit] = []
     fixed: tuple[Finding, ...] = ()
@@ -106,7 +128,7 @@ def _rewrite(path: str, findings: list[Finding], fixes: Fixes) -> tuple[Rewrite 
     bounds = any(finding.rule in UNSAFE for finding in fixed)
     needed = import_edit(source, names_used(edits)) if bounds else None
     after = _applied(source.lines, [*edits, *([needed] if needed else [])])
-    if not _is_same_but(text, after, bounds=bounds):
+    if not _is_same_but(source.text, after, bounds=bounds):
         return None, [*left, *(Left(f, "the result would not be the same program") for f in fixed)]
     return Rewrite(path, data, after.encode(encoding), encoding, fixed), left
 

@@ -6,7 +6,7 @@ Every piece has a style; a terminal shows it in colour, a pipe gets the text alo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Finding, Observed, Status
@@ -21,11 +21,21 @@ LEGEND = "yes: proved   (yes): assumed   ?: unknown   rank: 0 to 100, the worst 
 SIGNS = {PROVED: "yes", ASSUMED: "(yes)", UNKNOWN: "?", REFUTED: "no"}
 
 
-def pieces(report: Report, *, statistics: bool = False, top: int | None = None) -> Iterator[Piece]:
-    """Yield the text of a report, finding by finding, the worst first; at most `top` of them."""
+def pieces(
+    report: Report,
+    replacements: Callable[[Sequence[Finding]], Mapping[Finding, str]],
+    *,
+    statistics: bool = False,
+    top: int | None = None,
+) -> Iterator[Piece]:
+    """Yield the text of a report, finding by finding, the worst first; at most `top` of them.
+
+    `replacements` returns, for findings, the lines that would create their containers bounded.
+    """
     fresh = [finding for finding in report.findings if finding.status is Status.NEW]
+    instead = replacements(fresh[:top])
     for finding in fresh[:top]:
-        yield from _finding(finding)
+        yield from _finding(finding, instead.get(finding))
     if fresh:
         yield "dim", f"{LEGEND}\n"
     for problem in report.problems:
@@ -46,7 +56,7 @@ def _rule(code: str) -> Rule:
     return RULES[code]
 
 
-def _finding(finding: Finding) -> Iterator[Piece]:
+def _finding(finding: Finding, instead: str | None) -> Iterator[Piece]:
     yield "bold", f"{finding.path}:{finding.line}:{finding.column}: "
     yield STYLES[finding.confidence], f"{finding.rule} {finding.confidence}"
     yield "", f" {finding.message} [{finding.name}]"
@@ -58,7 +68,8 @@ def _finding(finding: Finding) -> Iterator[Piece]:
         yield "dim", f"    {SIGNS[proof.state]:>5}  "
         yield "", f"{proof.claim}"
         yield "dim", f"  {proof.at}\n" if proof.at else "\n"
-    yield "green", f"    use    {_rule(finding.rule).advice}\n\n"
+    yield "green", f"    use    {_rule(finding.rule).advice}\n"
+    yield "green", f"           {instead}\n\n" if instead else "\n"
 
 
 def _observed(seen: Observed) -> Iterator[Piece]:

@@ -9,7 +9,7 @@ import pytest
 
 from floodline.cli import main
 from floodline.scan._findings.finding import Confidence, Finding, Status
-from floodline.scan._fix.fix import diff, rewrites, write
+from floodline.scan._fix.fix import created_with_bounds, diff, rewrites, write
 
 HANDLER = """\
 {head}
@@ -178,3 +178,13 @@ def test_the_diff_of_an_absolute_path_has_one_slash(tmp_path):
     path.write_text("kept = {}\n")
     (change,), _ = rewrites([finding(path, "app.kept")], [str(path)], unsafe=True)
     assert next(diff(change)) == f"--- a{path}\n"
+
+
+def test_the_line_that_would_create_it_is_shown_where_there_is_one(tmp_path):
+    code = {"good": "kept = {}\n", "refused": "kept = make()\n", "broken": "kept = {\n"}
+    for name, text in code.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    found = [finding(tmp_path / f"{name}.py", f"{name}.kept") for name in [*code, "gone"]]
+    path = tmp_path / "good.py"
+    line = f'{path}:1  kept = BoundedMap(max_items=1000, idle="30 min")'
+    assert created_with_bounds([*found, finding(path, rule="FLD401")]) == {found[0]: line}

@@ -369,6 +369,7 @@ def test_what_cannot_be_fixed_is_told_as_advice(project, capsys):
     assert "FLD401 left alone: line 11 reads tasks" in shown.err
     assert "0 findings fixed in 0 files" in shown.err
     assert "use    bound it" in shown.out
+    assert 'pair.py:1  sessions = BoundedMap(max_items=1000, idle="30 min")' in shown.out
 
 
 def test_a_document_stays_alone_on_standard_output(project, capsys):
