@@ -49,7 +49,7 @@ class Refusals:
             if line >= change.at.line:
                 continue
             if not refuses:
-                if table != change.ref:
+                if table != change.ref and not self._inserts(file, change, table):
                     doubt = doubt or (ASSUMED, Key.IN_ANOTHER_TABLE())
             elif table and self._is_same(file, change, table):
                 return REFUTED, Key.THERE_ALREADY()
@@ -64,6 +64,12 @@ class Refusals:
     def _is_same(self, file: FileFacts, change: Change, table: Reference) -> bool:
         own = self._program.key(file, change.function, change.ref)
         return own == self._program.key(file, change.function, table)
+
+    def _inserts(self, file: FileFacts, change: Change, table: Reference | None) -> bool:
+        """Return True for a `defaultdict`: reading a key that it lacks raises nothing."""
+        key = self._program.key(file, change.function, table) if table else ""
+        held = self._program.held.get(key)
+        return held is not None and any(made.kind == "lookup" for made in held.made)
 
     def _is_fixed(self, file: FileFacts, change: Change, table: Reference) -> bool:
         """Return True if a table gets its keys while it is created, and from nothing else."""

@@ -55,6 +55,18 @@ CERTAIN = {
         def start(job):
             items[new_id()] = job
     """,
+    "a key that a defaultdict was asked for before": """
+        from collections import defaultdict
+
+        counts = defaultdict(Counter)
+        items = {}
+
+        @app.post("/{name}")
+        def enter(name, text):
+            counts[name].print()
+            items[name] = text
+            del counts[name]
+    """,
     "each event in a list": """
         items = []
 
