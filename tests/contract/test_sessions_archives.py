@@ -337,6 +337,46 @@ async def test_any_archive_is_called_with_the_save_and_never_by_an_append(
     assert len(aside) == (3 if driver.kind == "asyncio" else 0)
 
 
+@dataclass
+class Team:
+    chats: dict[str, Conversation] = field(default_factory=dict)
+    topic: Any = ""
+
+
+async def test_the_archive_of_a_conversation_inside_a_state_waits_too(
+    driver: Any, store: Any
+) -> None:
+    shelf = Shelf()
+
+    def made(id: str) -> Team:
+        return Team({"first": shelved(shelf)("first")})
+
+    async with driver.sessions(made, store=store, state_type=Team) as sessions:
+        async with sessions.use("alice") as team:
+            for n in range(5):
+                team.chats["first"].append(said(n))
+            assert shelf.threads == []
+            team.chats["new"] = shelved(shelf)("new")
+        assert numbers(shelf.kept.values()) == [0, 1]
+        async with sessions.use("alice") as team:
+            for n in range(5):
+                team.chats["new"].append(said(n))
+            assert numbers(shelf.kept.values()) == [0, 1]
+
+    def attach(id: str, team: Team) -> None:
+        for chat in team.chats.values():
+            chat.configure(archive=shelf)
+
+    sessions = driver.sessions(made, store=store, state_type=Team, on_open=attach)
+    async with sessions, sessions.use("alice") as team:
+        team.chats["first"].append(said(5))
+        team.chats["new"].append(said(5))
+        assert len(shelf.kept) == 4
+        team.topic = object()  # which cannot be saved, and is not
+        await sessions.close("alice")
+    assert numbers(shelf.kept.values()) == [0, 1, 0, 1, 2, 2]
+
+
 async def test_what_an_archive_refuses_is_saved_and_delivered_later(
     driver: Any, store: Any
 ) -> None:

@@ -10,12 +10,13 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from floodline import AsyncSessions, Sessions
+from floodline import AsyncSessions, Conversation, Sessions
 from floodline.errors import (
     ConfigError,
     SessionConflict,
@@ -456,6 +457,27 @@ def test_sessions_live_on_a_server(
     asyncio.run(main())
     with open_store(server.url) as store:
         assert store.ids("chats") == ["alice"]
+
+
+@dataclass
+class Desk:
+    chat: Conversation = field(
+        default_factory=lambda: Conversation(max_messages=3, archive="session", archive_id="c")
+    )
+
+
+def test_a_conversation_inside_a_state_asks_the_server_for_nothing(opened: Any) -> None:
+    store = opened()
+    with Sessions(Desk, store=store, name="desks") as sessions:
+        for first in (0, 8):
+            with sessions.use("alice") as desk:
+                ask, store._ask = store._ask, None
+                for n in range(first, first + 8):
+                    desk.chat.append({"role": "user", "content": f"{n}"})
+                store._ask = ask
+                archived = [int(one["content"]) for one in desk.chat.archived()]
+                assert archived == list(range(first + 5))
+            assert store.count_rows("desks", "alice") == first + 5
 
 
 def test_sockets_in_the_file_system_work(pg: Postgres) -> None:

@@ -134,6 +134,27 @@ def test_many_leases_are_tied_in_several_requests(
         assert isinstance(store.acquire("chat", one, "you", lease=15.0), Grant)
 
 
+@pytest.mark.parametrize("driver", ["threads", "asyncio"])
+def test_the_session_of_a_dead_owner_is_taken_one_period_after_its_last_heartbeat(
+    opened: Any, driver: str, patient: None
+) -> None:
+    store = opened()
+    fence = store.acquire("chat", "a", "on another machine", lease=0.1).fence
+    assert store.renew("chat", "on another machine", {"a": fence}, lease=0.1) == set()
+    options: Any = {"store": opened(), "name": "chat", "busy_wait": "10 min"}
+
+    async def main() -> None:
+        async with AsyncSessions(dict, **options) as sessions, sessions.use("a"):
+            pass
+
+    if driver == "asyncio":
+        asyncio.run(main())
+    else:
+        with Sessions(dict, **options) as sessions, sessions.use("a"):
+            pass
+    assert store.renew("chat", "on another machine", {"a": fence}, lease=0.1) == {"a"}
+
+
 # -- handing over
 
 

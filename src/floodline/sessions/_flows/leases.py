@@ -12,6 +12,7 @@ from floodline.sessions._table.entry import Entry, Hold
 from floodline.stores import Grant, Held
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.25
+_JUST_OVER = 0.002
 
 
 def acquire(
@@ -38,12 +39,12 @@ def acquire(
                     "longer (busy_wait=)"
                 )
             bell = bell or core.bell(entry.id)
-            pause = min(pause, left)
-            rung = yield Pause(pause, bell)
+            wait = min(pause, left, answer.seconds + _JUST_OVER)  # a dead owner says nothing
+            rung = yield Pause(wait, bell)
             if hold is not None and hold.error is not None:
                 raise hold.error
             if not rung:
-                now += pause  # an injected clock may stand still
+                now += wait  # an injected clock may stand still
                 pause = min(pause * 2, LONGEST_PAUSE)
     finally:
         if bell is not None:

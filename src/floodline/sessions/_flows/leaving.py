@@ -62,7 +62,7 @@ def _tend(entry: Entry, work: Work) -> bool:
 
 def _settle_with_store(core: Core, entry: Entry, reason: Reason) -> Flow[None]:
     if reason is Reason.closed:
-        yield from deliver(core, entry.id, (entry.state,))
+        yield from deliver(core, entry.id, core.codec.parts(entry.state))
         yield from delete(core, entry)
     elif entry.dirty:
         if not entry.fence:

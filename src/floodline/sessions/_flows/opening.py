@@ -32,10 +32,11 @@ from floodline.sessions._flows.leaving import (
     see_out,
 )
 from floodline.sessions._flows.requests import Await, Flow, SeeOut, StoreCall, UserCall
-from floodline.sessions._flows.saving import save
+from floodline.sessions._flows.saving import adopt, save
 from floodline.sessions._table.entry import HELD, LEAVE, OPEN, OPENING, WAIT, Entry, Hold
 from floodline.sessions._table.table import Table
 from floodline.stores import Grant, Record, unseal
+from floodline.stores._encoding.codec import code_and_find
 from floodline.stores._encoding.envelope import codec_of
 from floodline.telemetry import Reason
 
@@ -278,18 +279,17 @@ def _fill(core: Core, hold: Hold, found: Grant | Record | None) -> Flow[None]:
             )
         entry.version = found.version if begun and found is not None else 0
         entry.state = yield core.make_state(hold.id)
+        parts = [entry.state]
         if core.policy.stored:
             core.codec.learn(entry.state)
+            parts = core.codec.parts(entry.state)
         counters.created += 1
     else:
         assert found.envelope is not None
         entry.version = found.version
-        entry.state = yield from _decode(core, hold.id, found.envelope, entry)
+        entry.state, parts = yield from _decode(core, hold.id, found.envelope, entry)
         counters.loaded += 1
-    if hasattr(type(entry.state), "__floodline_bind__"):
-        entry.state.__floodline_bind__(core.row_store, core.policy.name, hold.id)
-    if core.policy.stored and hasattr(type(entry.state), "__floodline_defer__"):
-        entry.state.__floodline_defer__()
+    adopt(core, hold.id, parts)
     if hooks.on_open is not None:
         yield UserCall(hooks.on_open, (hold.id, entry.state))
     if hooks.weigh is not None:
@@ -308,12 +308,12 @@ def _is_begun(core: Core, id: str, found: Grant | Record) -> Flow[bool]:
     return bool(version == found.version)
 
 
-def _decode(core: Core, id: str, envelope: bytes, entry: Entry) -> Flow[Any]:
+def _decode(core: Core, id: str, envelope: bytes, entry: Entry) -> Flow[tuple[Any, list[Any]]]:
     try:
         payload = unseal(envelope)
         if core.codec.needs_sample(codec_of(envelope)):
             yield from _take_sample(core, id)
-        state = core.codec.decode(payload)
+        state_and_parts = code_and_find(core.codec.decode, payload)
     except (UnreadableRecord, CodecError) as error:
         core.counters.quarantined += 1
         telemetry.emit(
@@ -326,7 +326,7 @@ def _decode(core: Core, id: str, envelope: bytes, entry: Entry) -> Flow[Any]:
         raise
     entry.digest = blake2b(payload, digest_size=16).digest()
     entry.weight = len(envelope)
-    return state
+    return state_and_parts
 
 
 def _take_sample(core: Core, id: str) -> Flow[None]:

@@ -12,7 +12,7 @@ from floodline.sessions._flows.leases import acquire, give_lease_back, own_write
 from floodline.sessions._flows.requests import Flow, StoreCall, UserCall
 from floodline.sessions._table.entry import Entry
 from floodline.stores import Append, NewRow, seal
-from floodline.stores._encoding.codec import encode_and_find
+from floodline.stores._encoding.codec import code_and_find
 
 NewRows = tuple[str, list[tuple[str, bytes, int | None]]]
 
@@ -24,9 +24,10 @@ def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
     """
     entry.dirty = True
     try:
-        payload, owners = encode_and_find(core.codec.encode, entry.state)
+        payload, owners = code_and_find(core.codec.encode, entry.state)
+        adopt(core, entry.id, owners)
         if owners and (yield from deliver(core, entry.id, owners)):
-            payload, owners = encode_and_find(core.codec.encode, entry.state)
+            payload, owners = code_and_find(core.codec.encode, entry.state)
         if not entry.checked:
             core.codec.check(entry.state, payload)
             entry.checked = True
@@ -35,7 +36,7 @@ def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
             # an unanswered write may have ended the lease
             yield from acquire(core, entry, known=entry.version, until=core.clock())
             yield from own_write(core, entry)
-        rows = _rows_of(core, entry, owners) if owners else []
+        rows = _rows_of(core, owners)
         appends = list(entry.rows)
         if digest == entry.digest and entry.version and not rows and not appends:
             yield from _keep(core, entry, release)
@@ -62,6 +63,15 @@ def save(core: Core, entry: Entry, *, release: bool) -> Flow[None]:
     entry.dirty = entry.failed = False
 
 
+def adopt(core: Core, id: str, parts: Sequence[Any]) -> None:
+    """Bind parts of a state to their session, and let them wait for its save if it has one."""
+    for part in parts:
+        if hasattr(type(part), "__floodline_bind__"):
+            part.__floodline_bind__(core.row_store, core.policy.name, id)
+        if core.policy.stored and hasattr(type(part), "__floodline_defer__"):
+            part.__floodline_defer__()
+
+
 def deliver(core: Core, id: str, owners: Sequence[Any]) -> Flow[bool]:
     """Hand over what waits for an archive outside the store; return True if any of it is gone.
 
@@ -85,14 +95,12 @@ def _keep(core: Core, entry: Entry, release: bool) -> Flow[None]:
         yield from give_lease_back(core, entry)
 
 
-def _rows_of(core: Core, entry: Entry, owners: list[Any]) -> list[tuple[Any, list[NewRows]]]:
+def _rows_of(core: Core, owners: list[Any]) -> list[tuple[Any, list[NewRows]]]:
     """Return what parts of the state want written to the row logs of their session."""
     if core.row_store is None:
         return []  # they wait, and are saved with the state
     found = []
     for owner in owners:
-        if hasattr(type(owner), "__floodline_bind__"):
-            owner.__floodline_bind__(core.row_store, core.policy.name, entry.id)
         rows: list[NewRows] = owner.__floodline_rows__()
         if rows:
             found.append((owner, rows))

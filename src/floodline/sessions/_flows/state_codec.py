@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from floodline.errors import CodecError, ConfigError
-from floodline.stores._encoding.codec import PLAIN_TYPES, Codec
+from floodline.stores._encoding.codec import PLAIN_TYPES, Codec, find_parts
 from floodline.stores._encoding.envelope import LEARNED, PLAIN
 from floodline.stores._encoding.state_type import infer_state_type, tells_state_type
 
@@ -62,6 +62,13 @@ class StateCodec:
         if not self._proved and kind not in PLAIN_TYPES:
             self.check(state, self.encode(state))
             self._proved = True
+
+    def parts(self, state: Any) -> list[Any]:
+        """Return the state, or what is in it, that has rows for the logs of its session."""
+        if hasattr(type(state), "__floodline_rows__"):
+            return [state]
+        plain = self._of(state).state_type is None
+        return [] if plain else find_parts(self.encode, state)
 
     def decode(self, payload: bytes) -> Any:
         """See `Codec.decode`."""

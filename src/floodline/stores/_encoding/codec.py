@@ -143,13 +143,12 @@ def _dump(value: Any) -> Any:
         return value.model_dump(by_alias=True, round_trip=True)
     if dump is None:
         raise TypeError(f"a {type(value).__qualname__} has no encoding")
-    if _seen.owners is not None and hasattr(type(value), "__floodline_rows__"):
-        _seen.owners.append(value)
+    _note(value)
     return dump(value)
 
 
 class _Seen(threading.local):
-    """What this thread has met while it encoded a state."""
+    """What this thread has met while it encoded or decoded a state."""
 
     owners: list[Any] | None = None
 
@@ -157,21 +156,39 @@ class _Seen(threading.local):
 _seen = _Seen()
 
 
-def encode_and_find(encode: Callable[[Any], bytes], state: Any) -> tuple[bytes, list[Any]]:
-    """Encode a state, and return also the parts of it that have rows for the log of the session."""
+def _note(value: Any) -> None:
+    if _seen.owners is not None and hasattr(type(value), "__floodline_rows__"):
+        _seen.owners.append(value)
+
+
+def code_and_find(code: Callable[[Any], Any], what: Any) -> tuple[Any, list[Any]]:
+    """Encode or decode a state, and return also its parts that have rows for its session's logs."""
     found: list[Any] = []
+    return _finding(found, code, what), list({id(one): one for one in found}.values())
+
+
+def find_parts(encode: Callable[[Any], Any], state: Any) -> list[Any]:
+    """Return such parts alone, also of a state that cannot be encoded as far as it could be."""
+    found: list[Any] = []
+    with suppress(CodecError):
+        _finding(found, encode, state)
+    return list({id(one): one for one in found}.values())
+
+
+def _finding(found: list[Any], code: Callable[[Any], Any], what: Any) -> Any:
     _seen.owners = found
     try:
-        payload = encode(state)
+        return code(what)
     finally:
         _seen.owners = None
-    return payload, list({id(one): one for one in found}.values())
 
 
 def _load(wanted: Any, data: Any) -> Any:
     load = getattr(wanted, "__floodline_load__", None)
     if load is not None:
-        return load(data)
+        loaded = load(data)
+        _note(loaded)
+        return loaded
     if _is_model(wanted):
         return wanted.model_validate(data, strict=False)  # msgpack has no sets, dates or UUIDs
     raise TypeError(f"{wanted!r} has no __floodline_load__")
