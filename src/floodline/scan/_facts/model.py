@@ -34,6 +34,9 @@ class At(NamedTuple):
     end_column: int
 
 
+FILLED = "items"  # created with something in it
+
+
 class Container(NamedTuple):
     """A container: where it is created and what kind it is."""
 
@@ -41,7 +44,7 @@ class Container(NamedTuple):
     kind: Kind
     at: At
     function: str  # "" is the module, "Class:" the body of a class
-    fills: str  # what a map that inserts on reading fills in; the class of a weak one
+    fills: str  # what a map that inserts on reading fills in; the class of a weak one; `FILLED`
 
 
 class Change(NamedTuple):

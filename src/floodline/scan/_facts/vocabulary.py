@@ -10,6 +10,8 @@ MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"
 LOCKS = {"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition", "Event"}
 # what a table of methods is, as if it were a call that gets them
 LISTED = "{}"
+# what runs a function again and again, as if a decorator with an interval were a call that gets it
+PERIODIC = "every"
 # calls that keep none of their arguments
 HARMLESS = {
     "len", "list", "tuple", "set", "dict", "sorted", "sum", "any", "all", "iter", "enumerate",

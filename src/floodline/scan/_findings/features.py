@@ -22,8 +22,11 @@ from floodline.scan._proofs.removal import EVENT, NONE, PUBLIC, Removal
 WORD = re.compile(r"[A-Za-z_]\w*(?!\w*\()")
 PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 IDS = {"id", "ids", "uuid", "uid", "guid", "sid", "token", "hash", "digest"}
+LIKE_AN_ID = re.compile(r"^(?!android|invalid)[a-z]{4,}id$")  # `userid`, `chatid`
 KINDS = {"name", "names", "type", "kind", "model", "cls", "class", "module", "path", "field"}
+UNKNOWN_CALLERS = (Path.UNSEEN, Path.UNSEEN_ABOVE, Path.PASSED, Path.FOR_CALLERS)
 UNSEEN = {"open", "uncalled", "unknown"}
+BROUGHT = (Origin.WITH_EVENT, Origin.GIVEN_FOR_EVENT, Origin.RECEIVED)
 WORK = {"task", "lock", "future", "waiter"}
 LIVES = (
     (Holder.MADE_ANEW, "anew"),
@@ -59,9 +62,12 @@ def features(
 ) -> Features:
     """Return what is known about one container that grows."""
     holder, path, key = proofs
+    kind = _key(change, key)
     runs = _path(judge, file, change, path)
+    if runs == "silent" and kind in ("new", "event"):
+        runs = "uncalled"  # it gets what is new in another way
     return Features(
-        _life(judge, held, holder), runs, _key(change, key),
+        _life(judge, held, holder), runs, kind,
         word(change.key_text) if change.key != NO_KEY else "none", _removal(removal, path, runs),
         _intent(held), _what(held, change), _doubts((*proofs, removal.proof)),
     )  # fmt: skip
@@ -90,13 +96,28 @@ def _is_entered(judge: Judge, owner: str) -> bool:
 
 
 def _path(judge: Judge, file: FileFacts, change: Change, path: Evidence) -> str:
-    if COMMAND_LINE & set(file.module.split(".")) and not in_a_loop(change):
+    function = f"{file.module}:{change.function}"
+    known = judge.program.names.functions.get(function)
+    of_bot = path.state == PROVED and known is not None and known.waits  # an app calls a coroutine
+    once = COMMAND_LINE & set(file.module.split(".")) and not in_a_loop(change)
+    if (once and not of_bot) or judge.is_tool(file):
         return "command"
-    if path.state != PROVED and judge.decorates(f"{file.module}:{change.function}"):
+    if path.state != PROVED and judge.decorates(function):
         return "definition"
-    if path.reason.ground in (Path.UNSEEN, Path.PASSED, Path.FOR_CALLERS):
-        return "uncalled" if judge.paths.events.shown else "open"
+    if path.reason.ground in UNKNOWN_CALLERS:
+        if not judge.paths.events.shown:
+            return "open"
+        passed = path.reason.ground is Path.PASSED
+        return "uncalled" if passed or not _loads(judge, file, change) else "silent"
     return {PROVED: "event", ASSUMED: "loop"}.get(path.state, "unknown")
+
+
+def _loads(judge: Judge, file: FileFacts, change: Change) -> bool:
+    """Return True if a function adds what a loop finds, and no event can come in by a parameter."""
+    if "for" not in change.marks:
+        return False
+    found = judge.program.names.functions.get(f"{file.module}:{change.function}")
+    return found is not None and len(found.parameters) <= bool(found.owner)
 
 
 def _key(change: Change, key: Evidence) -> str:
@@ -106,18 +127,22 @@ def _key(change: Change, key: Evidence) -> str:
         return "new" if key.reason.rests_on(Origin.NEW_EACH_TIME) else "event"
     if key.reason.rests_on(Key.OTHERS_REFUSED) or key.reason.rests_on(Key.IN_ANOTHER_TABLE):
         return "checked"
+    if key.state == ASSUMED and any(map(key.reason.rests_on, BROUGHT)):
+        return "narrowed"
     if key.reason.rests_on(Origin.MADE_OF):
         return "derived"
     return "caller" if key.state == ASSUMED else "unknown"
 
 
 def word(text: str) -> str:
-    """Return what the name of a key looks like: an id, the name of a kind, or something else."""
-    found = WORD.findall(text)
-    parts = [part.lower() for part in PART.findall(found[-1])] if found else []
-    if not parts:
-        return "other"
-    return "id" if parts[-1] in IDS else "kind" if parts[-1] in KINDS else "other"
+    """Return what the name of a key looks like: an id, the name of a kind, or something else.
+
+    Of several names the last one counts, unless one is an id: the most open part decides.
+    """
+    ends = [parts[-1].lower() for name in WORD.findall(text) if (parts := PART.findall(name))]
+    if any(end in IDS or LIKE_AN_ID.match(end) for end in ends):
+        return "id"
+    return "kind" if ends and ends[-1] in KINDS else "other"
 
 
 def _removal(removal: Removal, path: Evidence, runs: str) -> str:

@@ -12,11 +12,12 @@ UNSEEN_KEYS = {"caller", "derived", "checked", "unknown"}
 
 
 def rank_of(known: Features) -> int:
-    """Return the rank: the probability of the fitted model, in percent."""
+    """Return the rank: the probability of the model, in percent; below high if there is a doubt."""
     score = sum(
         weights.WEIGHTS[column].get(value, 0.0) for column, value in known._asdict().items()
     )
-    return round(100 / (1 + math.exp(-score)))
+    rank = round(100 / (1 + math.exp(-score)))
+    return rank if known.doubts == "none" else below_high(rank)
 
 
 def rank_in_program(known: Features) -> int:
@@ -31,7 +32,13 @@ def rank_in_program(known: Features) -> int:
 
 
 def _is_vague(known: Features) -> bool:
-    if known.path != "uncalled" or known.intent in ("cap", "status"):
+    if known.intent in ("cap", "status"):
+        return False
+    if known.word == "kind" and known.key in UNSEEN_KEYS:
+        return True
+    if known.key in ("unknown", "checked") and known.word == "other" and known.intent != "age":
+        return True
+    if known.path != "uncalled":
         return False
     if known.word == "none":
         return known.life == "unmade"  # items without a key, in an instance that nothing creates

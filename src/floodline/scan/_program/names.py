@@ -17,6 +17,7 @@ from floodline.scan._facts.references import (
     OWN,
     Base,
     base_in_module,
+    base_of_instance,
 )
 
 HOPS = 6
@@ -66,6 +67,7 @@ class Names:
         self._overrides: dict[tuple[str, str], list[str]] = {}
         self._shared: dict[tuple[str, int], str] = {}
         self._answers: dict[tuple[str, str, str], str] = {}
+        self._returned: dict[str, str] = {}
         self._makings: dict[str, dict[str, set[str]]] = {}
         self.children: dict[str, list[str]] = defaultdict(list)
         for key in self.classes:
@@ -145,6 +147,15 @@ class Names:
         folder = file.path.split("/")[:-dots]  # above a package there may be plain folders
         return self._by_path.get("/".join([*folder, *rest.split(".")]), found)
 
+    def imported(self) -> set[str]:
+        """Return the modules that other modules take something from."""
+        found = {
+            (module, self.resolve(module, name).partition(":")[0])
+            for module, known in self.imports.items()
+            for name in known
+        }
+        return {source for module, source in found if source != module}
+
     def class_of(self, module: str, text: str) -> str:
         """Return the key of the class that a dotted name means, `""` for an external one."""
         head, _, rest = text.partition(".")
@@ -196,7 +207,9 @@ class Names:
             if made:
                 home, _, owner = holder.partition(":")
                 return self.type_of(home, made, owner)
-        return ""
+        found = self.method(key, attribute)
+        getter = self.functions[found] if found else None
+        return self._given_by(found) if getter and "property" in getter.decorators else ""
 
     def method(self, key: str, name: str) -> str:
         """Return the function that a method name means on a class."""
@@ -205,6 +218,10 @@ class Names:
             if f"{module}:{owner}.{name}" in self.functions:
                 return f"{module}:{owner}.{name}"
         return ""
+
+    def is_alone(self, function: str) -> bool:
+        """Return True if no class has another method of the name of this function."""
+        return len(self.methods.get(function.rpartition(".")[2], ())) < 2
 
     def methods_like(self, key: str, prefix: str) -> list[str]:
         """Return the methods of a class and those below it whose names begin alike."""
@@ -291,9 +308,29 @@ class Names:
         function = self.functions.get(key)
         if function is None:
             return key if key in self.classes else ""
-        if not function.returns:
-            return self._made_in(key)
-        return self.class_of(key.partition(":")[0], function.returns)
+        return self._given_by(key)
+
+    def _given_by(self, key: str) -> str:
+        """Return the class of what a function returns: what it says, creates, or gets from a slot.
+
+        A function that returns the slot which it fills depends on itself.
+        """
+        if key not in self._returned:
+            self._returned[key] = ""
+            self._returned[key] = self._find_returned(key)
+        return self._returned[key]
+
+    def _find_returned(self, key: str) -> str:
+        function, (module, _, name) = self.functions[key], key.partition(":")
+        if function.returns and (known := self.class_of(module, function.returns)):
+            return known
+        if made := self._made_in(key):
+            return made
+        kept = [ref for ref, where in self.modules[module].escapes if where == name]
+        bases = [base_of_instance(ref.name) for ref in kept if ref.kind == INSTANCE]
+        bases += [base_in_module(ref.name) for ref in kept if ref.kind == MODULE]
+        found = {self.base_class(module, function.owner, base) for base in bases}
+        return found.pop() if len(found) == 1 else ""
 
     def _made_in(self, key: str) -> str:
         """Return the one class whose instances a function creates and does not pass on."""

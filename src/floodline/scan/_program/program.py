@@ -340,7 +340,7 @@ class Program:
 
     def _add_marks(self, file: FileFacts) -> None:
         for mark in file.marks:
-            if mark.kind == "fresh" and mark.origin:
+            if mark.kind == "fresh" and mark.origin and self.names.is_alone(mark.name):
                 self.fresh[mark.name.rpartition(".")[2]] = mark.origin
             if mark.kind == "singleton":
                 self.singletons.add(f"{file.module}:{mark.name}")

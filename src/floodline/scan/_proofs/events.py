@@ -6,6 +6,7 @@ from floodline.scan._facts.circumstances import is_endless
 from floodline.scan._facts.model import Change
 from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.reasons import Reason
+from floodline.scan._facts.vocabulary import PERIODIC
 from floodline.scan._program.frameworks import Outer
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.grounds import Run
@@ -65,12 +66,16 @@ class Events:
         return any(edge.caller in self.handlers for edge in self._program.callers.get(maker, ()))
 
     def _rearmed(self) -> dict[str, Reason]:
-        """Return what hands itself to a timer again each time it runs."""
+        """Return what hands itself to a timer each time it runs, or has an interval."""
         return {
             key: Run.TIMER(key.rpartition(":")[2].rpartition(".")[2])
             for key, edges in self._program.handed.items()
             if key not in self._runs
-            and any(edge.caller == key and edge.call.callee.name in TIMED for edge in edges)
+            and any(
+                edge.call.callee.name == PERIODIC
+                or (edge.caller == key and edge.call.callee.name in TIMED)
+                for edge in edges
+            )
         }
 
     def _loops(self) -> bool:

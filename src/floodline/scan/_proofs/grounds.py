@@ -68,6 +68,7 @@ class Path(Ground):
     LOOP = "grows in a loop in {}()"
     COMMAND_LINE = "{}() is command-line code, which runs once"
     UNSEEN = "grows each time {}() runs; no caller found"
+    UNSEEN_ABOVE = "grows each time {}() runs; nothing here calls what leads to it"
     PASSED = "grows each time {}() runs; it is passed on, and its caller is unknown"
     START = "{}() runs only at start-up"
     NOT_KNOWN = "grows in {}(); how often that runs is unknown"

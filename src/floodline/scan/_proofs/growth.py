@@ -5,9 +5,16 @@ from __future__ import annotations
 from floodline.scan._facts.calls import Argument
 from floodline.scan._facts.circumstances import details
 from floodline.scan._facts.model import Change, FileFacts
-from floodline.scan._facts.origins import NO_KEY, Origin, before_call, parts_of
+from floodline.scan._facts.origins import NO_KEY, Origin, Step, before_call, parts_of
 from floodline.scan._facts.reasons import Reason
-from floodline.scan._facts.references import INSTANCE, ITSELF, Reference, in_module, of_instance
+from floodline.scan._facts.references import (
+    CLASS,
+    INSTANCE,
+    ITSELF,
+    Reference,
+    in_module,
+    of_instance,
+)
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Edge, Held, Program
 from floodline.scan._proofs.events import Events, in_a_loop
@@ -78,7 +85,9 @@ class Paths:
         if often is Often.REPEATS and COMMAND_LINE & set(file.module.split(".")):
             return Evidence(Path.COMMAND_LINE(name), UNKNOWN, at)
         if often is Often.REPEATS:
-            told = Path.PASSED if self._reach.is_passed(function) else Path.UNSEEN
+            above = any(edge.caller != function for edge in self._program.callers.get(function, ()))
+            told = Path.UNSEEN_ABOVE if above else Path.UNSEEN
+            told = Path.PASSED if self._reach.is_passed(function) else told
             return Evidence(told(name), ASSUMED, at)
         if often is Often.STARTS:
             return Evidence(Path.START(name), REFUTED, at)
@@ -218,6 +227,8 @@ class Paths:
         annotation = found.annotations[number] if found.annotations else ""
         if {s.name for s in origin.steps} <= OF_MEMBERS and self._is_closed(module, annotation):
             return REFUTED, Why.ONE_OF_FIXED_SET(name, annotation)
+        if origin.steps and (said := self._closed_field(module, annotation, origin.steps)):
+            return REFUTED, Why.ONE_OF_FIXED_SET(f"{name}.{origin.steps[0].name}", said)
         attribute = ".".join(step.text for step in origin.steps)
         if attribute.isupper():
             return REFUTED, Why.CONSTANT(attribute)
@@ -287,6 +298,19 @@ class Paths:
             return False
         names = self._program.names
         return any("Enum" in b for k in names.order(key) for b in names.classes[k].bases)
+
+    def _closed_field(self, module: str, annotation: str, steps: tuple[Step, ...]) -> str:
+        """Return the annotation of a field with a fixed set of values, else `""`."""
+        names = self._program.names
+        key = names.class_of(module, annotation) if annotation else ""
+        if not key or not {step.name for step in steps[1:]} <= OF_MEMBERS:
+            return ""
+        for kind in names.order(key):
+            said = dict(names.classes[kind].attributes).get(steps[0].name)
+            if said is not None:
+                closed = self._is_closed(kind.partition(":")[0], said.name)
+                return said.name if closed and said.kind == CLASS else ""
+        return ""
 
     def _at_call(self, edge: Edge, number: int, name: str, depth: int) -> Answer:
         given = _passed(edge, number, name)

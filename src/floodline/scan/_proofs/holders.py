@@ -38,6 +38,7 @@ class Holders:
         self._program = program
         self._reach = reach
         handlers = events.handlers - events.servants
+        self._handlers = handlers
         # classes with methods that are registered for events
         self._served = frozenset(key.rpartition(".")[0] for key in handlers)
         self._library = library
@@ -113,7 +114,7 @@ class Holders:
         bases = {b.rpartition(".")[2] for k in names.order(owner) for b in names.classes[k].bases}
         if bases & SHORT_LIVED or any(base.endswith("Error") for base in bases):
             return Evidence(Holder.SHORT_LIVED(), REFUTED, at)
-        if owner in self._program.singletons:
+        if owner in self._program.singletons or self._is_kept_by_decorator(owner):
             return Evidence(Holder.SINGLETON(found.name), PROVED, at)
         kinds = [owner, *names.children.get(owner, ())]
         makings = _settled([m for kind in kinds for m in self._program.makings.get(kind, ())])
@@ -135,6 +136,20 @@ class Holders:
         if passing and all(p.reason.ground in OF_START for p in lasting):
             return passing[0]  # start-up makes one for itself, as other functions do
         return lasting[0]
+
+    def _is_kept_by_decorator(self, owner: str) -> bool:
+        """Return True if a decorator puts a function in place of a class, which keeps instances."""
+        names = self._program.names
+        module = owner.partition(":")[0]
+        for name in names.classes[owner].decorators:
+            home, _, function = names.resolve(module, name).partition(":")
+            found = names.functions.get(f"{home}:{function}")
+            if found is not None and found.returns_inner:
+                return any(
+                    c.verb == "grow" and c.ref.kind == LOCAL and c.ref.function == function
+                    for c in names.modules[home].changes
+                )
+        return False
 
     def _kept(self, owner: str, making: Making, depth: int) -> Evidence:
         name = owner.rpartition(":")[2]
@@ -194,6 +209,8 @@ class Holders:
             if e.caller != making.function and not e.guessed
         ]  # fmt: skip
         passed_on = Evidence(Holder.HANDED_ON(name), UNKNOWN, at)
+        if making.function in self._handlers:  # the answer to one event
+            passed_on = Evidence(Holder.MADE_ANEW(name), REFUTED, at)
         return min(proofs, key=lambda proof: STATES.index(proof.state), default=passed_on)
 
     def _kept_in(self, name: str, making: Making, ref: Reference, at: str) -> Evidence:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from floodline._python.kinds import Kind
 from floodline.scan._facts.circumstances import is_limited
 from floodline.scan._facts.model import Change, FileFacts, Mark, Sign
 from floodline.scan._facts.references import INSTANCE
 from floodline.scan._program.program import Held, Program
+from floodline.scan._proofs.events import in_a_loop
 from floodline.scan._proofs.evidence import STATES, Evidence
 from floodline.scan._proofs.growth import Paths
 from floodline.scan._proofs.holders import Holders
 from floodline.scan._proofs.reach import Reach
 from floodline.scan._proofs.removal import Removals
 
+PARSERS = {"argparse", "optparse", "getopt"}  # of command lines
 # where it grows, on which path, with which keys
 Grown = tuple[FileFacts, Change, Evidence, Evidence]
 
@@ -31,6 +33,7 @@ class Judge:
         events = self.paths.events
         self.holders = Holders(program, self.reach, events, library=library)
         self.removals = Removals(program, self.reach, events, library=library)
+        self._tools = frozenset(self._find_tools())
         self._marks: dict[Sign, list[tuple[FileFacts, Mark]]] = defaultdict(list)
         for file in program.files:
             for mark in file.marks:
@@ -75,6 +78,22 @@ class Judge:
     def is_seen(self, function: str) -> bool:
         """Return True if a function is seen to run for events, or that is taken on trust."""
         return self.trusts() or bool(self.paths.events.why(function))
+
+    def is_tool(self, file: FileFacts) -> bool:
+        """Return True for a command line of its own beside a program that shows its events."""
+        return file.module in self._tools
+
+    def _find_tools(self) -> Iterator[str]:
+        events = self.paths.events
+        parsing = [f for f in self.program.files if PARSERS & {target for _, target in f.imports}]
+        alone = [f for f in parsing if any(call.kept.how == "main" for call in f.calls)]
+        if not alone or not events.shown:
+            return
+        used = self.program.names.imported()
+        busy = {key.partition(":")[0] for key in events.handlers}
+        for file in alone:
+            if file.module not in used | busy and not any(map(in_a_loop, file.changes)):
+                yield file.module
 
     def decorates(self, function: str) -> bool:
         """Return True if an inner function returns its argument: it runs at definition time."""

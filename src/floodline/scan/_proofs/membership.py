@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._facts.model import FILLED, Change, FileFacts
 from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.reasons import Reason
 from floodline.scan._facts.references import LOCAL, Reference
@@ -32,13 +32,13 @@ class Refusals:
         of a few. A key of several parts is narrowed if each of them is.
         """
         found = self._narrowed(file, change, change.key)
-        if found is not None or change.key.kind != "all":
+        if change.key.kind != "all" or (found and found[0] == REFUTED):
             return found
         parts = [p for p in change.key.parts if p.kind not in ("constant", "type")]
         told = [self._narrowed(file, change, part) for part in parts]
         known = [item for item in told if item is not None]
         if not known or len(known) < len(parts):
-            return None
+            return found
         return next((item for item in known if item[0] != REFUTED), known[0])
 
     def _narrowed(
@@ -57,7 +57,7 @@ class Refusals:
                 return REFUTED, Key.IN_FIXED_TABLE()
             else:
                 doubt = ASSUMED, Key.OTHERS_REFUSED()
-        if "answer" in change.marks:
+        if key == change.key and "answer" in change.marks:
             return doubt or (ASSUMED, Key.MAY_BE_REFUSED())
         return doubt
 
@@ -78,6 +78,7 @@ class Refusals:
         if held is None or held.escapes or held.made[0].ref.kind == LOCAL:
             return False
         filled = any(c.verb == "grow" and _is_making(c.function) for _, c in held.changes)
+        filled = filled or any(made.fills == FILLED for made in held.made)
         return (filled or table.name.isupper()) and all(
             c.verb in ("lookup", "shrink")
             or c.depth
@@ -99,7 +100,8 @@ class Refusals:
             known = self._known[file.path] = defaultdict(list)
             for mark in file.marks:
                 if mark.kind == "refused" and mark.origin:
-                    known[mark.function, mark.origin].append((mark.at.line, mark.ref, True))
+                    for origin in {mark.origin, *mark.origin.parts}:
+                        known[mark.function, origin].append((mark.at.line, mark.ref, True))
             for change in file.changes:
                 if change.verb == "lookup":
                     asked = known[change.function, change.key]

@@ -6,7 +6,7 @@ import re
 from collections import deque
 from enum import StrEnum
 
-from floodline.scan._facts.vocabulary import LISTED
+from floodline.scan._facts.vocabulary import LISTED, PERIODIC
 from floodline.scan._program.program import Program
 
 LOOPS = ("while", "serves", "forever")
@@ -31,7 +31,7 @@ RUN_BY_ITSELF = {
     "add_done_callback", "call_later", "call_soon", "call_at", "call_soon_threadsafe", "Thread",
     "Timer", "create_task", "ensure_future", "finalize", "ref", "submit", "run_in_executor",
     "start_soon", "to_thread", "spawn", "partial", "callback", "push", "set_timer", "map",
-    "run_forever", "weakref", "proxy", "schedule", "every", "add_job", "Process",
+    "run_forever", "weakref", "proxy", "schedule", PERIODIC, "add_job", "Process",
 }  # fmt: skip
 # what runs a function later: once, or each time that it asks for it again
 TIMED = {"Timer", "call_later", "call_at", "set_timer", "enter", "enterabs"}

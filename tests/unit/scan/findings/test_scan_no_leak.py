@@ -486,7 +486,7 @@ def test_a_command_that_waits_for_more_is_not_done_once(tmp_path):
         @app.default
         def serve(source):
             while True:
-                items[config.name] = source.recv()
+                items[config.job_id] = source.recv()
     """
     assert levels(tmp_path, code, name="cli/serve.py") == {"items": "medium"}
 

@@ -240,7 +240,7 @@ PAGES = """
 
 @pytest.mark.parametrize(
     ("guard", "level"),
-    [("if language not in self.languages: return None", "medium"), ("pass", "high")],
+    [("if language not in self.languages: return None", "low"), ("pass", "high")],
 )
 def test_a_key_of_several_parts_is_narrowed_if_each_part_is(tmp_path, guard, level):
     assert levels(tmp_path, {"app": PAGES.format(guard=guard)}) == {"cache": level}

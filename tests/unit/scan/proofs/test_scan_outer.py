@@ -465,8 +465,8 @@ def test_a_loop_over_an_object_of_the_program_ends(tmp_path):
 
 
 ASKS = {
-    "for what one event brings": ('for name in request.form.getlist("name"):', "high"),
-    "for all that it has": ("for name in request.form.values():", "medium"),
+    "for what one event brings": ('for user_id in request.form.getlist("id"):', "high"),
+    "for all that it has": ("for user_id in request.form.values():", "medium"),
 }
 
 
@@ -481,7 +481,7 @@ def test_a_key_of_a_frameworks_object_is_open_if_a_handler_asks(case, tmp_path):
         @app.route("/")
         def enter():
             {asked}
-                names[name] = object()
+                names[user_id] = object()
     """
     assert reported(tmp_path, code) == [f"FLD101 app.names {level}"]
 

@@ -138,18 +138,18 @@ REFUSED = {
         items, known = {}, {}
 
         @app.post("/")
-        def enter(name):
-            if name not in known:
-                raise KeyError(name)
-            items[name] = object()
+        def enter(chat_id):
+            if chat_id not in known:
+                raise KeyError(chat_id)
+            items[chat_id] = object()
     """,
     "a table that is asked for it": """
         items, known = {}, {}
 
         @app.post("/")
-        def enter(name):
-            kind = known[name]
-            items[name] = kind()
+        def enter(chat_id):
+            kind = known[chat_id]
+            items[chat_id] = kind()
     """,
     "a call that has to know it": """
         items = {}

@@ -312,7 +312,8 @@ UNSURE = {
 
         @app.post("/")
         def enter(text):
-            items[here()] = text
+            thread_id = here()
+            items[thread_id] = text
     """,
     "a map that somebody else has too": """
         items = {}

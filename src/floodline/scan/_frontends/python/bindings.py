@@ -7,8 +7,8 @@ import ast
 from floodline._python.names import dotted, last_name, written
 from floodline.scan._facts.calls import HERE, IN_BODY, IN_ITEM, Kept, in_entry, in_slot
 from floodline.scan._facts.circumstances import Circumstance, Marks
-from floodline.scan._facts.model import Alias, Container, Mark, Verb
-from floodline.scan._facts.origins import CONSTANT, NO_KEY, UNKNOWN, Origin
+from floodline.scan._facts.model import FILLED, Alias, Container, Mark, Verb
+from floodline.scan._facts.origins import CONSTANT, NO_KEY, UNKNOWN, Origin, most_open
 from floodline.scan._facts.references import (
     INSTANCE,
     LOCAL,
@@ -37,6 +37,7 @@ from floodline.scan._frontends.python.statements import (
     reloads,
 )
 
+MAYBE: Marks = frozenset({"branch", "except"})
 MADE_BY = {ast.Call, ast.Await}
 COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp}
 PARTS = {*COMPREHENSIONS, ast.Subscript}
@@ -92,7 +93,7 @@ class Bindings(Calls):
         self.bind(node.target, node.value, marks)
         if self.scope.name.endswith(":") and self.containers and "ClassVar" not in _said(node):
             last = self.containers[-1]
-            if last.at == at(node.target) and not last.fills:
+            if last.at == at(node.target) and last.fills in ("", FILLED):
                 self.containers[-1] = last._replace(fills="annotated")
         if self.scope.name.endswith(":") and last_name(node.annotation) == "ClassVar":
             shared = Mark("classvar", last_name(node.target), at(node), self.scope.name, "")
@@ -143,14 +144,14 @@ class Bindings(Calls):
             self._bind_slot(in_module(target.id), target, value, marks)
             return
         if type(value) is ast.Constant:
-            # a number is where a count begins, as often as not
-            self._forget(target.id, UNKNOWN if type(value.value) is int else CONSTANT)
+            # a number that changes later is where a count begins, as often as not
+            counts = type(value.value) is int and target.id in scope.again
+            self._rebind(target.id, UNKNOWN if counts else CONSTANT, marks)
             scope.stored[target.id] = "other"
             return
         kind, fills = created(value)
         found = None if kind else scope.reference(value)
-        origin = scope.origin(value)
-        self._forget(target.id, origin)
+        self._rebind(target.id, scope.origin(value), marks)
         if kind:
             scope.kinds.add(target.id)
             ref = of_function(scope.name, target.id)
@@ -173,6 +174,13 @@ class Bindings(Calls):
         if type(value) in MADE_BY and client(value):
             scope.clients[target.id] = value
 
+    def _rebind(self, name: str, origin: Origin, marks: Marks) -> None:
+        """Give a local a new value; in a branch it may still have the one from before."""
+        scope = self.scope
+        if marks & MAYBE and (name in scope.stored or name in scope.parameters):
+            origin = most_open([scope.origin_of(name, scope), origin])
+        self._forget(name, origin)
+
     def _forget(self, name: str, origin: Origin) -> None:
         scope = self.scope
         scope.refs.pop(name, None)
@@ -188,8 +196,9 @@ class Bindings(Calls):
             self.marks += keeps(scope, ref, target, value)
             name = dotted(value.func)
             if name:
-                made = name.rpartition(".")[2].lstrip("_")[:1].isupper()
-                self._note_type(ref, base_of_class(name) if made else base_of_answer(name))
+                self._note_type(ref, _made_by(name))
+        elif (default := _default(value)) and (name := dotted(default.func)):
+            self._note_type(ref, _made_by(name))
         elif type(value) is ast.Name and (holder := scope.holder_of(value.id)):
             known = holder.types.get(value.id) or holder.annotations.get(value.id, "")
             if known:
@@ -269,6 +278,20 @@ class Bindings(Calls):
 
     def global_(self, node: ast.Global, _: Marks) -> None:
         self.scope.globals.update(node.names)
+
+
+def _made_by(name: str) -> Base:
+    """Return what a call of a dotted name gives: an instance, or what a function returns."""
+    made = name.rpartition(".")[2].lstrip("_")[:1].isupper()
+    return base_of_class(name) if made else base_of_answer(name)
+
+
+def _default(value: ast.expr) -> ast.Call | None:
+    """Return the call in `given or Default()` and in `Default() if given is None else given`."""
+    parts = value.values[-1:] if isinstance(value, ast.BoolOp) else []
+    if isinstance(value, ast.IfExp):
+        parts = [value.body, value.orelse]
+    return next((part for part in parts if isinstance(part, ast.Call)), None)
 
 
 def _said(node: ast.AnnAssign) -> str:

@@ -7,7 +7,7 @@ import ast
 from floodline._python.bounds import bound_argument
 from floodline._python.kinds import ONLY_TYPES, Kind, kind_of_class, kind_of_display
 from floodline._python.names import dotted, last_name
-from floodline.scan._facts.model import At, Stored
+from floodline.scan._facts.model import FILLED, At, Stored
 from floodline.scan._facts.vocabulary import LOCKS
 
 FRESH = {
@@ -41,12 +41,18 @@ def created(node: ast.expr | None) -> tuple[Kind | None, str]:
         return _created_by_call(node)
     kind = kind_of_display(node)
     if kind:
-        return kind, ""
+        return kind, FILLED if _has_items(node) else ""
     if type(node) is ast.BoolOp:
         return created(node.values[-1])
     if type(node) is ast.IfExp:
         return created(node.body) if created(node.body)[0] else created(node.orelse)
     return None, ""
+
+
+def _has_items(node: ast.expr | None) -> bool:
+    """Return True if a display is not empty; a comprehension counts as such."""
+    items = node.values if type(node) is ast.Dict else getattr(node, "elts", True)
+    return bool(items)
 
 
 def _created_by_call(node: ast.Call) -> tuple[Kind | None, str]:
@@ -65,7 +71,9 @@ def _created_by_call(node: ast.Call) -> tuple[Kind | None, str]:
         return "lookup", last_name(node.args[0]) if node.args else ""
     if name == "deque" and bound_argument(node) is not None:
         return "bounded", ""
-    return found, name if found == "weak" else ""
+    if found == "weak":
+        return found, name
+    return found, FILLED if found and node.args else ""
 
 
 def stored_value(node: ast.expr | None) -> Stored:

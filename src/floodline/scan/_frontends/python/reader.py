@@ -8,11 +8,21 @@ from collections.abc import Callable
 from floodline._python.kinds import kind_of_class
 from floodline._python.names import dotted, last_name
 from floodline._python.removals import only_logs
-from floodline.scan._facts.calls import DECORATING, DROPPED, ENTERED, HERE, RETURNED, UNSEEN
+from floodline.scan._facts.calls import (
+    DECORATING,
+    DROPPED,
+    ENTERED,
+    HERE,
+    RETURNED,
+    UNSEEN,
+    Argument,
+    by_name,
+)
 from floodline.scan._facts.circumstances import Circumstance, Marks, Repeats, Word
 from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Limit, Mark
-from floodline.scan._facts.origins import UNKNOWN, attribute
+from floodline.scan._facts.origins import UNKNOWN, attribute, function_called
 from floodline.scan._facts.references import INSTANCE, ITSELF, LOCAL, MODULE, Reference
+from floodline.scan._facts.vocabulary import PERIODIC
 from floodline.scan._frontends.python.bindings import Bindings
 from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.pairs import pairs_of
@@ -35,6 +45,8 @@ from floodline.scan._frontends.python.statements import (
 
 MAKING = {ast.Call, ast.Attribute, ast.JoinedStr}  # what may create a new value
 TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp}  # tests that may explain why a branch is taken
+UNITS = {"seconds", "minutes", "hours", "days", "weeks", "interval"}  # of what runs by itself
+EVERY = by_name(PERIODIC)
 NONE: Marks = frozenset()
 BRANCH: Marks = frozenset({"branch"})
 LIMITED: Marks = frozenset({"limit"})
@@ -196,6 +208,9 @@ class _Reader(Bindings):
             outer = self.scope.name
             repeats: Repeats = "once" if "once" in marks else ""
             self.calls.append(Call(outer, callee, decorator.lineno, repeats, (UNSEEN,), (), HERE))
+        elif isinstance(decorator, ast.Call) and {k.arg for k in decorator.keywords} & UNITS:
+            timed = Argument(function_called(name))  # `@loop(minutes=5)` runs it by itself
+            self.calls.append(Call("", EVERY, decorator.lineno, "", (timed,), (), HERE))
         of_instance = "method" in dotted(called(decorator))  # keeps its entries with the instance
         if size := "" if of_instance else size_of_cache(decorator):
             self.marks.append(Mark("cache", name, at(decorator), name, size))

@@ -66,9 +66,9 @@ class Scope:
     """A function (or the module, or the body of a class) while it is read."""
 
     __slots__ = (
-        "annotations", "answers", "asked", "clients", "globals", "holding", "kinds", "locals",
-        "name", "origins", "outer", "owner", "parameters", "passed", "refs", "selves", "stored",
-        "types", "waiters",
+        "again", "annotations", "answers", "asked", "clients", "globals", "holding", "kinds",
+        "locals", "name", "origins", "outer", "owner", "parameters", "passed", "refs", "selves",
+        "stored", "types", "waiters",
     )  # fmt: skip
 
     def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
@@ -86,6 +86,7 @@ class Scope:
         self.asked: dict[str, ast.Call] = {}  # a local, and the `get` of a map that it is
         self.stored: dict[str, Stored] = {}
         self.clients: dict[str, ast.expr] = {}
+        self.again: set[str] = set()  # locals that are bound more than once
         self.selves: set[str] = set()  # other names of the instance, in `__new__`
         self.waiters: dict[str, Reference] = {}  # locals that are awaited, and their containers
         self.kinds: set[str] = set()  # locals that are containers created here

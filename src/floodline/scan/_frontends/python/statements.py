@@ -22,8 +22,8 @@ RUNNING = {"map", "filter", "sorted", "reduce", "any", "all", "sum", "min", "max
 LEAVING = {ast.Return, ast.Raise, ast.Continue, ast.Break}
 MEMBERS = {ast.In, ast.NotIn}
 DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-BINDING = {ast.AnnAssign, ast.For, ast.AsyncFor}
-PLAIN = {ast.Expr, ast.Return, ast.If, ast.Raise, ast.AugAssign, ast.Pass, ast.Assert}
+BINDING = {ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor}
+PLAIN = {ast.Expr, ast.Return, ast.If, ast.Raise, ast.Pass, ast.Assert}
 WITH = (ast.With, ast.AsyncWith)
 TRIES = (ast.Try, ast.TryStar)
 COPIES = {"list", "dict", "set", "sorted", "copy", "deepcopy"}
@@ -273,8 +273,10 @@ _BLOCKS: dict[type[ast.stmt], tuple[str, ...]] = {
 
 def _bound(target: ast.expr, scope: Scope) -> None:
     if type(target) is ast.Name:
-        if target.id not in scope.parameters:
-            scope.origins.setdefault(target.id, UNKNOWN)
+        if target.id in scope.origins:
+            scope.again.add(target.id)
+        elif target.id not in scope.parameters:
+            scope.origins[target.id] = UNKNOWN
     elif type(target) is ast.Tuple or type(target) is ast.List:
         for part in target.elts:
             _bound(part, scope)

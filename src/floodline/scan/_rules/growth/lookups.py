@@ -30,17 +30,20 @@ def _looked_up(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
     if all(made.kind != "lookup" for made in held.made):
         return None
     grows = {c.function for _, c in held.changes if c.verb == "grow"}
+    adds = {c.function for _, c in held.changes if c.verb in ("grow", "insert") and not c.depth}
     drops = {c.function for _, c in held.changes if c.verb == "shrink" and not c.depth}
     for file, change, path, key in judge.growth(held, {"lookup"}):
-        if change.verb != "lookup" or change.function in grows | drops:
+        if change.verb != "lookup" or change.function in adds | drops:
             continue
+        if change.function in grows and {path.state, key.state} != {PROVED}:
+            continue  # it fills what it finds there: then the event and the key have to be seen
         if change.marks & {"absent", "except", "for"} or change.depth:
             continue
         at = place(file.path, change.at.line)
         told = Evidence(Told.INSERTS(), PROVED, at)
         proofs = (holder, path, key, told)
         best = judge.removals.judge(held, 0, [(file, change)])
-        if best.when == RUNS:
+        if best.when == RUNS or (change.function in grows and best.when != NONE):
             continue
         confidence = confidence_of(proofs, Removal(NONE, proofs[3], ()))
         if is_vague(judge, file, change, *proofs[:3]):

@@ -1,0 +1,902 @@
+"""Small programs, each with one thing that hides a leak or looks like one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from floodline.scan import Scan
+
+Program = tuple[str, dict[str, str]]  # a container, and the code of files
+APP = """
+    from web import App
+
+    app = App()
+"""
+GROWS: dict[str, Program] = {
+    "a timer that adds": (
+        "samples",
+        {
+            "main": """
+    import threading, time
+    samples = []
+    def sample():
+        samples.append(time.time())
+        threading.Timer(1, sample).start()
+    if __name__ == "__main__":
+        sample()
+""",
+        },
+    ),
+    "a command of a plugin that a bot gets": (
+        "seen",
+        {
+            "cog": """
+    from discord.ext import commands
+    class Games(commands.Cog):
+        def __init__(self, bot):
+            self.bot = bot
+            self.seen = {}
+        @commands.command()
+        async def play(self, ctx, name):
+            self.seen[ctx.author.id] = name
+    async def setup(bot):
+        await bot.add_cog(Games(bot))
+""",
+            "main": """
+    from discord.ext import commands
+    bot = commands.Bot("!")
+    bot.run("x")
+""",
+        },
+    ),
+    "a command with an interaction": (
+        "seen",
+        {
+            "cog": """
+    import discord
+    from discord import app_commands
+    from discord.ext import commands
+    class Games(commands.Cog):
+        def __init__(self, bot):
+            self.seen = {}
+        @app_commands.command(name="x")
+        async def play(self, interaction: discord.Interaction, text: str):
+            self.seen[interaction.user.id] = text
+    async def setup(bot):
+        await bot.add_cog(Games(bot))
+""",
+        },
+    ),
+    "a command of a tree": (
+        "history",
+        {
+            "main": """
+    import discord
+    from discord import app_commands
+    client = discord.Client()
+    tree = app_commands.CommandTree(client)
+    history = {}
+    @tree.command(name="ask")
+    async def ask(interaction: discord.Interaction, text: str):
+        history[interaction.user.id] = text
+    client.run("x")
+""",
+        },
+    ),
+    "a data class that the module keeps": (
+        "items",
+        {
+            "main": APP
+            + """
+    from dataclasses import dataclass, field
+    @dataclass
+    class State:
+        items: dict = field(default_factory=dict)
+    STATE = State()
+    @app.post("/x")
+    def note(body):
+        STATE.items[body.id] = body
+""",
+        },
+    ),
+    "an attribute of this name of other objects is cleared": (
+        "entries",
+        {
+            "a": """
+    class A:
+        def __init__(self):
+            self.entries = {}
+        def add(self, key):
+            self.entries[key] = 1
+    class B:
+        def __init__(self):
+            self.entries = {}
+        def sweep(self):
+            self.entries.clear()
+""",
+            "main": APP
+            + """
+    from a import A
+    store = A()
+    @app.post("/x")
+    def note(body):
+        store.add(body.id)
+    def tidy(other):
+        other.entries.clear()
+""",
+        },
+    ),
+    "an instance from a factory": (
+        "entries",
+        {
+            "main": APP
+            + """
+    class Store:
+        def __init__(self):
+            self.entries = {}
+        def add(self, key):
+            self.entries[key] = 1
+    def make():
+        return Store()
+    store = make()
+    @app.post("/x")
+    def note(body):
+        store.add(body.id)
+""",
+        },
+    ),
+    "an instance that a function makes once": (
+        "entries",
+        {
+            "main": APP
+            + """
+    class Store:
+        def __init__(self):
+            self.entries = {}
+        def add(self, key):
+            self.entries[key] = 1
+    _store = None
+    def get_store():
+        global _store
+        if _store is None:
+            _store = Store()
+        return _store
+    @app.post("/x")
+    def note(body):
+        get_store().add(body.id)
+""",
+        },
+    ),
+    "what is given, or a default": (
+        "entries",
+        {
+            "main": APP
+            + """
+    class Store:
+        def __init__(self):
+            self.entries = {}
+        def add(self, key):
+            self.entries[key] = 1
+    class Service:
+        def __init__(self, store=None):
+            self.store = store or Store()
+        def note(self, key):
+            self.store.add(key)
+    service = Service()
+    @app.post("/x")
+    def note(body):
+        service.note(body.id)
+""",
+        },
+    ),
+    "a class with a protocol": (
+        "entries",
+        {
+            "main": APP
+            + """
+    from typing import Protocol
+    class Keeps(Protocol):
+        def add(self, key): ...
+    class Store(Keeps):
+        def __init__(self):
+            self.entries = {}
+        def add(self, key):
+            self.entries[key] = 1
+    store = Store()
+    @app.post("/x")
+    def note(body):
+        store.add(body.id)
+""",
+        },
+    ),
+    "behind a property": (
+        "entries",
+        {
+            "main": APP
+            + """
+    class Store:
+        def __init__(self):
+            self.entries = {}
+        def add(self, key):
+            self.entries[key] = 1
+    class Service:
+        def __init__(self):
+            self._store = Store()
+        @property
+        def store(self):
+            return self._store
+    service = Service()
+    @app.post("/x")
+    def note(body):
+        service.store.add(body.id)
+""",
+        },
+    ),
+    "a time as a number": (
+        "log",
+        {
+            "main": APP
+            + """
+    from datetime import datetime
+    log = {}
+    @app.post("/x")
+    def note():
+        log[datetime.now().timestamp()] = 1
+""",
+        },
+    ),
+    "what is taken out": (
+        "done",
+        {
+            "main": """
+    import asyncio
+    done = {}
+    queue = []
+    async def worker():
+        while True:
+            job = queue.pop()
+            done[job.id] = 1
+            await asyncio.sleep(1)
+""",
+        },
+    ),
+    "an attribute of what is taken out": (
+        "done",
+        {
+            "main": """
+    import asyncio
+    done = {}
+    queue = []
+    async def worker():
+        while True:
+            done[queue.pop().id] = 1
+            await asyncio.sleep(1)
+""",
+        },
+    ),
+    "a key that a method extracts": (
+        "users",
+        {
+            "main": APP
+            + """
+    class Service:
+        def __init__(self):
+            self.users = {}
+        def _extract(self, request):
+            return request.headers["user"]
+        def note(self, request):
+            self.users[self._extract(request)] = 1
+    service = Service()
+    @app.post("/x")
+    def note(request):
+        service.note(request)
+""",
+        },
+    ),
+    "an attribute that is a global": (
+        "KNOWN",
+        {
+            "main": APP
+            + """
+    KNOWN = {}
+    class Service:
+        def __init__(self):
+            self.known = KNOWN
+        def note(self, key):
+            self.known[key] = 1
+    @app.post("/x")
+    def note(request):
+        Service().note(request.id)
+""",
+        },
+    ),
+    "a rate limiter that writes its list again": (
+        "hits",
+        {
+            "main": APP
+            + """
+    import time
+    from collections import defaultdict
+    hits = defaultdict(list)
+    @app.post("/x")
+    def note(request):
+        now = time.time()
+        hits[request.ip] = [t for t in hits[request.ip] if now - t < 60]
+        hits[request.ip].append(now)
+""",
+        },
+    ),
+    "a rate limiter that empties its list": (
+        "hits",
+        {
+            "main": APP
+            + """
+    import time
+    from collections import defaultdict
+    class Limiter:
+        def __init__(self):
+            self.hits = defaultdict(list)
+        def allowed(self, key):
+            now = time.time()
+            window = self.hits[key]
+            while window and window[0] < now - 60:
+                window.pop(0)
+            if len(window) >= 10:
+                return False
+            window.append(now)
+            return True
+    limiter = Limiter()
+    @app.post("/x")
+    def note(request):
+        return limiter.allowed(request.ip)
+""",
+        },
+    ),
+    "a loop that counts": (
+        "sent",
+        {
+            "main": """
+    import itertools
+    sent = {}
+    def run(sock):
+        for n in itertools.count():
+            sent[n] = sock.recv(10)
+""",
+        },
+    ),
+    "a count": (
+        "sent",
+        {
+            "main": APP
+            + """
+    import itertools
+    numbers = itertools.count()
+    sent = {}
+    @app.post("/x")
+    def note(request):
+        sent[next(numbers)] = request.body
+""",
+        },
+    ),
+    "a clean-up that nobody calls": (
+        "jobs",
+        {
+            "main": APP
+            + """
+    class Jobs:
+        def __init__(self):
+            self.jobs = {}
+        def add(self, key):
+            self.jobs[key] = 1
+        def cleanup_old(self):
+            self.jobs.clear()
+    store = Jobs()
+    @app.post("/x")
+    def note(request):
+        store.add(request.id)
+""",
+        },
+    ),
+    "reloaded from what was saved": (
+        "jobs",
+        {
+            "main": APP
+            + """
+    import json
+    class Jobs:
+        def __init__(self):
+            self.jobs = {}
+        def add(self, key):
+            self.jobs[key] = 1
+            self.save()
+        def save(self):
+            json.dump(self.jobs, open("x", "w"))
+        def load(self):
+            self.jobs = json.load(open("x"))
+    store = Jobs()
+    store.load()
+    @app.post("/x")
+    def note(request):
+        store.add(request.id)
+""",
+        },
+    ),
+    "replaced by itself and one more": (
+        "jobs",
+        {
+            "main": APP
+            + """
+    class Jobs:
+        def __init__(self):
+            self.jobs = {}
+        def add(self, key):
+            self.jobs = {**self.jobs, key: 1}
+    store = Jobs()
+    @app.post("/x")
+    def note(request):
+        store.add(request.id)
+""",
+        },
+    ),
+    "a limit that only logs": (
+        "items",
+        {
+            "main": APP
+            + """
+    import logging
+    items = []
+    @app.post("/x")
+    def note(request):
+        if len(items) > 100:
+            logging.warning("many")
+        items.append(request.body)
+""",
+        },
+    ),
+    "called by its name": (
+        "seen",
+        {
+            "main": APP
+            + """
+    class Handler:
+        def __init__(self):
+            self.seen = {}
+        def on_message(self, data):
+            self.seen[data["id"]] = 1
+        def on_close(self, data):
+            pass
+        def dispatch(self, data):
+            getattr(self, "on_" + data["type"])(data)
+    handler = Handler()
+    @app.post("/x")
+    def note(data):
+        handler.dispatch(data)
+""",
+        },
+    ),
+    "called by its base class": (
+        "seen",
+        {
+            "main": APP
+            + """
+    class Base:
+        def process(self, data):
+            self.handle(data)
+    class Handler(Base):
+        def __init__(self):
+            self.seen = {}
+        def handle(self, data):
+            self.seen[data["id"]] = 1
+    handler = Handler()
+    @app.post("/x")
+    def note(data):
+        handler.process(data)
+""",
+        },
+    ),
+    "a handler in an object": (
+        "chats",
+        {
+            "main": """
+    from telegram.ext import Application, CommandHandler, MessageHandler, filters
+    chats = {}
+    async def reply(update, context):
+        chats[update.effective_chat.id] = update.message.text
+    def main():
+        app = Application.builder().token("x").build()
+        app.add_handler(CommandHandler("x", reply))
+        app.run_polling()
+    if __name__ == "__main__":
+        main()
+""",
+        },
+    ),
+    "a method in a handler": (
+        "chats",
+        {
+            "main": """
+    from telegram.ext import Application, CommandHandler
+    class Bot:
+        def __init__(self):
+            self.chats = {}
+        async def reply(self, update, context):
+            self.chats[update.effective_chat.id] = update.message.text
+        def run(self):
+            app = Application.builder().token("x").build()
+            app.add_handler(CommandHandler("x", self.reply))
+            app.run_polling()
+    def main():
+        Bot().run()
+    if __name__ == "__main__":
+        main()
+""",
+        },
+    ),
+    "a tool of a server": (
+        "sessions",
+        {
+            "main": """
+    from mcp.server.fastmcp import FastMCP
+    mcp = FastMCP("x")
+    sessions = {}
+    @mcp.tool()
+    def open_session(session_id: str) -> str:
+        sessions[session_id] = {"a": 1}
+        return session_id
+    if __name__ == "__main__":
+        mcp.run()
+""",
+        },
+    ),
+}
+SAFE: dict[str, Program] = {
+    "a timer removes what was put in": (
+        "jobs",
+        {
+            "main": APP
+            + """
+    import threading
+    jobs = {}
+    @app.post("/x")
+    def start(request):
+        jobs[request.id] = 1
+        threading.Timer(60, forget, [request.id]).start()
+    def forget(key):
+        jobs.pop(key, None)
+""",
+        },
+    ),
+    "a timer that starts itself again": (
+        "_jobs",
+        {
+            "main": APP
+            + """
+    import threading
+    class Jobs:
+        def __init__(self):
+            self._jobs = {}
+            threading.Timer(60, self.cleanup).start()
+        def add(self, key, value):
+            self._jobs[key] = value
+        def cleanup(self):
+            self._jobs.clear()
+            threading.Timer(60, self.cleanup).start()
+    jobs = Jobs()
+    @app.post("/x")
+    def start(request):
+        jobs.add(request.id, 1)
+""",
+        },
+    ),
+    "others than a list in the source has are refused": (
+        "CACHE",
+        {
+            "pages": """
+    class Pages:
+        def __init__(self):
+            self.toc = ["a", "b"]
+            self.CACHE = {}
+        def page(self, name):
+            if name not in self.toc:
+                return None
+            if name in self.CACHE:
+                return self.CACHE[name]
+            self.CACHE[name] = open(name).read()
+            return self.CACHE[name]
+""",
+            "main": APP
+            + """
+    from pages import Pages
+    PAGES = Pages()
+    @app.get("/p")
+    def show(name):
+        return PAGES.page(name)
+""",
+        },
+    ),
+    "both parts of a key are refused": (
+        "CACHE",
+        {
+            "pages": """
+    class Pages:
+        def __init__(self):
+            self.toc = ["a", "b"]
+            self.locales = ["en", "de"]
+            self.CACHE = {}
+        def page(self, name, locale):
+            locale = locale or "en"
+            if name not in self.toc:
+                return None
+            if locale not in self.locales:
+                return None
+            key = (name, locale)
+            if key in self.CACHE:
+                return self.CACHE[key]
+            self.CACHE[key] = open(name).read()
+            return self.CACHE[key]
+""",
+            "main": APP
+            + """
+    from pages import Pages
+    PAGES = Pages()
+    @app.get("/p")
+    def show(name, locale):
+        return PAGES.page(name, locale)
+""",
+        },
+    ),
+    "a member of an enum": (
+        "counts",
+        {
+            "main": APP
+            + """
+    from enum import Enum
+    class Kind(Enum):
+        A = 1
+        B = 2
+    counts = {}
+    @app.post("/x")
+    def note(kind: Kind):
+        counts[kind] = counts.get(kind, 0) + 1
+""",
+        },
+    ),
+    "a member of an enum, or none": (
+        "counts",
+        {
+            "main": APP
+            + """
+    from enum import Enum
+    class Kind(str, Enum):
+        A = 1
+        B = 2
+    counts = {}
+    @app.post("/x")
+    def note(kind: Kind | None = None):
+        counts[kind] = 1
+""",
+        },
+    ),
+    "a field that is a member of an enum": (
+        "counts",
+        {
+            "main": APP
+            + """
+    from enum import Enum
+    from pydantic import BaseModel
+    class Kind(str, Enum):
+        A = 1
+        B = 2
+    class Body(BaseModel):
+        kind: Kind
+    counts = {}
+    @app.post("/x")
+    def note(body: Body):
+        counts[body.kind] = 1
+""",
+        },
+    ),
+    "an object that a handler returns": (
+        "items",
+        {
+            "main": APP
+            + """
+    from dataclasses import dataclass, field
+    @dataclass
+    class Reply:
+        items: list = field(default_factory=list)
+    @app.post("/x")
+    def note(body):
+        reply = Reply()
+        reply.items.append(body)
+        return reply
+""",
+        },
+    ),
+    "begun anew for each event": (
+        "items",
+        {
+            "main": APP
+            + """
+    class Turn:
+        def __init__(self):
+            self.items = []
+        def reset(self):
+            self.items = []
+        def add(self, x):
+            self.items.append(x)
+    TURN = Turn()
+    @app.post("/x")
+    def note(body):
+        TURN.reset()
+        for x in body.parts:
+            TURN.add(x)
+        return TURN.items
+""",
+        },
+    ),
+    "of a context manager": (
+        "items",
+        {
+            "main": APP
+            + """
+    class Batch:
+        def __init__(self):
+            self.items = []
+        def __enter__(self):
+            return self
+        def __exit__(self, *a):
+            pass
+        def add(self, x):
+            self.items.append(x)
+    @app.post("/x")
+    def note(body):
+        with Batch() as batch:
+            batch.add(body)
+""",
+        },
+    ),
+    "evicted together with its sibling": (
+        "times",
+        {
+            "main": APP
+            + """
+    class Cache:
+        def __init__(self):
+            self.values = {}
+            self.times = {}
+        def put(self, key, value, now):
+            self.values[key] = value
+            self.times[key] = now
+            if len(self.values) > 100:
+                old = min(self.times, key=self.times.get)
+                del self.values[old]
+                del self.times[old]
+    cache = Cache()
+    @app.post("/x")
+    def note(body):
+        cache.put(body.id, body, 1)
+""",
+        },
+    ),
+    "a local that is a number": (
+        "auto",
+        {
+            "main": APP
+            + """
+    auto = {}
+    @app.post("/x")
+    def note(request):
+        chat_id = 123
+        mode = auto.get(chat_id)
+        if not mode:
+            auto[chat_id] = request.body
+""",
+        },
+    ),
+    "cleared at an interval": (
+        "cache",
+        {
+            "cog": """
+    from discord.ext import commands, tasks
+    class Games(commands.Cog):
+        def __init__(self, bot):
+            self.cache = {}
+            self.tidy.start()
+        @commands.command()
+        async def play(self, ctx, name):
+            self.cache[ctx.author.id] = name
+        @tasks.loop(hours=1.0)
+        async def tidy(self):
+            self.cache.clear()
+    async def setup(bot):
+        await bot.add_cog(Games(bot))
+""",
+        },
+    ),
+    "a register": (
+        "plugins",
+        {
+            "main": """
+    plugins = {}
+    def register(name, plugin):
+        plugins[name] = plugin
+    def get(name):
+        return plugins[name]
+""",
+        },
+    ),
+    "loaded without a parameter": (
+        "roles",
+        {
+            "cog": """
+    from discord.ext import commands
+    import constants
+    class Games(commands.Cog):
+        def __init__(self, bot):
+            self.bot = bot
+            self.roles = []
+        async def cog_load(self):
+            for role in constants.ROLES:
+                self.roles.append(Role(role))
+        @commands.command()
+        async def play(self, ctx, name):
+            await ctx.send(self.roles)
+    class Role:
+        def __init__(self, x):
+            self.x = x
+    async def setup(bot):
+        await bot.add_cog(Games(bot))
+""",
+        },
+    ),
+    "a command line beside an app": (
+        "ops",
+        {
+            "main": APP
+            + """
+    @app.get("/")
+    def index(request):
+        return "x"
+""",
+            "gen_accounts": """
+    import argparse
+    ops = []
+    def _resp(id, resp, exc):
+        ops.append(resp["name"])
+    def create(service, n):
+        batch = service.new_batch(callback=_resp)
+        for i in range(n):
+            batch.add(i)
+        batch.execute()
+    if __name__ == "__main__":
+        parser = argparse.ArgumentParser()
+        create(None, parser.parse_args().n)
+""",
+        },
+    ),
+}
+
+
+def reported(folder: Path, program: Program) -> bool:
+    """Whether a container is reported at medium or better."""
+    symbol, files = program
+    for name, code in files.items():
+        (folder / f"{name}.py").write_text(dedent(code), encoding="utf-8")
+    found = Scan([folder], library=None).report().findings
+    return any(
+        f.symbol.rpartition(".")[2] == symbol and f.confidence in ("high", "medium") for f in found
+    )
+
+
+@pytest.mark.parametrize("case", GROWS)
+def test_growth_is_seen_in(case, tmp_path):
+    assert reported(tmp_path, GROWS[case])
+
+
+@pytest.mark.parametrize("case", SAFE)
+def test_nothing_is_said_about(case, tmp_path):
+    assert not reported(tmp_path, SAFE[case])
