@@ -42,7 +42,7 @@ class Plugin:
         """Take a task, and return how many the session has had."""
         if session_id not in self._tasks:
             self._tasks[session_id] = []
-        self._tasks[session_id].append(text)
+        self._tasks[session_id].append(f"task: {text}")
         return len(self._tasks[session_id])
 
     def entries(self) -> int:

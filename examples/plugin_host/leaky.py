@@ -40,7 +40,7 @@ class Plugin:
         """Take a task, and return how many the session has had."""
         if session_id not in self._tasks:
             self._tasks[session_id] = []
-        self._tasks[session_id].append(text)
+        self._tasks[session_id].append(f"task: {text}")
         return len(self._tasks[session_id])
 
     def forget(self, session_id: str) -> None:

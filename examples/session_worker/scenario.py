@@ -25,7 +25,7 @@ async def setup() -> None:
 
 
 async def round(i: int) -> None:
-    text = f"message {i}: " + "how high is the water; " * 2000
+    text = f"message {i}: " + "how high is the water; " * 4000
     await worker.ask(f"deleted-{i}", text, "anthropic")
     await worker.delete(f"deleted-{i}")
 

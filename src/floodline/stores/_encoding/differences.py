@@ -75,7 +75,7 @@ def find_difference(was: Any, back: Any, place: str = "$", depth: int = 0) -> st
     if depth > _DEPTH:
         return f"{place}: nested deeper than {_DEPTH}"
     if hasattr(type(was), "__floodline_dump__"):
-        return find_difference(_dumped(was), _dumped(back), place, depth + 1)
+        return find_difference(dumped(was), dumped(back), place, depth + 1)
     if isinstance(was, (set, frozenset)):  # sets have no order
         return None if was == back else f"{place}: {_short(was)} came back as {_short(back)}"
     mine, theirs = _children(was), _children(back)
@@ -101,7 +101,7 @@ def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 def _children(value: Any) -> list[tuple[str, Any]]:
     """Return the parts of a value, or of its dump, with their steps in a path."""
-    value = _dumped(value)
+    value = dumped(value)
     kind = type(value)
     if isinstance(value, dict):
         return [(_step(key), child) for key, child in value.items()]
@@ -118,7 +118,8 @@ def _children(value: Any) -> list[tuple[str, Any]]:
     return [(f".{name}", getattr(value, name)) for name in names if hasattr(value, name)]
 
 
-def _dumped(value: Any) -> Any:
+def dumped(value: Any) -> Any:
+    """Return what a value of a type of its own says is stored of it; any other as it is."""
     dump = getattr(type(value), "__floodline_dump__", None)
     return value if dump is None else dump(value)
 

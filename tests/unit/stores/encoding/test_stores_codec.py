@@ -5,6 +5,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import http
 import math
 import time
 import uuid
@@ -406,6 +407,20 @@ def test_a_value_that_comes_back_as_another_is_refused() -> None:
     codec = Codec()
     with pytest.raises(CodecError, match=r"\$\.a: 1 came back as 2$"):
         codec.check({"a": 1}, codec.encode({"a": 2}))
+
+
+def test_what_the_hooks_dump_is_compared_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("floodline.stores._encoding.codec.find_difference", None)  # slow
+    codec = Codec(Thread)
+    state = Thread([{"role": "user", "content": "hello"}])
+    codec.check(state, codec.encode(state))
+
+
+@pytest.mark.parametrize("lines", [(1, 2), [http.HTTPStatus.OK]], ids=["tuple", "enum"])
+def test_what_the_hooks_dump_comes_back_in_its_type(lines: Any) -> None:
+    codec = Codec(Thread)
+    with pytest.raises(CodecError, match=r"\$\.lines.* came back as "):
+        codec.check(Thread(lines), codec.encode(Thread(lines)))
 
 
 def test_hooks_that_raise_are_told() -> None:
