@@ -5,7 +5,7 @@
 
 Each server runs alone on one core, with h11 and without an access log; sixteen connections of one
 client on the other core ask as fast as they are answered. An append is one item of 200 characters.
-The processor time that the server took for a request says more than the rate if others use the
+The CPU time that the server took for a request says more than the rate if others use the
 machine, too.
 """
 
@@ -131,7 +131,7 @@ class Served:
         self.process.wait(30)
 
     def cpu(self) -> float:
-        """Return the processor time that it has taken, in seconds."""
+        """Return the CPU time that it has taken, in seconds."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -207,7 +207,7 @@ def report(name: str, served: Served, seconds: float) -> None:
         p50, p99 = times[len(times) // 2], times[len(times) * 99 // 100]
         print(
             f"{name:34} {kind:7} {len(times) / seconds:8.0f}/s   p50 {p50:6.2f} ms   "
-            f"p99 {p99:6.2f} ms   max {times[-1]:7.2f} ms   processor {cpu:5.2f} ms",
+            f"p99 {p99:6.2f} ms   max {times[-1]:7.2f} ms   CPU {cpu:5.2f} ms",
             flush=True,
         )
     print(f"{name:34} memory  {served.resident():8.0f} MiB", flush=True)
