@@ -330,7 +330,7 @@ class Recorder:
     def _snapshot(self, *, closed: bool) -> Snapshot:
         now, fleet = self._clock(), self._fleet
         watched = fleet.all()
-        said = [Answered(p.pid, p.command, p.state, p.answer, p.recycled) for p in watched]
+        said = [Answered(*one.answered()) for one in watched]
         verdict = doubted(said, fleet.main, *self._theirs.gain())
         self._history.note(verdict, now)
         used, rate = self._total.last if fleet.running else 0.0, self._theirs.rate()

@@ -31,7 +31,7 @@ def stored_attribute(
     fullest = max(held, key=lambda one: length(one.value)).value
     for key, value in list(dict.items(names)):
         if value is fullest and type(key) is str and key.isidentifier():
-            module = _module_with(key, home)
+            module = module_with(key, home)
             return None if module is None else (module, key)
     return None
 
@@ -40,7 +40,7 @@ def _looks_up(holder: Any) -> bool:
     return any("__getattr__" in names_of_type(base) for base in mro_of(type(holder)))
 
 
-def _module_with(name: str, home: str | None) -> str | None:
+def module_with(name: str, home: str | None) -> str | None:
     """Return the first module of the program whose source has such an attribute."""
     for module in ([home] if home else []) + program_modules():
         tree = tree_of(module, name)

@@ -6,13 +6,15 @@ import linecache
 import types
 from dataclasses import replace
 
+from floodline._python.mutations import GROWS_ANYTHING
 from floodline.leaks._closeup.closeup import Close
 from floodline.leaks._closeup.feeding_line import Watch
+from floodline.leaks._closeup.stored_attributes import module_with
 from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._heap.owner_names import last_name, module_of
 from floodline.leaks._objects.anatomy import is_standard
-from floodline.leaks._objects.territory import is_program_file, program_modules
-from floodline.leaks._source.definitions import file_of_module
+from floodline.leaks._objects.territory import is_program_file, program_modules, rank_of_module
+from floodline.leaks._source.definitions import class_assigns, file_of_module
 from floodline.leaks._source.feeding_statements import calling_place, feeding_place, only_call
 from floodline.leaks._source.place import Place
 from floodline.leaks._vocabulary import LineSource
@@ -48,10 +50,19 @@ def with_static_line(suspect: Suspect, close: Close) -> Suspect:
     home = last_name(suspect.defined_in)
     place = feeding_place(*close.stored) if close.stored else None
     if place is None and module:
-        place = feeding_place(module, name, home=home, nested=close.nested)
+        place = feeding_place(_writer(close, module, name), name, home=home, nested=close.nested)
     if place is None and module and file_of_module(module) is None:  # a module in C
         place = only_call(program_modules(), name)
     return suspect if place is None else _at(suspect, _called(place, close), LineSource.STATIC)
+
+
+def _writer(close: Close, module: str, name: str) -> str:
+    """Return the module that feeds: the program's, for an attribute it gave a library's object."""
+    kind = close.defined_in[len(module) + 1 :]
+    if not kind or rank_of_module(module) == 0 or class_assigns(module, kind, name):
+        return module
+    known = close.name_in_program()
+    return module_with(name, known[0] if known else None) or module
 
 
 def _called(place: Place, close: Close) -> Place:
@@ -59,8 +70,12 @@ def _called(place: Place, close: Close) -> Place:
     if is_program_file(place.file):
         return place
     known = close.name_in_program()
-    at = calling_place(*known, place.function) if known else None
-    if at is None and known is None:
+    at = None
+    if known is not None:
+        at = calling_place(*known, place.function)
+        at = at or (feeding_place(*known, nested=True) if close.nested else None)
+        at = at or calling_place(*known)
+    if at is None and (known is None or place.function not in GROWS_ANYTHING):
         of_class = place.function in ("__init__", "__new__")
         called = last_name(close.defined_in) if of_class else place.function
         at = only_call(program_modules(), called)

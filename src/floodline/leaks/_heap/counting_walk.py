@@ -126,7 +126,7 @@ class CountingWalk(Walk):
             size = _dict_len(names)
             if size > MANY_NAMES or not self.slots.starred[slot]:
                 self.lengthen(slot, size)
-            self.namespace(names, slot, plan.label)
+            self.namespace(names, slot, self._belongs_to(slot, plan))
 
     def namespace(self, names: Any, slot: int, anchor: str, *, entered: int = NOWHERE) -> None:
         """Count what a dict of attributes holds, each under its name."""

@@ -183,15 +183,19 @@ class Walk:
 
     def _thread_local(self, obj: Any, slot: int) -> None:
         """Name the attributes in all threads; reading `__dict__` would create one in this."""
-        label = self._plan(type(obj)).label
-        place = self.slots[slot]
-        anchor = (place.owner or place.path) if is_standard(label) else label
+        anchor = self._belongs_to(slot, self._plan(type(obj)))
         for threads in gc.get_referents(obj):
             if type(threads) is dict:
                 self.seen.add(id(threads))
                 for names in list(dict.values(threads)):
                     if type(names) is dict:
                         self.namespace(names, slot, anchor)
+
+    def _belongs_to(self, slot: int, plan: Anatomy) -> str:
+        """Return what attributes belong to: the class or, if it is anybody's, the place."""
+        place = self.slots[slot]
+        anybodys = plan.free or (plan.local and is_standard(plan.label))
+        return (place.owner or place.path) if anybodys else plan.label
 
     def _attributes(self, obj: Any, slot: int, plan: Anatomy) -> None:
         for name, get in plan.slots:
@@ -203,7 +207,7 @@ class Walk:
         names = plan.dict_of(obj) if plan.dict_of else None
         if names is not None:
             self._count_names(slot, dict.__len__(names))
-            self.namespace(names, slot, plan.label)
+            self.namespace(names, slot, self._belongs_to(slot, plan))
 
     def namespace(self, names: Any, slot: int, anchor: str, *, entered: int = NOWHERE) -> None:
         """Count what a dict of attributes holds, each under its name."""

@@ -113,7 +113,7 @@ class Judge:
         tests = max(1, len(self._ticks.changed()) + len(self._walks.changed()))
         found = find_candidates(Judged(self._ticks, fast), tests=tests)
         seldom = find_candidates(
-            Judged(self._walks, [i for i in slow if i not in self._ticks.by_index]), tests=tests
+            Judged(self._walks, [i for i in slow if not self._is_read(i)]), tests=tests
         )
         # more objects below something say nothing new if their holder is known to grow
         slowly = [c for c in seldom.growing if c.column != "count" or not found.growing]
@@ -149,15 +149,23 @@ class Judge:
             return False
         return any(parent.index in known.by_index for known in (self._ticks, self._walks))
 
+    def _is_read(self, index: int) -> bool:
+        """Return True if readings between the walks show how a slot changes.
+
+        They only see what its path leads to, which is not the end of a chain.
+        """
+        track = self._ticks.by_index.get(index)
+        return track is not None and (track.moved or index not in self._walks.by_index)
+
     def _track(self, one: Candidate) -> Track:
         index = one.slot.index
-        return self._ticks.by_index.get(index) or self._walks.by_index[index]
+        return (self._ticks if self._is_read(index) else self._walks).by_index[index]
 
     def _is_steady(self, one: Candidate) -> bool:
         """Return True if it keeps its initial pace: what fills up slows down, or stops."""
         track = self._track(one)
         times, values = track.times, track.column(COLUMNS.index(one.column))
-        read = one.slot.index in self._ticks.by_index
+        read = self._is_read(one.slot.index)
         if track.quiet >= (STOPPED if read else 1) and rises_often(values):
             return False
         return keeps_pace(times, values)
@@ -237,8 +245,9 @@ class Judge:
         index = next(
             (i for i, named in self._names.items() if named.suspect.owner == one.owner), -1
         )
-        track = self._ticks.by_index.get(index) or self._walks.by_index.get(index)
-        return track is not None and track.rises(now - STALLED)
+        known = self._ticks if self._is_read(index) else self._walks
+        track, counted = known.by_index.get(index), one.unit == "object"
+        return track is not None and track.rises(now - STALLED, counted=counted)
 
     def _named(self, found: list[Candidate]) -> list[Suspect]:
         """Return the records of candidates; those that only echo another go below it."""

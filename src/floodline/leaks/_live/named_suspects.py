@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MOST_ITEMS = 256
 WEIGHED = 16
 MOST_BELOW = 64
+SAME_PACE = 0.2  # of it, by which two may differ: one was read between walks, the other was not
 _SHARED = frozenset(("type", "module", "function", "suspended", "frame", "cache"))
 
 
@@ -121,7 +122,7 @@ def _holds(named: Named, size: int) -> str:
 
 def echoes_of(one: Named, mine: Suspect, other: Named, theirs: Suspect) -> bool:
     """Return True if one holds what the other holds, or is a library's and grows in step."""
-    same_pace = abs(mine.per_round - theirs.per_round) <= 0.05 * max(
+    same_pace = abs(mine.per_round - theirs.per_round) <= SAME_PACE * max(
         mine.per_round, theirs.per_round
     )
     if same_pace and is_standard(mine.owner) and not is_standard(theirs.owner):

@@ -108,7 +108,10 @@ def is_standard(label: str) -> bool:
 class Anatomy:
     """What one type is made of: its kind, how to count and list it, and its named attributes."""
 
-    __slots__ = ("base", "dict_of", "extra", "hidden", "kind", "label", "length", "local", "slots")
+    __slots__ = (
+        *("base", "dict_of", "extra", "free", "hidden", "kind", "label", "length", "local"),
+        "slots",
+    )
 
     def __init__(self, kind: type) -> None:
         mro = mro_of(kind)
@@ -122,6 +125,8 @@ class Anatomy:
         self.hidden = self.base is None and any(
             base is not object and not _made_in_python(base) for base in mro
         )
+        # a namespace: its attributes are those of whoever made it
+        self.free = self.kind == "instance" and not _is_heap(kind)
         self.extra = _extra(mro) if self.kind in ("instance", "opaque") else None
         self.dict_of: Callable[[Any], Any] | None = None
         self.slots: list[tuple[str, Callable[[Any], Any]]] = []
@@ -131,11 +136,10 @@ class Anatomy:
     def _find_attributes(self, mro: tuple[type, ...]) -> None:
         for base in mro:
             for name, value in list(names_of_type(base).items()):
-                if type(value) is types.MemberDescriptorType:
-                    if _is_heap(base):
-                        self.slots.append((name, value.__get__))
-                elif name == "__dict__" and type(value) is types.GetSetDescriptorType:
+                if name == "__dict__" and type(value) in _DESCRIPTORS:
                     self.dict_of = value.__get__
+                elif type(value) is types.MemberDescriptorType and _is_heap(base):
+                    self.slots.append((name, value.__get__))
 
     def items(self, obj: Any) -> list[Any]:
         """Return what a container holds; for a dict, its values."""
@@ -177,6 +181,7 @@ def _made_in_python(kind: type) -> bool:
     return basic_size(kind) - basic_size(base) <= own * struct.calcsize("P")
 
 
+_DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 _KINDS: tuple[tuple[type, str], ...] = (
     (type, "type"),
     (types.ModuleType, "module"),
@@ -195,7 +200,9 @@ def _kind_of(kind: type, bases: set[int], base: type | None) -> str:
     for known, name in _KINDS:
         if id(known) in bases:
             return name
-    return "instance" if _is_heap(kind) else "opaque"
+    # a type in C that lets its objects have any attributes, and does nothing else
+    free = type(names_of_type(kind).get("__dict__")) is types.MemberDescriptorType
+    return "instance" if free or _is_heap(kind) else "opaque"
 
 
 def unwrapped(value: Any) -> Any:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dis
 import gc
 import io
+import sys
 import types
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from floodline.leaks._objects.anatomy import (
@@ -17,14 +18,20 @@ from floodline.leaks._objects.anatomy import (
     SIZES,
     Anatomy,
     basic_size,
+    derives,
     mro_of,
+    names_of_module,
     names_of_type,
 )
 from floodline.leaks._objects.frames import own_module
+from floodline.leaks._objects.territory import is_program_file, program_modules
 
 _weak_offset: Callable[[type], int] = type.__dict__["__weakrefoffset__"].__get__
 MISSING: Any = type("Missing", (), {})()
 MAX_NAMES = 120
+MAX_STRANGERS = 5  # per walk
+MOST_FUNCTIONS = 2_000
+_Module = types.ModuleType
 _MUTABLE = frozenset(map(id, (dict, list, set, deque, bytearray, array, io.BytesIO, io.StringIO)))
 MAX_OUTLINES = 20_000
 _STORE, _EXTEND = dis.opmap["STORE_ATTR"], dis.opmap["EXTENDED_ARG"]
@@ -34,9 +41,9 @@ class Outline:
     """The anatomy of a type without a reference to it: its slots and attributes by name."""
 
     __slots__ = (
-        *("base", "complete", "dict_of", "extra", "fixed", "generic", "grows", "hidden", "kind"),
-        *("label", "length", "local", "may_link", "names", "own", "ref", "size", "skipped"),
-        "slots",
+        *("base", "complete", "dict_of", "extra", "fixed", "free", "generic", "grows", "hidden"),
+        *("kind", "label", "length", "local", "may_link", "names", "own", "ref", "size", "skipped"),
+        *("slots", "strangers"),
     )
 
     def __init__(
@@ -46,7 +53,7 @@ class Outline:
         self.ref = weakref.KeyedRef(kind, died, id(kind)) if died else weakref.ref(kind)
         self.base, self.kind = plan.base, plan.kind
         self.label, self.length, self.extra = plan.label, plan.length, plan.extra
-        self.local, self.hidden = plan.local, plan.hidden
+        self.local, self.hidden, self.free = plan.local, plan.hidden, plan.free
         self.dict_of = plan.dict_of is not None
         self.own = own_module(plan.label)
         self.skipped = self.own or id(kind) in INERT
@@ -55,6 +62,7 @@ class Outline:
         self.grows = plan.kind == "cache" or id(plan.base) in _MUTABLE or plan.extra is not None
         # links of a chain without weak references cannot be found again far from a root
         self.may_link = plan.kind == "instance" and not _weak_offset(kind)
+        self.strangers = 0  # values in its objects that no attribute in use explains
         self.complete = 0  # consecutive objects of this type whose attributes all had a known name
         mro = mro_of(kind)
         self.slots = tuple(_slots(mro)) if plan.slots else ()
@@ -133,11 +141,28 @@ class Outline:
         value = dict.get(names, name, MISSING)
         return value is not MISSING and self._get(obj, name) is value
 
+    def given(self, obj: Any, value: Any, used: Iterable[str]) -> str | None:
+        """Return the attribute by which an object holds a value, out of those in use.
+
+        The class does not mention it: other code gave it to the object. It is known from then on.
+        """
+        if not self.dict_of or self.strangers >= MAX_STRANGERS or len(self.names) >= MAX_NAMES:
+            return None
+        mro = mro_of(type(obj))
+        for name in used:
+            if name not in self.names and _is_plain(mro, name) and self._get(obj, name) is value:
+                self.names[name] = f"{self.label}.{name}"
+                return name
+        self.strangers += 1
+        return None
+
 
 class Outlines:
     """The outlines of all types met, each for as long as its type lives."""
 
     def __init__(self) -> None:
+        self.used: frozenset[str] = frozenset()  # names that the code of the program mentions
+        self._modules = 0
         self.by_id: dict[int, Outline] = {}
         drop = self.by_id.pop
         self._died = lambda ref: drop(ref.key, None)
@@ -153,8 +178,10 @@ class Outlines:
 
     def refresh(self) -> None:
         """Look again, in some objects of each type, for attributes that no code mentions."""
+        if len(sys.modules) != self._modules:
+            self._modules, self.used = len(sys.modules), _names_in_use()
         for known in list(self.by_id.values()):
-            known.complete = 0
+            known.complete = known.strangers = 0
 
 
 def _slots(mro: tuple[type, ...]) -> Iterator[tuple[int, str]]:
@@ -212,6 +239,22 @@ def _codes(value: Any) -> Iterator[types.CodeType]:
             code = todo.pop()
             yield code
             todo += [one for one in code.co_consts if type(one) is types.CodeType]
+
+
+def _names_in_use() -> frozenset[str]:
+    """Return the names that the functions of the program mention, the first of very many."""
+    found: set[str] = set()
+    left = MOST_FUNCTIONS
+    for module in map(sys.modules.get, program_modules()):
+        for value in list(names_of_module(module).values()) if type(module) is _Module else ():
+            held = names_of_type(value).values() if derives(type(value), type) else (value,)
+            for code in (code for one in list(held) for code in _codes(one)):
+                if is_program_file(code.co_filename):
+                    found.update(code.co_names)
+                    left -= 1
+            if left <= 0:
+                return frozenset(found)
+    return frozenset(found)
 
 
 def _stores(code: types.CodeType) -> Iterator[str]:

@@ -12,6 +12,7 @@ from floodline.leaks._source.place import Place
 
 MODULE = "<module>"
 LAST = 2  # the order of what creates a container
+ADDS, ADDS_INSIDE, MAY, READS, REPLACES = range(5)  # how clearly a line feeds
 _LOOPS = (ast.While, ast.For, ast.AsyncFor)
 _REFERENCES = (ast.Name, ast.Attribute, ast.Subscript)
 _ASKS = frozenset(("get", "setdefault", "pop"))  # they return what a container holds
@@ -28,7 +29,7 @@ def feeding_place(module: str, name: str, *, home: str = "", nested: bool = Fals
     if file is None or tree is None:
         return None
     found = [
-        (not inside, order >= LAST, place != home, strength > 1, order, strength, place, line)
+        (not inside, order >= LAST, place != home, strength > MAY, order, strength, place, line)
         for order, place, node in _scopes(tree)
         for inside, strength, line in _lines(node, name, nested=nested)
     ]
@@ -119,26 +120,28 @@ def feeding_lines(function: ast.AST, name: str) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-def calling_place(module: str, name: str, function: str) -> Place | None:
+def calling_place(module: str, name: str, function: str | None = None) -> Place | None:
     """Return the line of a module that calls `function` on what is called `name`.
 
-    If there is none, the first that calls anything on it within a function.
+    Without a function, the first that calls anything on it within one; a decorator does not count.
     """
     file, tree = file_of_module(module), tree_of(module, name)
     if file is None or tree is None:
         return None
     found = [
-        (node.func.attr != function, place == MODULE, node.lineno, place)
+        (place == MODULE, node.lineno, place)
         for _, place, scope in _scopes(tree)
-        for node in ast.walk(scope)
+        for statement in (scope.body if isinstance(scope, Function) else [scope])
+        for node in ast.walk(statement)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and is_named(node.func.value, name)
+        and (node.func.attr == function if function else place != MODULE)
     ]
     if not found:
         return None
-    other, at_import, line, place = min(found)
-    return None if other and at_import else Place(file, line, place)
+    _, line, place = min(found)
+    return Place(file, line, place)
 
 
 def only_call(modules: list[str], called: str) -> Place | None:
@@ -159,32 +162,41 @@ def only_call(modules: list[str], called: str) -> Place | None:
 
 
 def _feeds(node: ast.AST, name: str) -> int | None:
-    """Rate how clearly a piece of source adds: 0 it does, 1 it may, 2 it reads, 3 it replaces.
+    """Rate how clearly a piece of source adds to what is called `name`.
 
     A call made only for its effect may add to the object it is called on, or to an argument.
     """
     if isinstance(node, ast.Call):
         return _called_on(node, name)
     if isinstance(node, ast.AugAssign):
-        return 0 if is_named(node.target, name) else None
+        return _adds_to(node.target, name)
     if isinstance(node, ast.Assign):
         named = [target for target in node.targets if is_named(target, name)]
-        into = any(isinstance(target, ast.Subscript) for target in named)
+        into = [_adds_to(one.value, name) for one in named if isinstance(one, ast.Subscript)]
         another_name = isinstance(node.value, _REFERENCES)
-        if named and (into or (mentions(node.value, name) and not another_name)):
-            return 0
-        return 3 if named and isinstance(node.value, ast.Name) else None
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        return 1 if _may_feed(node.value, name) else None
-    return 2 if isinstance(node, ast.Subscript) and is_named(node, name) else None
+        if named and not into and mentions(node.value, name) and not another_name:
+            return ADDS
+        replaced = REPLACES if named and isinstance(node.value, ast.Name) else None
+        return min((one for one in into if one is not None), default=replaced)
+    if isinstance(node, ast.Expr):
+        call = node.value.value if isinstance(node.value, ast.Await) else node.value
+        return MAY if isinstance(call, ast.Call) and _may_feed(call, name) else None
+    return READS if isinstance(node, ast.Subscript) and is_named(node, name) else None
+
+
+def _adds_to(node: ast.AST, name: str) -> int | None:
+    """Rate what is added to: the container itself, or something that it holds."""
+    if not is_named(node, name):
+        return None
+    return ADDS_INSIDE if isinstance(node, ast.Subscript) else ADDS
 
 
 def _called_on(call: ast.Call, name: str) -> int | None:
     if isinstance(call.func, ast.Attribute):
-        return 0 if call.func.attr in GROWS_ANYTHING and is_named(call.func.value, name) else None
+        return _adds_to(call.func.value, name) if call.func.attr in GROWS_ANYTHING else None
     # keep what other readers of the same source have not read yet
     steps = isinstance(call.func, ast.Name) and call.func.id in ("next", "anext")
-    return 1 if steps and call.args and is_named(call.args[0], name) else None
+    return MAY if steps and call.args and is_named(call.args[0], name) else None
 
 
 def _may_feed(call: ast.Call, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from floodline._python.assignments import targets
-from floodline._python.names import Function, functions, is_named, last_name
+from floodline._python.names import Function, functions, last_name
 
 
 def answers_in(tree: ast.AST) -> dict[str, ast.expr]:
@@ -51,16 +51,3 @@ def counts_up(tree: ast.Module | None, name: str) -> bool:
 def _sets(function: Function, name: str) -> bool:
     plain = (node for node in ast.walk(function) if isinstance(node, (ast.Assign, ast.AnnAssign)))
     return any(last_name(target) == name for node in plain for target in targets(node))
-
-
-def overwritten(function: Function, name: str) -> set[int]:
-    """Return the lines that replace an item in turn: `ring[count % size] = value`."""
-    return {
-        node.lineno
-        for node in ast.walk(function)
-        if isinstance(node, ast.Assign)
-        and isinstance(at := node.targets[0], ast.Subscript)
-        and is_named(at.value, name)
-        and isinstance(at.slice, ast.BinOp)
-        and isinstance(at.slice.op, ast.Mod)
-    }

@@ -10,6 +10,7 @@ from typing import TypeGuard
 
 from floodline._python.comparisons import (
     FULL,
+    ORDERS,
     ROOM,
     Relation,
     SizeComparison,
@@ -21,10 +22,11 @@ from floodline._python.names import Function, functions, is_named, last_name, me
 from floodline._python.removals import evicts, holds, removes, removes_each
 from floodline.leaks._source.definitions import assigns, file_of_module, tree_of
 from floodline.leaks._source.excerpt import tree_about
-from floodline.leaks._source.feeding_statements import feeding_lines
-from floodline.leaks._source.helper_tests import answers_in, counts_up, inlined, overwritten
+from floodline.leaks._source.feeding_statements import MAY, feeding_lines
+from floodline.leaks._source.helper_tests import answers_in, counts_up, inlined
 from floodline.leaks._source.periodic_emptying import emptied_regularly, emptiers_in
 from floodline.leaks._source.place import Place
+from floodline.leaks._source.trimming import expires, overwritten, trimmed
 
 MOST_FUNCTIONS = 4  # that empty a container, whose callers are read
 
@@ -125,7 +127,20 @@ def _fed(node: ast.AST, line: int) -> str | None:
 
 def _in_branches(tree: ast.AST, name: str, file: str) -> list[ast.expr]:
     found = _in_tests(tree, name, removers_in(tree, name), evicters_in(tree, name))
-    return found or _in_guards(tree, name, file)
+    return found or _in_feeders(tree, name) or _in_guards(tree, name, file)
+
+
+def _in_feeders(tree: ast.AST, name: str) -> list[ast.expr]:
+    """Find what each function that adds does itself: it trims, or sets a timer that removes."""
+    found: list[ast.expr] = []
+    for function in functions(tree):
+        if function.name == "__init__" or not _fed_lines(function, name):
+            continue
+        limits = list(trimmed(function.body, name))
+        if not limits and not expires(function, name):
+            return []
+        found += limits or [ast.Constant(None)]
+    return found
 
 
 def _in_tests(
@@ -150,15 +165,16 @@ def _in_guards(tree: ast.AST, name: str, file: str) -> list[ast.expr]:
     found: list[ast.expr] = []
     answers = answers_in(tree)
     for function in functions(tree):
-        fed = {line for strength, line in feeding_lines(function, name) if not strength}
-        fed -= overwritten(function, name)
+        fed, turns = _fed_lines(function, name), overwritten(function, name)
         if not fed or function.name == "__init__":
             continue
+        found += [turns[line] for line in sorted(fed & turns.keys())]
+        fed -= turns.keys()
         guards = [
             (guard.limit, range(start, end + 1))
             for node in ast.walk(function)
             if isinstance(node, ast.If)
-            for guard, start, end in _guarded(node, function, _guards(node, answers, name, file))
+            for guard, start, end in _guarded(node, function, answers, name, file)
         ]
         if any(not any(line in lines for _, lines in guards) for line in fed):
             return []
@@ -166,31 +182,39 @@ def _in_guards(tree: ast.AST, name: str, file: str) -> list[ast.expr]:
     return found
 
 
+def _fed_lines(function: Function, name: str) -> set[int]:
+    """Return the lines of a function that clearly add."""
+    return {line for strength, line in feeding_lines(function, name) if strength < MAY}
+
+
 def _guards(
-    node: ast.If, answers: dict[str, ast.expr], name: str, file: str
+    node: ast.If, function: Function, answers: dict[str, ast.expr], name: str, file: str
 ) -> list[SizeComparison]:
     """Return what a test says about the size, or about a count that is only ever raised."""
+    given = function.args
+    own = {one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
 
     def counter(one: ast.expr) -> ast.expr | None:
-        known = isinstance(one, (ast.Name, ast.Attribute))
-        return (
-            one if known and counts_up(tree_about(file, last_name(one)), last_name(one)) else None
-        )
+        word = last_name(one) if isinstance(one, (ast.Name, ast.Attribute)) else ""
+        known = word and not (isinstance(one, ast.Name) and word in own)
+        return one if known and counts_up(tree_about(file, word), word) else None
 
     test = inlined(node.test, answers)
-    return _sizes(test, name) or list(size_comparisons(test, measure=counter))
+    counted = size_comparisons(test, measure=counter)
+    return _sizes(test, name) or [c for c in counted if type(c.test.ops[0]) in ORDERS]
 
 
 def _guarded(
-    node: ast.If, function: Function, guards: list[SizeComparison]
+    node: ast.If, function: Function, answers: dict[str, ast.expr], name: str, file: str
 ) -> Iterator[tuple[SizeComparison, int, int]]:
     """Yield the lines that are only reached while there is room: a branch, or what follows."""
-    for compared in guards:
+    for compared in _guards(node, function, answers, name, file):
         if compared.is_range:
             continue
         if compared.relation in ROOM:
             yield compared, node.body[0].lineno, node.body[-1].end_lineno or 0
-        elif isinstance(node.body[-1], (ast.Return, ast.Raise)) and not compared.depends:
+        leaves = isinstance(node.body[-1], (ast.Return, ast.Raise))
+        if leaves and compared.relation in FULL and not compared.depends:
             yield compared, (node.end_lineno or 0) + 1, function.end_lineno or 0
 
 
@@ -208,7 +232,7 @@ def _in_sweeps(tree: ast.AST, name: str, text: str) -> Iterator[ast.expr]:
     """Find functions that iterate over it and remove what a comparison selects, if used."""
     for function in functions(tree):
         sweeps = _sweeps(function, name)
-        fed = {line for strength, line in feeding_lines(function, name) if not strength}
+        fed = _fed_lines(function, name)
         if sweeps and (fed - sweeps or len(re.findall(rf"\b{function.name}\b", text)) > 1):
             yield from filter(is_threshold, _tests(function))
 

@@ -16,7 +16,7 @@ _NESTED = (ast.While, ast.For, ast.AsyncFor, ast.FunctionDef, ast.AsyncFunctionD
 def emptiers_in(tree: ast.AST, name: str) -> frozenset[str]:
     """Return the functions that drop everything at once, or drain it in a loop."""
     found = (f for f in functions(tree) if f.name != "__init__")
-    return frozenset(f.name for f in found if _Emptying(f, name).anywhere())
+    return frozenset(f.name for f in found if any(_Emptying(f, name).always(f.body)))
 
 
 def emptied_regularly(
@@ -47,18 +47,15 @@ class _Emptying:
         self._function, self._name, self._emptiers = function, name, emptiers
         self._is_local = _has_variable(function, name)
 
-    def anywhere(self) -> bool:
-        """Return True if it drops all items, or removes one after the other until none is left."""
-        nodes = ast.walk(self._function)
-        return any(self._drains(node) or self._empties(node) for node in nodes)
-
     def always(self, body: Iterable[ast.stmt]) -> Iterator[ast.expr]:
         """Yield what empties it in a body, whatever else is the case."""
         for statement in body:
             if isinstance(statement, _BLOCKS):
                 yield from self.always(statement.body)
+                yield from self.always(getattr(statement, "finalbody", ()))
             elif isinstance(statement, ast.If):
-                if mentions(statement.test, self._name):
+                test = statement.test
+                if mentions(test, self._name) and not _is_missing(test, self._name):
                     yield from self.always(statement.body)
             elif self._drains(statement):
                 yield ast.Constant(None)
@@ -79,6 +76,13 @@ class _Emptying:
     def _empties(self, node: ast.AST) -> bool:
         found = emptied(node, self._name)
         return found is not None and not (self._is_local and isinstance(found, ast.Name))
+
+
+def _is_missing(test: ast.expr, name: str) -> bool:
+    """Return True for a test that holds where there is no container yet, or nothing in it."""
+    if isinstance(test, ast.Compare):
+        return isinstance(test.ops[0], ast.Is | ast.NotIn)
+    return isinstance(test, ast.UnaryOp) and is_named(test.operand, name)
 
 
 def _has_variable(function: Function, name: str) -> bool:

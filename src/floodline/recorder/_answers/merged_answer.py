@@ -27,6 +27,7 @@ class Answered:
     state: ProcessStatus
     answer: LiveRecord | None
     recycled: int = 0  # workers before it that it replaced
+    suspected: bool = False  # the last of them had a suspect when it ended
 
 
 class Verdict(TypedDict):
@@ -91,13 +92,15 @@ def merge_verdicts(processes: list[Answered], main: int | None) -> Verdict:
 
     Ended ones count if they grew or were watched for a minute, the program itself always. Until it
     was watched for a minute, a worker that replaced another is judged by the memory of all
-    processes. What was never watched does not count.
+    processes, and so is one that is left when the program has ended. What was never watched does
+    not count.
     """
     answered = [(one, one.answer) for one in processes if one.answer]
+    over = any(one.pid == main and one.state != ProcessStatus.RUNNING for one in processes)
     present = [
         answer
         for one, answer in answered
-        if (one.state == ProcessStatus.RUNNING and not one.recycled)
+        if (one.state == ProcessStatus.RUNNING and not one.recycled and not over)
         or one.pid == main
         or _watched(answer) >= LONG
     ]
@@ -116,15 +119,30 @@ def _watched(answer: LiveRecord) -> float:
 def doubted(processes: list[Answered], main: int | None, gain: float, seconds: float) -> Verdict:
     """Return the merged verdict in view of the memory of all processes: what rises is not bounded.
 
-    `gain` is what they have gained in the last `seconds`, the probes' own memory left out.
+    `gain` is what they have gained in the last `seconds`, the probes' own memory left out. If no
+    process lives for a minute, that memory alone decides.
     """
     verdict = merge_verdicts(processes, main)
+    if _only_renewed(processes) and seconds >= LONG and gain < LEAST_RISE:
+        return {"verdict": Outcome.BOUNDED, "where": Where.NONE, "needed": None}
     if verdict["verdict"] != Outcome.BOUNDED or gain < LEAST_RISE:
         return verdict
     rose = f"the memory of all processes rose by {format_size(gain)} in {format_duration(seconds)}"
     why = f"{rose}, and nothing that was inspected explains it"
     needed: Needed = {"seconds": seconds, "why": why}
     return {"verdict": Outcome.UNDECIDED, "where": Where.UNKNOWN, "needed": needed}
+
+
+def _only_renewed(processes: list[Answered]) -> bool:
+    """Return True if all are workers that replace each other, and nothing in them is suspected."""
+    answered = [(one, one.answer) for one in processes if one.answer]
+    return bool(answered) and all(
+        one.recycled >= 2
+        and not one.suspected
+        and answer["verdict"] != Outcome.GROWING
+        and _watched(answer) < LONG
+        for one, answer in answered
+    )
 
 
 class History:

@@ -59,6 +59,7 @@ class Watched:
     unread: bool = False
     recycled: int = 0
     before: LiveRecord | None = None
+    suspected: bool = False  # its predecessor had a suspect when it ended
 
     @property
     def answer(self) -> LiveRecord | None:
@@ -84,6 +85,10 @@ class Watched:
     def rss(self) -> float:
         """Its resident bytes; 0 after its end."""
         return self.points.last if self.state == ProcessStatus.RUNNING else 0.0
+
+    def answered(self) -> tuple[int, str, ProcessStatus, LiveRecord | None, int, bool]:
+        """Return what its answer needs to be merged with the others."""
+        return self.pid, self.command, self.state, self.answer, self.recycled, self.suspected
 
     def as_record(self) -> ProcessState:
         """Return the process for the snapshot."""
@@ -168,10 +173,11 @@ class Fleet:
         for old in reversed(self.ended):
             if (old.command, old.parent) == (command, parent) and old.pid != self.main:
                 self.ended.remove(old)
-                grew = old.answer if old.grew else None
                 return Watched(
-                    0, None, command, 0.0, old.points, recycled=old.recycled + 1, before=grew
-                )
+                    0, None, command, 0.0, old.points, recycled=old.recycled + 1,
+                    before=old.answer if old.grew else None,
+                    suspected=bool(old.answer and old.answer["suspects"]),
+                )  # fmt: skip
         return None
 
     def sample(self, pid: int, message: Sample, at: float) -> None:

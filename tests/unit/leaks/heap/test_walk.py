@@ -206,3 +206,16 @@ def test_what_c_types_hold_is_found(tmp_path, monkeypatch):
     found = lengths(walk)
     assert found["walked_program.P.args[*]"] == 3
     assert found["walked_program.X.rows"] == 1
+
+
+def test_the_attributes_of_a_namespace_belong_to_its_place(tmp_path, monkeypatch):
+    source = "import types\nclass Mine(types.SimpleNamespace): pass\n"
+    source += "class App: pass\nAPP = App()\nAPP.ctx = types.SimpleNamespace(carts={1: 2})\n"
+    source += "MINE = Mine(rows=[1, 2])\n"
+    _, walk = walked(source, tmp_path, monkeypatch)
+    found = lengths(walk)
+    assert found["walked_program.APP.ctx.carts"] == 1
+    assert found["walked_program.MINE.rows"] == 2
+    slot = walk.slots.get("walked_program.APP.ctx.carts")
+    assert slot.owner == "walked_program.App.ctx.carts"
+    assert walk.slots.get("walked_program.MINE.rows").owner == "walked_program.Mine.rows"

@@ -110,3 +110,31 @@ def test_what_is_sure_of_one_is_sure_of_what_rises_in_step_with_it():
     assert not _in_step(candidate(10.4, 4.0), sure)
     assert not _in_step(candidate(11.0, 11.0), sure)
     assert not _in_step(candidate(10.0, 10.0, "text"), sure)
+
+
+def test_more_objects_in_each_third_are_never_bounded_however_noisy():
+    def noisy(second):
+        return (5000 + 20 * second + (900 if second % 3 else 0), *flat(second)[1:])
+
+    judge, _ = judged(noisy)
+    assert "bounded" not in verdicts(judge, 6)
+
+    def filled(second):
+        return (5000 + 50 * min(second, 100), *flat(second)[1:])
+
+    judge, _ = judged(filled)
+    assert verdicts(judge, 3)[-1] == "bounded"
+
+
+def test_what_readings_do_not_see_move_is_judged_by_the_walks():
+    slots = Slots()
+    ticks, walks = Tracks(slots), Tracks(slots)
+    judge = Judge(ticks, walks, Places(Outlines(), {}), Process())
+    for second in range(20):
+        walks.add(1, float(second), (second, 0, 0, 0))
+    assert not judge._is_read(1)
+    for second in range(3):
+        ticks.add(1, 20.0 + second, (1, 0, 0, 0))
+    assert not judge._is_read(1)
+    ticks.add(1, 24.0, (2, 0, 0, 0))
+    assert judge._is_read(1)

@@ -68,6 +68,23 @@ def test_a_chain_without_a_container_is_named_by_its_head(watched):
     assert answer.suspects[0].per_round == pytest.approx(4, abs=0.3)
 
 
+LENT = """
+import types
+import pluggy
+STATE, LENT = types.SimpleNamespace(rows=[]), pluggy.PluginManager("lent")
+LENT.tokens = {}
+def round(i):
+    STATE.rows.append([i])
+    LENT.tokens[i] = [i]
+"""
+
+
+def test_what_the_program_gives_to_an_object_of_a_library_is_fed_by_the_program(watched):
+    made, watch = watched(LENT)
+    found = {one.owner: one.line for one in watch.run(60, made.round).suspects}
+    assert found == {"served.STATE.rows": 7, "pluggy._manager.PluginManager.tokens": 8}
+
+
 CALM = """
 import collections, functools
 RECENT = collections.deque(maxlen=10)

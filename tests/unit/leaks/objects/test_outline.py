@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from floodline.leaks._objects.outline import MISSING, Outline, Outlines, _slot
+from floodline.leaks._objects import outline as outline_module
+from floodline.leaks._objects.outline import MAX_STRANGERS, MISSING, Outline, Outlines, _slot
 
 
 def test_slots_that_are_not_there_are_missing():
@@ -68,3 +69,31 @@ def test_attributes_that_only_annotations_and_wrappers_speak_of_are_known():
     names = set(Outline(Base).names)
     assert {"noted", "made", "filled", "seen", "later"} <= names
     assert "use" not in names  # a method answers for it
+
+
+class Bot:
+    def __init__(self):
+        self.name = "a"
+
+
+def test_an_attribute_that_other_code_gave_is_known_by_its_use():
+    bot, history = Bot(), []
+    bot.history = history
+    outline = Outline(Bot)
+    assert outline.given(bot, history, ("name", "answer", "history")) == "history"
+    assert outline.names["history"].endswith(".Bot.history")
+    assert outline.given(bot, history, ("history",)) is None
+    for _ in range(MAX_STRANGERS):
+        assert outline.given(bot, object(), ("other",)) is None
+    bot.other = []
+    assert outline.given(bot, bot.other, ("other",)) is None
+
+
+def test_the_names_in_use_are_those_of_the_program(monkeypatch):
+    monkeypatch.setattr(outline_module, "program_modules", lambda: ["none_such", __name__, "json"])
+    outlines = Outlines()
+    outlines.refresh()
+    assert "given" in outlines.used
+    assert "JSONDecoder" not in outlines.used  # a library's code is not asked
+    monkeypatch.setattr(outline_module, "MOST_FUNCTIONS", 0)
+    assert outline_module._names_in_use() < outlines.used

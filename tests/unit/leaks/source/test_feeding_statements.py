@@ -55,6 +55,14 @@ class Uses(Base):
         return self.clear_first[0]
     def later(self, x):
         self.clear_first.append(x)
+    def finish(self, x):
+        self.jobs[x]["status"] = "done"
+        self.parts[x].append(1)
+    def begin(self, x):
+        self.jobs[x] = {"status": "new"}
+        self.parts.update(x)
+    async def wait(self):
+        await self.ready.wait()
     def step(self):
         return next(self.stream), next(iter(self.sink))
 
@@ -93,6 +101,9 @@ def line(part):
         ("clear_first", "self.clear_first.append(x)"),
         ("stream", "next(self.stream)"),
         ("trail", "trail.append(1)"),
+        ("jobs", "self.jobs[x] ="),
+        ("parts", "self.parts.update(x)"),
+        ("ready", "await self.ready.wait()"),
     ],
 )
 def test_the_line_that_adds_is_found_outside_the_constructor(made, name, part):

@@ -301,7 +301,7 @@ def test_a_cap_is_a_comparison_whose_branch_removes(name, limits):
         ("perhaps_full", []),
         ("helped", ["self.most"]),
         ("asked_first", ["12"]),
-        ("ringed", ["self.most"]),
+        ("ringed", ["self.most", "self.most"]),
         ("tried", []),
         ("lent", []),
     ],

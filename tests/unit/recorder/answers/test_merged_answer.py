@@ -128,3 +128,26 @@ def test_a_worker_that_replaced_another_is_judged_by_the_memory_of_all_at_first(
     assert doubted([process(1), young], 1, 20 << 20, 60.0)["verdict"] == "undecided"
     older = replace(process(9, verdict="undecided", watched_seconds=90.0), recycled=1)
     assert merge_verdicts([process(1), older], 1)["verdict"] == "undecided"
+
+
+def test_a_worker_that_has_just_begun_when_the_program_ends_does_not_count():
+    young = process(2, verdict="undecided", watched_seconds=0.5)
+    assert merge_verdicts([process(1), young], 1)["verdict"] == "undecided"
+    assert merge_verdicts([process(1, state="exited"), young], 1)["verdict"] == "bounded"
+    older = process(2, verdict="undecided", watched_seconds=61.0)
+    assert merge_verdicts([process(1, state="exited"), older], 1)["verdict"] == "undecided"
+
+
+def test_workers_that_live_for_less_than_a_minute_are_judged_by_memory_alone():
+    young = replace(process(2, verdict="undecided", watched_seconds=9.0), recycled=2)
+    main = Answered(1, "app.py", "running", None)
+    assert doubted([main, young], 1, 1 << 20, 60.0)["verdict"] == "bounded"
+    assert doubted([main, young], 1, 20 << 20, 60.0)["verdict"] == "undecided"
+    assert doubted([main, young], 1, 1 << 20, 59.0)["verdict"] == "undecided"
+    others = (
+        replace(young, suspected=True),
+        replace(young, recycled=1),
+        replace(young, answer=answer("undecided", watched_seconds=61.0)),
+    )
+    for one in others:
+        assert doubted([main, young, one], 1, 1 << 20, 60.0)["verdict"] == "undecided"

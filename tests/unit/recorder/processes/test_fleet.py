@@ -80,6 +80,15 @@ def test_what_grew_in_a_recycled_worker_is_told_until_its_successor_is_judged(fl
     assert worker.answer["verdict"] == "bounded"
 
 
+def test_it_is_known_that_a_recycled_worker_had_a_suspect(fleet):
+    hello(fleet, 2)
+    unsure = answer("undecided", suspects=[suspect(verdict="undecided")])
+    fleet.sample(2, sample(answer=unsure), 2.0)
+    fleet.end(2, None, 3.0)
+    hello(fleet, 3)
+    assert fleet.running[3].answered() == (3, "app.py", "running", None, 1, True)
+
+
 def test_another_command_or_parent_is_no_successor(fleet):
     hello(fleet, 2)
     fleet.end(2, None, 3.0)

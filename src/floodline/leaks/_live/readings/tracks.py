@@ -81,18 +81,19 @@ class Track:
         """The seconds from the first point to the last."""
         return float(self._at(-1)[0] - self._at(0)[0]) if self._points else 0.0
 
-    def rises(self, since: float) -> bool:
-        """Return True if it has gained since then, and keeps more than half of its highest."""
+    def rises(self, since: float, *, counted: bool = False) -> bool:
+        """Return True if it has gained since then, and keeps more than half of its highest.
+
+        What counts is its items and its text or, with `counted`, how many objects there are.
+        """
         points = list(self._record.iter_unpack(self._points))
         if not points:
             return False
         before = [row for row in points if row[0] <= since] or points[:1]
-        most = [max(row[number] for row in points) for number in (2, 3)]
-        then = before[-1]
-        gained = any(new > old for old, new in zip(then[2:4], self.latest[1:3], strict=True))
-        return gained and all(
-            2 * new >= high for new, high in zip(self.latest[1:3], most, strict=True)
-        )
+        figures = (0,) if counted else (1, 2)
+        now, most = self.latest, [max(row[1 + one] for row in points) for one in figures]
+        gained = any(now[one] > before[-1][1 + one] for one in figures)
+        return gained and all(2 * now[one] >= high for one, high in zip(figures, most, strict=True))
 
     @property
     def changes(self) -> bool:

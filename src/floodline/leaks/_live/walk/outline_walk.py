@@ -124,11 +124,17 @@ class OutlineWalk(Walk):
         plan.complete = 0 if rest or names else plan.complete + 1
         if names is not None:
             self._count_names(slot, dict.__len__(names))
-            self.namespace(names, slot, plan.label)
+            anchor = self._belongs_to(slot, plan)  # type: ignore[arg-type]  # an outline answers like an anatomy
+            self.namespace(names, slot, anchor)
         for value in rest:
-            if id(value) not in self.seen:
-                name = self._outlines.of(type(value)).label.rpartition(".")[2]
-                self.push(value, self.slots.child(slot, "", "→" + name))
+            if id(value) in self.seen:
+                continue
+            name = plan.given(obj, value, self._outlines.used)
+            if name is not None:
+                self.push(value, self.slots.child(slot, plan.label, f".{name}"))
+                continue
+            kind = self._outlines.of(type(value)).label.rpartition(".")[2]
+            self.push(value, self.slots.child(slot, "", f"→{kind}"))
 
     def _instance(self, obj: Any, slot: int, plan: Any) -> None:
         if plan.local:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -111,8 +112,12 @@ def _copied(refs: Any) -> list[Refer]:
 def _task(refer: Refer) -> Begin:
     def begin(walk: SlicedWalk) -> None:
         task = refer()
-        if task is not None:
-            walk.root(task, TASKS)
+        if task is None:
+            return
+        for held in gc.get_referents(task):
+            if type(held) is types.CoroutineType:  # its variables, before those of the event loop
+                walk.root(held, TASKS)
+        walk.root(task, TASKS)
 
     return begin
 

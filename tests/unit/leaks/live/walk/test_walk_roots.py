@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import atexit
 import sys
 import weakref
@@ -68,3 +69,25 @@ def test_tasks_that_stay_come_before_those_of_a_moment():
     many = [Task() for _ in range(MOST_KNOWN + 1)]
     known.first(list(map(weakref.ref, many)))
     assert len(known.first([])) == MOST_KNOWN
+
+
+async def waits(rows):
+    await asyncio.sleep(60)
+
+
+async def walked():
+    rows = [[1], [2]]
+    asyncio.get_running_loop().call_later(60, rows.append, 3)
+    task = asyncio.create_task(waits(rows))
+    await asyncio.sleep(0)
+    walk = SlicedWalk(Slots(), Outlines(), {})
+    roots_module._task(weakref.ref(task))(walk)
+    walk.advance(lambda: False)
+    task.cancel()
+    return walk
+
+
+def test_the_variables_of_a_task_are_named_before_what_its_event_loop_holds():
+    walk = asyncio.run(walked())
+    found = walk.slots.get(f"{__name__}.waits()rows")
+    assert walk.row(found.index)[1] == 2

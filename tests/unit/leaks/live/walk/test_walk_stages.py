@@ -74,3 +74,11 @@ def test_malloc_is_left_alone_if_little_or_very_much_is_free():
 
 def test_a_thread_that_only_imported_the_engine_counts_what_it_touched():
     assert OwnMemory(lambda: 0, lambda: 4096, alone=True).bytes == 4096
+
+
+def test_a_chain_rises_by_its_objects():
+    track = Track()
+    for second in range(20):
+        track.add(float(second), (second, 0, 0, 0))
+    assert track.rises(10.0, counted=True)
+    assert not track.rises(10.0)
