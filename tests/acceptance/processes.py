@@ -25,15 +25,16 @@ PATIENCE = 100.0  # a safety net, not a measure
 class AgentServer:
     """Robot keywords: the example server as a process of its own, and a client for it."""
 
-    ROBOT_LIBRARY_SCOPE = "TEST"
+    ROBOT_LIBRARY_SCOPE = "SUITE"
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self._process: subprocess.Popen[str] | None = None
         self._http = httpx.Client(timeout=PATIENCE)
+        self._chats: set[str] = set()
 
     def start_server(self) -> str:
-        """Start it on a free port; the same database each time in one test."""
+        """Start it on a free port; the same database each time."""
         return self._start(sys.executable)
 
     def start_recorded_server(self) -> str:
@@ -85,7 +86,13 @@ class AgentServer:
         self._http.close()
         self._directory.cleanup()
 
+    def end_all_chats(self) -> None:
+        """Leave nothing for the next test."""
+        while self._chats:
+            self.end_chat(self._chats.pop())
+
     def say(self, chat: str, text: str) -> dict[str, Any]:
+        self._chats.add(chat)
         return self._json(self._http.post(f"/chat/{chat}", json={"text": text}))
 
     def say_all_at_once(self, chat: str, count: str) -> list[int]:

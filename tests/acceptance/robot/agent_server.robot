@@ -1,8 +1,9 @@
 *** Settings ***
 Documentation     The example server, as a process of its own, over HTTP.
 Library           driver.AgentServer
-Test Setup        Start Server
-Test Teardown     Clean Up
+Suite Setup       Start Server
+Test Teardown     End All Chats
+Suite Teardown    Clean Up
 
 
 *** Test Cases ***
@@ -96,6 +97,11 @@ Bad Input Is Refused With A Reason
     Should Be Refused With    405    PUT    /chat/alice
     Live Count Should Be    0
 
+The Home Page Says How To Use It
+    ${page} =    Home Page
+    Should Contain    ${page}    curl -d
+    Should Contain    ${page}    /chat/alice
+
 The Flight Recorder Knows The Sessions By Name And How It Ended
     Stop Server
     Start Recorded Server
@@ -103,14 +109,10 @@ The Flight Recorder Knows The Sessions By Name And How It Ended
     ${sessions} =    Sessions Of The Recording
     Should Be Equal    ${sessions}[name]    chats
     Should Be Equal As Integers    ${sessions}[live]    1
+    End All Chats
     Stop Server
     ${end} =    End Of The Recording
     Should Be Equal    ${end}[signal]    SIGTERM
-
-The Home Page Says How To Use It
-    ${page} =    Home Page
-    Should Contain    ${page}    curl -d
-    Should Contain    ${page}    /chat/alice
 
 
 *** Keywords ***
