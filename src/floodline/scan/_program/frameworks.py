@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from floodline.scan._facts.calls import METHOD
+from floodline.scan._facts.model import FileFacts
 from floodline.scan._facts.origins import Origin, parts_of
 from floodline.scan._facts.references import ANSWER, INSTANCE, MODULE, OBJECT
 from floodline.scan._program.program import Program
@@ -123,28 +124,28 @@ class Outer:
         found: set[str] = set()
         for file in self._program.files if self.packages else ():
             told = {name for name, _ in file.imports if self.is_context(file.module, name)}
-            if not told:
-                continue
-            asked = [
-                (c.function, c.callee.base.name)
-                for c in file.calls
-                if c.callee.kind == METHOD and c.callee.base.kind == MODULE
-            ]
-            asked += [
-                (c.function, c.ref.base.name)
-                for c in file.changes
-                if c.ref.kind == OBJECT and c.ref.base.kind == MODULE
-            ]
-            for function, text in asked:
-                if text.partition(".")[0] in told:
-                    found.add(f"{file.module}:{function}")
-            given = [(c.function, (*c.arguments, *(a for _, a in c.keywords))) for c in file.calls]
-            said = [(f, [a.origin for a in arguments]) for f, arguments in given]
-            said += [(c.function, [c.key, c.source]) for c in file.changes]
-            for function, origins in said:
-                if _asks(origins, told):
-                    found.add(f"{file.module}:{function}")
+            if told:
+                found.update(f"{file.module}:{function}" for function in _readers_of(told, file))
         return found
+
+
+def _readers_of(names: set[str], file: FileFacts) -> Iterator[str]:
+    """Yield the functions of a file that use an attribute of one of these names."""
+    for call in file.calls:
+        base = call.callee.base
+        asks = call.callee.kind == METHOD and base.kind == MODULE and _head(base.name) in names
+        given = (*call.arguments, *(value for _, value in call.keywords))
+        if asks or _asks([argument.origin for argument in given], names):
+            yield call.function
+    for change in file.changes:
+        base = change.ref.base
+        asks = change.ref.kind == OBJECT and base.kind == MODULE and _head(base.name) in names
+        if asks or _asks([change.key, change.source], names):
+            yield change.function
+
+
+def _head(text: str) -> str:
+    return text.partition(".")[0]
 
 
 def _asks(origins: Iterable[Origin], names: set[str]) -> bool:

@@ -28,7 +28,8 @@ SHORT_LIVED = {"Exception", "BaseException", "NodeVisitor", "NodeTransformer", "
                "NamedTuple", "TestCase", "TypedDict", "Action"}  # fmt: skip
 
 OF_START = (Holder.START, Holder.MADE_BY_PROGRAM)
-_PASSING = ("argument", "local", "item", "member", "default", "dropped")
+_HANDED = ("argument", "item", "member", "default")
+_PASSING = (*_HANDED, "local", "dropped")
 
 
 class Holders:
@@ -118,19 +119,21 @@ class Holders:
             return Evidence(Holder.SINGLETON(found.name), PROVED, at)
         kinds = [owner, *names.children.get(owner, ())]
         makings = _settled([m for kind in kinds for m in self._program.makings.get(kind, ())])
-        proofs = [self._kept(owner, making, depth) for making in makings]
+        public = not found.name.startswith("_")
+        return self._longest([self._kept(owner, making, depth) for making in makings], public, at)
+
+    def _longest(self, proofs: list[Evidence], public: bool, at: str) -> Evidence:
+        """Judge all instances of a class by each of them: the longest-lived one decides."""
         best = next((p for p in proofs if p.state == PROVED), None)
         passing = [p for p in proofs if p.state == REFUTED]
         if best and not passing:
             return best
         if best:
-            return Evidence(
-                Holder.KEPT_BUT_OTHERS_PASS(best.reason, passing[0].reason), UNKNOWN, best.at
-            )
-        public = not found.name.startswith("_")
+            both = Holder.KEPT_BUT_OTHERS_PASS(best.reason, passing[0].reason)
+            return Evidence(both, UNKNOWN, best.at)
         if self._library and public:
             return Evidence(Holder.LIBRARY(), ASSUMED, at)
-        if not makings:
+        if not proofs:
             return Evidence(Holder.NEVER_MADE(), UNKNOWN, at)
         lasting = [p for p in proofs if p.state != REFUTED]
         if passing and all(p.reason.ground in OF_START for p in lasting):
@@ -154,7 +157,6 @@ class Holders:
     def _kept(self, owner: str, making: Making, depth: int) -> Evidence:
         name = owner.rpartition(":")[2]
         at = place(making.path, making.line)
-        often = self._reach.often(making.function)
         kept = making.kept
         if kept.how == "main" or SCRIPTS & set(making.function.partition(":")[0].split(".")):
             return Evidence(Holder.MADE_BY_PROGRAM(name), UNKNOWN, at)
@@ -168,19 +170,25 @@ class Holders:
             return self._kept_by_instance(name, making, depth, at)
         if kept.how == "entry" and kept.ref:
             return self._kept_in(name, making, kept.ref, at)
-        function = self._program.names.functions.get(making.function)
-        cached = function and any(d.rpartition(".")[2] in CACHES for d in function.decorators)
-        if cached and kept.how == "returned":
-            return Evidence(Holder.MADE_BY_CACHED(name), PROVED, at)
         if kept.how == "returned":
             return self._given_out(owner, making, depth, at)
-        if kept.how == "argument" and often is Often.REPEATS:
+        if kept.how in _HANDED:
+            return self._handed_on(owner, making, at)
+        return self._local(owner, making, at)
+
+    def _handed_on(self, owner: str, making: Making, at: str) -> Evidence:
+        """Judge an instance that is given to a call, or put in a container without a name."""
+        name = owner.rpartition(":")[2]
+        if making.kept.how == "argument" and self._reach.often(making.function) is Often.REPEATS:
             return Evidence(Holder.MADE_ANEW(name), UNKNOWN, at)
-        if kept.how == "argument" and owner in self._served:
+        if making.kept.how == "argument" and owner in self._served:
             return Evidence(Holder.SERVES(name), ASSUMED, at)
-        if kept.how in ("argument", "item", "member", "default"):
-            return Evidence(Holder.HANDED_ON(name), UNKNOWN, at)
-        if often is Often.STARTS and not making.repeats:
+        return Evidence(Holder.HANDED_ON(name), UNKNOWN, at)
+
+    def _local(self, owner: str, making: Making, at: str) -> Evidence:
+        """Judge an instance that its function keeps for itself."""
+        name = owner.rpartition(":")[2]
+        if self._reach.often(making.function) is Often.STARTS and not making.repeats:
             return self._of_start(name, making, at)
         if not making.repeats and self._goes_round(owner, making.function):
             return Evidence(Holder.ENDLESS_LOOP(name), PROVED, at)
@@ -191,6 +199,9 @@ class Holders:
 
         Functions may return each other's results: each is asked once for a class.
         """
+        function = self._program.names.functions.get(making.function)
+        if function and any(d.rpartition(".")[2] in CACHES for d in function.decorators):
+            return Evidence(Holder.MADE_BY_CACHED(owner.rpartition(":")[2]), PROVED, at)
         asked = (owner, making.function)
         if asked not in self._returned:
             self._returned[asked] = Evidence(

@@ -284,6 +284,12 @@ class Removals:
             if self._reach.is_seldom(function):
                 return END, Out.AT_EXIT(name)
             return EVENT, Out.ITS_EVENT(name)
+        return self._unseen(function, name, above, growing, tops)
+
+    def _unseen(
+        self, function: str, name: str, above: frozenset[str], growing: list[str], tops: list[str]
+    ) -> tuple[When, Reason]:
+        """Judge a removal that nothing is seen to run after the start."""
         makers = all(self._last(item) in MAKERS or item == function for item in above)
         if makers and len(above) > 1:
             return NEVER, Out.WHILE_MADE(name)

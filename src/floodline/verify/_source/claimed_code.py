@@ -144,14 +144,9 @@ class Source:
         branch = node.body
         if compared.relation in ROOM:
             branch = node.orelse or self._rest.get(node, [])
-            kinds = self._takes(branch, limit.function, changes)
-            grows = any(_within(c.at.line, node.body) and c.verb == "grow" for c in changes)
-            kinds |= {AtLimit.REJECT} if grows and not kinds else set()
-        else:
-            kinds = self._takes(branch, limit.function, changes)
-            leaves = any(isinstance(n, LEAVING) for s in branch for n in ast.walk(s))
-            if not kinds and acts:
-                kinds = {AtLimit.REJECT} if leaves else {AtLimit.SOME}
+        kinds = self._takes(branch, limit.function, changes)
+        if not kinds:
+            kinds = _takes_nothing(node, compared.relation, acts, changes)
         tested = node.lineno - 1 if compared.relation is Relation.AT_MOST else node.end_lineno or 0
         above = compared.relation in (Relation.ABOVE, Relation.AT_MOST)
         if number is not None and above and self._precedes(tested, limit, changes):
@@ -296,6 +291,19 @@ def _call(make: str | None) -> ast.Call | None:
 
 def _within(line: int, body: list[ast.stmt]) -> bool:
     return bool(body) and body[0].lineno <= line <= (body[-1].end_lineno or body[-1].lineno)
+
+
+def _takes_nothing(
+    node: ast.If | ast.While, relation: Relation, acts: bool, changes: list[Change]
+) -> set[AtLimit]:
+    """Return what a check does whose branch takes nothing out: at best it lets nothing in."""
+    if relation in ROOM:
+        grows = any(_within(c.at.line, node.body) and c.verb == "grow" for c in changes)
+        return {AtLimit.REJECT} if grows else set()
+    if not acts:
+        return set()
+    leaves = any(isinstance(n, LEAVING) for s in node.body for n in ast.walk(s))
+    return {AtLimit.REJECT} if leaves else {AtLimit.SOME}
 
 
 def _last_parts(target: ast.expr) -> set[object]:

@@ -160,19 +160,25 @@ class Bindings(Calls):
             scope.refs[target.id] = found
         elif target.id in scope.parameters and not marks:
             scope.refs[target.id] = (of_function(scope.name, f"{target.id} anew"), 0)
-        if type(value) is ast.Call:
-            name = last_name(value.func)[:1].isupper() and dotted(value.func)
-            if name:
-                scope.types[target.id] = name
-            elif answer := dotted(value.func):
-                scope.answers[target.id] = answer
-            if type(value.func) is ast.Attribute and value.func.attr == "get":
-                scope.asked[target.id] = value
-        elif type(value) is ast.Await and type(value.value) is ast.Call:
-            scope.answers[target.id] = dotted(value.value.func)
         scope.stored[target.id] = stored_value(value)
-        if type(value) in MADE_BY and client(value):
-            scope.clients[target.id] = value
+        if type(value) in MADE_BY:
+            self._note_maker(target.id, value)
+
+    def _note_maker(self, name: str, value: ast.expr) -> None:
+        """Note the class or the function that a local's value comes from."""
+        scope = self.scope
+        if type(value) is ast.Call:
+            made = dotted(value.func)
+            if made and last_name(value.func)[:1].isupper():
+                scope.types[name] = made
+            elif made:
+                scope.answers[name] = made
+            if type(value.func) is ast.Attribute and value.func.attr == "get":
+                scope.asked[name] = value
+        elif type(value) is ast.Await and type(value.value) is ast.Call:
+            scope.answers[name] = dotted(value.value.func)
+        if client(value):
+            scope.clients[name] = value
 
     def _rebind(self, name: str, origin: Origin, marks: Marks) -> None:
         """Give a local a new value; in a branch it may still have the one from before."""
@@ -192,31 +198,38 @@ class Bindings(Calls):
     def _bind_slot(self, ref: Reference, target: ast.expr, value: ast.expr, marks: Marks) -> None:
         scope = self.scope
         kind, fills = created(value)
-        if type(value) is ast.Call and not kind:
-            self.marks += keeps(scope, ref, target, value)
-            name = dotted(value.func)
-            if name:
-                self._note_type(ref, _made_by(name))
-        elif (default := _default(value)) and (name := dotted(default.func)):
-            self._note_type(ref, _made_by(name))
-        elif type(value) is ast.Name and (holder := scope.holder_of(value.id)):
-            known = holder.types.get(value.id) or holder.annotations.get(value.id, "")
-            if known:
-                self._note_type(ref, base_of_class(known))
-                self.keep_local(value, in_slot(ref))
-        making = not scope.name or scope.name.endswith(":")
-        making = making or scope.name.rpartition(".")[2] in MAKERS
+        if not (kind and type(value) is ast.Call):
+            self._note_value(ref, target, value)
+        inside = bool(scope.name) and not scope.name.endswith(":")
+        making = not inside or scope.name.rpartition(".")[2] in MAKERS
         if kind and (making or type(value) not in COMPREHENSIONS):
             self.containers.append(Container(ref, kind, at(target), scope.name, fills))
         elif making and (found := scope.reference(value)) and not found[1] and found[0] != ref:
             self.aliases.append(Alias(ref, found[0], scope.name))
-        if making and scope.name != "" and not scope.name.endswith(":") and ref.kind == INSTANCE:
+        if inside and not (making and ref.kind == INSTANCE):
+            self._replace(ref, target, value, marks)
+
+    def _note_value(self, ref: Reference, target: ast.expr, value: ast.expr) -> None:
+        """Note what a slot holds, other than a container that a call creates."""
+        if type(value) is ast.Call:
+            self.marks += keeps(self.scope, ref, target, value)
+            if name := dotted(value.func):
+                self._note_type(ref, _made_by(name))
+        elif (default := _default(value)) and (name := dotted(default.func)):
+            self._note_type(ref, _made_by(name))
+        elif type(value) is ast.Name and (holder := self.scope.holder_of(value.id)):
+            known = holder.types.get(value.id) or holder.annotations.get(value.id, "")
+            if known:
+                self._note_type(ref, base_of_class(known))
+                self.keep_local(value, in_slot(ref))
+
+    def _replace(self, ref: Reference, target: ast.expr, value: ast.expr, marks: Marks) -> None:
+        """Read an assignment to a slot that holds something already, unless it was empty."""
+        if marks and ("none" in marks or Circumstance("empty", written(target)) in marks):
             return
-        lazy = marks and ("none" in marks or Circumstance("empty", written(target)) in marks)
-        if scope.name and not scope.name.endswith(":") and not lazy:
-            verb: Verb = "grow" if adds_to_itself(scope, ref, value) else "replace"
-            op = "reload" if verb == "replace" and reloads(scope, ref, value) else "="
-            self.change(verb, (ref, 0), op, target, NO_KEY, "", value, marks)
+        verb: Verb = "grow" if adds_to_itself(self.scope, ref, value) else "replace"
+        op = "reload" if verb == "replace" and reloads(self.scope, ref, value) else "="
+        self.change(verb, (ref, 0), op, target, NO_KEY, "", value, marks)
 
     def _note_type(self, ref: Reference, made: Base) -> None:
         if ref.kind == INSTANCE:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from types import NoneType
+from typing import Any
 
 from floodline._python.comparisons import ORDERS, asks_whether_any, outer_size_comparison
 from floodline._python.mutations import (
@@ -66,8 +68,7 @@ MOVING = GROWS_BY_ITEM | GROWS_BY_KEY | SHRINKS
 LEAVES = {ast.Name, ast.Constant, NoneType}
 IN_TABLE = by_name(LISTED)
 _new_call = Call.__new__  # of the most frequent fact: calling the class takes twice as long
-_PAUSES = {ast.Await, ast.Yield, ast.YieldFrom}
-_THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr}
+_THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom}
 _GATHERS = {ast.List, ast.Tuple, ast.Dict, ast.Set}
 
 
@@ -87,6 +88,7 @@ class Calls(Arguments):
             below_it = below_it.value
         if type(below_it) in LEAVES:
             return  # most are a name and its attributes
+        unread = node if stored and type(node) is ast.Subscript else None
         stack: list[tuple[ast.AST | None, Kept]] = [(node, kept)]
         while stack:
             here, goes = stack.pop()
@@ -97,37 +99,24 @@ class Calls(Arguments):
                 continue
             if type(here) is ast.Call:
                 self.call(here, goes, marks)
-                given = GIVEN
-                if type(here.func) is not ast.Name:
-                    stack.append((here.func, GIVEN))
-                    given = ADDED if last_name(here.func) in GROWS_BY_ITEM else GIVEN
-                stack += [(item, given) for item in here.args if type(item) not in LEAVES]
-                if here.keywords:
-                    stack += [(item.value, HERE) for item in here.keywords]
+                stack += _given_to(here)
                 continue
-            if type(here) is ast.Subscript:
-                if type(here.ctx) is ast.Load and not (stored and here is node):
-                    self.lookup(here, marks)
-                goes = HERE
-            elif type(here) is ast.Compare:
-                if type(here.ops[0]) in ORDERS:
-                    self.marks += ages(self.scope, here)
-                goes = HERE
-            elif type(here) is ast.Lambda:
-                self.lambda_(here)
-                continue
-            elif type(here) is ast.Dict:
-                self._list_methods(here)
-                goes = GIVEN
-            elif kind in _PAUSES:
-                self._pause(here)  # type: ignore[arg-type]  # kind says so
-            elif kind is ast.BoolOp and goes is HERE:
-                goes = DEFAULT  # `given or Default()`: what is given lives elsewhere
-            elif kind not in _THROUGH:
+            told = _TOLD.get(kind)
+            if told is not None and here is not unread:
+                told(self, here, marks)
+            if kind in _THROUGH:
+                if kind is ast.BoolOp and goes is HERE:
+                    goes = DEFAULT  # `given or Default()`: what is given lives elsewhere
+            else:
                 goes = GIVEN if kind in _GATHERS else HERE
-            stack += [(item, goes) for item in below(here, kind) if type(item) not in LEAVES]
+            if kind is not ast.Lambda:  # it has been read as a function of its own
+                stack += [(item, goes) for item in below(here, kind) if type(item) not in LEAVES]
 
-    def _list_methods(self, node: ast.Dict) -> None:
+    def _compare(self, node: ast.Compare, _: Marks) -> None:
+        if type(node.ops[0]) in ORDERS:
+            self.marks += ages(self.scope, node)
+
+    def _list_methods(self, node: ast.Dict, _: Marks) -> None:
         """Read a table of methods: `{"join": self.join}`."""
         for value in node.values:
             if type(value) is not ast.Attribute or type(value.value) is not ast.Name:
@@ -137,13 +126,13 @@ class Calls(Arguments):
                 listed = Call(self.scope.name, IN_TABLE, value.lineno, "", (given,), (), HERE)
                 self.calls.append(listed)
 
-    def _pause(self, node: ast.Await | ast.Yield | ast.YieldFrom) -> None:
+    def _pause(self, node: ast.Await | ast.Yield | ast.YieldFrom, _: Marks) -> None:
         waits = type(node) is ast.Await
         self.risks.append((self.scope.name, node.lineno, "await" if waits else "yield"))
         if self.scope.waiters and type(node) is ast.Await:
             self.marks += awaits(self.scope, node)
 
-    def lambda_(self, node: ast.Lambda) -> None:
+    def lambda_(self, node: ast.Lambda, _: Marks) -> None:
         """Read a lambda: a function of its own that is passed on where it is written."""
         outer = self.scope
         name = lambda_name(outer, node)
@@ -159,6 +148,8 @@ class Calls(Arguments):
 
     def lookup(self, node: ast.Subscript, marks: Marks) -> None:
         """Read a subscript: reading an item may insert it; a slice copies a part."""
+        if type(node.ctx) is not ast.Load:
+            return
         found = self.scope.reference(node.value)
         if found is None or found[0].kind == LOCAL:
             return
@@ -334,3 +325,28 @@ class Calls(Arguments):
     def _made(self, node: ast.expr) -> str:
         holder = self.scope.holder_of(node.id) if type(node) is ast.Name else None
         return holder.types.get(node.id, "") if holder and type(node) is ast.Name else ""
+
+
+def _given_to(call: ast.Call) -> list[tuple[ast.AST | None, Kept]]:
+    """Return what is below a call, and where the instances that it creates go."""
+    found: list[tuple[ast.AST | None, Kept]] = []
+    given = GIVEN
+    if type(call.func) is not ast.Name:
+        found.append((call.func, GIVEN))
+        given = ADDED if last_name(call.func) in GROWS_BY_ITEM else GIVEN
+    found += [(item, given) for item in call.args if type(item) not in LEAVES]
+    if call.keywords:
+        found += [(item.value, HERE) for item in call.keywords]
+    return found
+
+
+# what expressions say, besides calls
+_TOLD: dict[type, Callable[[Calls, Any, Marks], None]] = {
+    ast.Subscript: Calls.lookup,
+    ast.Compare: Calls._compare,
+    ast.Lambda: Calls.lambda_,
+    ast.Dict: Calls._list_methods,
+    ast.Await: Calls._pause,
+    ast.Yield: Calls._pause,
+    ast.YieldFrom: Calls._pause,
+}

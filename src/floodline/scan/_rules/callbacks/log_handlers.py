@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from floodline.scan._facts.model import FileFacts, Mark
+from floodline.scan._facts.model import Call, FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
-from floodline.scan._facts.references import INSTANCE, MODULE, OBJECT
+from floodline.scan._facts.references import INSTANCE, MODULE, OBJECT, Reference
 from floodline.scan._findings.building import build
 from floodline.scan._findings.finding import MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
@@ -50,18 +50,23 @@ def _handlers(judge: Judge) -> Iterator[Finding]:
 
 
 def _is_undone(file: FileFacts, mark: Mark) -> bool:
-    """Return True if handlers are removed here, or the one that is added is always the same.
-
-    A logger adds the same handler only once.
-    """
-    home = mark.function.rpartition(".")[0]
+    """Return True if handlers are removed here, or the one that is added is always the same."""
     here = [call for call in file.calls if call.function == mark.function]
-    near = [call for call in file.calls if home and call.function.rpartition(".")[0] == home]
-    if any(call.callee.name.endswith("removeHandler") for call in (*here, *near)):
-        return True
     changed = {c.ref for c in file.changes if c.function == mark.function and c.verb != "lookup"}
     if any(ref.kind == OBJECT and ref.name == "handlers" for ref in changed):
         return True
+    return _removes_handlers(file, mark, here) or _adds_the_same(mark, here, changed)
+
+
+def _removes_handlers(file: FileFacts, mark: Mark, here: list[Call]) -> bool:
+    """Return True if this function removes handlers, or another method of its class."""
+    home = mark.function.rpartition(".")[0]
+    near = [call for call in file.calls if home and call.function.rpartition(".")[0] == home]
+    return any(call.callee.name.endswith("removeHandler") for call in (*here, *near))
+
+
+def _adds_the_same(mark: Mark, here: list[Call], changed: set[Reference]) -> bool:
+    """Return True if the handler is not made here: a logger adds the same one only once."""
     added = [c for c in here if c.line == mark.at.line and c.callee.name.endswith("addHandler")]
     given = added[0].arguments[0].ref if added and added[0].arguments else None
     return given is not None and given.kind in (INSTANCE, MODULE) and given not in changed
