@@ -79,6 +79,11 @@ class Paths:
         over = [mark.text for mark in details(change.marks, "over")]
         if any(self._reach.is_stream(file.module, kind) for kind in over):
             return Evidence(Path.STREAM(name), ASSUMED, at)
+        return self._unseen(file, change, function, name)
+
+    def _unseen(self, file: FileFacts, change: Change, function: str, name: str) -> Evidence:
+        """Judge a function without a known event by how often its callers run."""
+        at = place(file.path, change.at.line)
         often = self._reach.often(function)
         if "while" in change.marks and often is not Often.UNKNOWN:
             return Evidence(Path.LOOP(name), ASSUMED, at)
@@ -167,13 +172,18 @@ class Paths:
         made = self._program.fresh.get(name if kind == "call" else called)
         if made is not None:
             return self.origin(module, function, made)
+        return self._named(module, function, origin)
+
+    def _named(self, module: str, function: str, origin: Origin) -> Answer:
+        """Judge what a name of the module or of the instance holds."""
+        kind, name, _, _, steps, _ = origin
+        called = {step.name for step in steps if step.how == "called"}
         if kind == "dotted":
             # iterating over all of it reads a table, not what one event brings
-            told = not any(step.how == "called" and step.name in WHOLE for step in steps)
-            if told and self.events.brings(f"{module}:{function}", origin):
+            if not called & WHOLE and self.events.brings(f"{module}:{function}", origin):
                 return PROVED, Why.WITH_EVENT(origin.text)
             return self._dotted(module, origin)
-        if kind in ("own", "global") and any(s.name in TAKES and s.how == "called" for s in steps):
+        if kind in ("own", "global") and called & TAKES:
             return ASSUMED, Why.TAKEN(name)
         if kind == "own":
             if self.events.tells(f"{module}:{function}", name):

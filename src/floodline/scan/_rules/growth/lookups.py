@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.building import make
 from floodline.scan._findings.confidence import confidence_of, is_vague
@@ -39,21 +40,33 @@ def _looked_up(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
             continue  # it fills what it finds there: then the event and the key have to be seen
         if change.marks & {"absent", "except", "for"} or change.depth:
             continue
-        at = place(file.path, change.at.line)
-        told = Evidence(Told.INSERTS(), PROVED, at)
-        proofs = (holder, path, key, told)
-        best = judge.removals.judge(held, 0, [(file, change)])
-        if best.when == RUNS or (change.function in grows and best.when != NONE):
-            continue
-        confidence = confidence_of(proofs, Removal(NONE, proofs[3], ()))
-        if is_vague(judge, file, change, *proofs[:3]):
-            continue
-        if confidence in (HIGH, MEDIUM):
-            return make(
-                judge.program, held, FLD106 if makes_locks(held) else FLD105, file, change.at,
-                confidence, proofs, [(file.path, change.at.line)], best.ways,
-            )  # fmt: skip
+        fills = change.function in grows
+        if found := _inserted(judge, held, (holder, path, key), (file, change), fills=fills):
+            return found
     return None
+
+
+def _inserted(
+    judge: Judge,
+    held: Held,
+    proofs: tuple[Evidence, Evidence, Evidence],
+    where: tuple[FileFacts, Change],
+    *,
+    fills: bool,
+) -> Finding | None:
+    """Return the finding of one lookup, `None` if the key leaves again or too little is known."""
+    file, change = where
+    told = Evidence(Told.INSERTS(), PROVED, place(file.path, change.at.line))
+    best = judge.removals.judge(held, 0, [where])
+    if best.when == RUNS or (fills and best.when != NONE):
+        return None
+    confidence = confidence_of((*proofs, told), Removal(NONE, told, ()))
+    if is_vague(judge, file, change, *proofs) or confidence not in (HIGH, MEDIUM):
+        return None
+    return make(
+        judge.program, held, FLD106 if makes_locks(held) else FLD105, file, change.at,
+        confidence, (*proofs, told), [(file.path, change.at.line)], best.ways,
+    )  # fmt: skip
 
 
 READ = Search(FLD105, _looked_up)
