@@ -22,6 +22,7 @@ class Counted(Protocol):
 
     taken: int
     longest: float  # seconds
+    searched: str  # what was done to find their holders
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -94,7 +95,9 @@ def unnamed_objects(rate: float, unit: Step, counted: Counted | None = None) -> 
     step = HOOK if gc.isenabled() else UNCOLLECTED
     text = f"{format_number(rate)} more objects per {unit}{mostly}; {step}"
     if counted is not None and kinds:
-        text += f" (counted by type {counted.taken} times, {1000 * counted.longest:.0f} ms at most)"
+        cost = f"{1000 * counted.longest:.0f} ms at most"
+        done = [f"counted by type {counted.taken} times, {cost}", counted.searched]
+        text += f" ({'; '.join(filter(None, done))})"
     return Reason(Cause.UNNAMED_OBJECTS, text)
 
 

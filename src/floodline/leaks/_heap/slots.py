@@ -7,7 +7,7 @@ many places of one kind are one slot (`Chat.events` of all chats), and so are th
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from floodline.leaks._objects.anatomy import is_standard
@@ -86,6 +86,18 @@ class Slots:
                 number = self.names.setdefault(name, len(self.names))
                 self.kids[parent << 32 | number] = found
         return found
+
+    def along(self, root: str, steps: Iterable[tuple[str, str]]) -> int:
+        """Return a slot of one way from a root, whatever other ways lead to the same name."""
+        at, key = self.root(root), root
+        for anchor, label in steps:
+            key += label
+            found = self._by_key.get(hash(key))
+            if found is None:
+                starred = bool(self.starred[at]) or not is_name(label)
+                found = self._make(key, at, anchor, label, starred=starred)
+            at = found
+        return at
 
     def enter(self, index: int, entered: int) -> None:
         """Note the slot of the function or generator of a cell or local, unless it is known."""

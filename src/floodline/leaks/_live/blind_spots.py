@@ -15,9 +15,7 @@ MOST_NAMED = 3
 class BlindSpot(StrEnum):
     """What an answer does not cover, and the sentence that says so."""
 
-    HELD_BY_C = (
-        "objects held only by C code are never named; the census counts them in a small heap"
-    )
+    HELD_BY_C = "what only C code holds is named if a function or an object behind it can be found"
     CHAINS = "chains without a container are counted during walks only"
     RUNNING = "variables of running functions cannot be read in this build of Python"
     SUSPENDED = (

@@ -13,6 +13,7 @@ from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slots
 from floodline.leaks._live.answer import LiveAnswer
 from floodline.leaks._live.blind_spots import blind_spots
+from floodline.leaks._live.holder_search import HolderSearch
 from floodline.leaks._live.holdings import Holdings
 from floodline.leaks._live.inherited_pages import Inherited
 from floodline.leaks._live.judge import Judge
@@ -90,6 +91,7 @@ class Live:
         self._own = OwnMemory(alone=self._alone)
         self._sampler = Sampler(self._own, census=fresh)
         self._judge = Judge(self._tracks, self._walked, self._places, self._sampler.process)
+        self._search = HolderSearch(self._slots, self._outlines, self._anchors, self._ticks.watch)
         self._holdings = Holdings(self._slots, self._places, self._outlines, rss)
         self._next_holdings = 0.0
         self._judge.first_look = FIRST_GUESS
@@ -176,6 +178,10 @@ class Live:
     def _work(self, due: Callable[[], bool], now: float) -> float:
         """Do the most urgent thing; return for how long there is nothing to do."""
         self._sampler.sample(now, harder=self._judge.unnamed)
+        if self._judge.unnamed:
+            counted = self._sampler.process.counted
+            self._search.work(now, counted.ids, self._sampler.objects)
+            counted.searched = self._search.told
         large = self._walks + self._sampler.censuses  # what takes memory for a while
         if self._tidied != large:
             self._tidied = large

@@ -7,6 +7,7 @@ import pytest
 
 from floodline.errors import ConfigError
 from floodline.leaks import Live
+from floodline.leaks._figures.reasons import unnamed_objects
 from floodline.leaks._live import judge
 from floodline.leaks._live.readings.tracks import MAX_POINTS
 from floodline.leaks._live.readings.watched_slots import MAX_MANY, MAX_WATCHED
@@ -196,6 +197,21 @@ def test_the_census_tells_of_objects_without_a_name(watched, monkeypatch):
             break
     assert (answer.verdict, answer.where, answer.suspects) == ("growing", "python", ())
     assert "more objects per second" in answer.needed["why"]
+
+
+def test_holders_are_looked_for_while_objects_have_no_name(watched):
+    made, watch = watched(CALM)
+    live = watch.live
+    live._sampler.process.counted.ids = frozenset({id(type(made))})
+    for unnamed in (False, True):
+        live._judge.unnamed = unnamed
+        live.step()
+        assert bool(live._search.passes) is unnamed
+    told = unnamed_objects(5.0, "second", live._sampler.process.counted).text
+    assert told == unnamed_objects(5.0, "second").text  # no type is known yet
+    live._sampler.process.counted.kinds = ("app.Event",)
+    told = unnamed_objects(5.0, "second", live._sampler.process.counted).text
+    assert "; looked for their holders in 1 pass over the heap" in told
 
 
 def test_memory_of_c_code_is_native(watched):

@@ -17,9 +17,9 @@ from typing import Any
 SHORT = 64  # items of a list whose block malloc gives back
 
 
-def listing() -> tuple[Iterator[list[Any]], Iterator[None]]:
+def listing(*generation: int) -> tuple[Iterator[list[Any]], Iterator[None]]:
     """Return an iterator over the one list, and one whose two steps empty it."""
-    found, long, short = tee(starmap(gc.get_objects, ((),)), 3)
+    found, long, short = tee(starmap(gc.get_objects, (generation,)), 3)
     return found, chain(map(delitem, long, repeat(slice(SHORT, None))), map(list.clear, short))
 
 

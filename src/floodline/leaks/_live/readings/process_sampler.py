@@ -21,6 +21,7 @@ CENSUS_EVERY = 3.0
 RARE = 30.0  # seconds between two that take ten times as long as a slice
 APART = 3_000  # times what one takes, until the next
 CENSUS_BLOCKS = 3_000_000  # blocks of Python's allocator; above this there is no census
+BLOCKS_EACH = 2  # about how many of them an object takes
 BLOCK = 96  # average bytes of a block of Python's allocator
 MALLOC_APART = 5_000  # times what malloc takes to answer, until it is asked again
 
@@ -37,6 +38,7 @@ class Sampler:
         self._next = self._next_malloc = self._next_census = 0.0
         self._malloc = (0, 0, 0)
         self._objects = self._highest = 0
+        self.objects = 0  # about how many there are, also if they are not counted
         judged_malloc()  # the first call loads a library
 
     def allow_census(self) -> None:
@@ -58,8 +60,8 @@ class Sampler:
         blocks = sys.getallocatedblocks()
         if now >= self._next_census:
             self._count(now, blocks)
-        elif harder and self.counting:
-            self.process.counted.work(now, self._objects)
+        elif harder and self._census:
+            self.process.counted.work(now, self.objects)
         # Python's own allocator rarely gives memory back; only its debug output reports its
         # arenas, so they are estimated
         self._highest = max(self._highest, blocks)
@@ -76,6 +78,7 @@ class Sampler:
             self.censuses += 1
             took = time.thread_time() - began
             self._next_census = now + min(RARE, max(CENSUS_EVERY, APART * took))
+        self.objects = self._objects if self.counting else blocks // BLOCKS_EACH
 
     def _ask_malloc(self, now: float) -> None:
         began = time.perf_counter()

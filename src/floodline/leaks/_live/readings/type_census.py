@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from itertools import chain, islice
+from math import sqrt
 
 from floodline.leaks._live.readings.listed_objects import listing
 from floodline.leaks._objects.anatomy import label_of
@@ -19,6 +20,7 @@ SOME = 6
 AT_ONCE = 80_000  # objects that are counted, of more every n-th
 MOST_NAMED = 2
 LEAST = 100  # new objects of a type that is named
+NOISE = 4  # standard errors of a count
 SHARE = 0.15  # of all new objects: what multiplies less is not named
 
 
@@ -31,6 +33,8 @@ class TypeCensus:
         self.taken = 0
         self.longest = 0.0  # seconds
         self.kinds: tuple[str, ...] = ()  # the types that multiply, most first
+        self.searched = ""  # what was done to find their holders
+        self.ids: frozenset[int] = frozenset()  # their identities
 
     def work(self, now: float, objects: int) -> None:
         """Count if it is time to; `objects` is about how many there are."""
@@ -45,7 +49,7 @@ class TypeCensus:
         if not self._first:
             self._first, self._step = counts, step
             return
-        self.kinds = _multiplying(self._first, counts, step)
+        self.kinds, self.ids = _multiplying(self._first, counts, step)
 
 
 def _count(step: int) -> dict[int, int]:
@@ -57,13 +61,17 @@ def _count(step: int) -> dict[int, int]:
     return counts
 
 
-def _multiplying(before: dict[int, int], now: dict[int, int], step: int) -> tuple[str, ...]:
+def _multiplying(
+    before: dict[int, int], now: dict[int, int], step: int
+) -> tuple[tuple[str, ...], frozenset[int]]:
     gains = {kind: count - before.get(kind, 0) for kind, count in now.items()}
     total = sum(gain for gain in gains.values() if gain > 0)
+    if step > 1:  # by chance, more of a common type are among every n-th
+        gains = {k: g for k, g in gains.items() if g >= NOISE * sqrt(now[k] + before.get(k, 0))}
     most = sorted(gains, key=gains.__getitem__, reverse=True)[:MOST_NAMED]
     chosen = [k for k in most if gains[k] * step >= LEAST and gains[k] >= SHARE * total]
     labels = _labels(frozenset(chosen))
-    return tuple(labels[kind] for kind in chosen if kind in labels)
+    return tuple(labels[kind] for kind in chosen if kind in labels), frozenset(labels)
 
 
 def _labels(wanted: frozenset[int]) -> dict[int, str]:
