@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 
 import floodline
 import tutorial
 from floodline import errors
-from floodline.cli._main import COMMANDS
+from floodline.cli._main import COMMANDS, group
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -44,6 +46,8 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NOT_INSTALLED = re.compile(
     r"^(?:Import|ModuleNotFound)Error: (.*(?:floodline\[|No module named).*)$", re.MULTILINE
 )
+FENCED = re.compile(r"^ *```([^\n]*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+SHOWN = re.compile(r"^ *(?:\$ )?(?:\w+=\S+ )*floodline ([a-z].*)$", re.MULTILINE)
 LINK = re.compile(r"(?:\]\(|src=\")(?!https?:|mailto:)([^)#\"]+)")
 
 
@@ -71,6 +75,30 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
         if "floodline.adapters" in program and (missing := NOT_INSTALLED.search(ran.stderr)):
             pytest.skip(missing[1])
         assert ran.returncode == 0, ran.stderr
+
+
+def test_every_command_line_that_is_shown_has_options_that_exist():
+    pages = {*PAGES, *(ROOT / "docs").rglob("*.md")}
+    blocks = [found for page in pages for found in FENCED.findall(page.read_text(encoding="utf-8"))]
+    lines = [
+        line
+        for language, text in blocks
+        if language in ("", "sh", "console")
+        for line in SHOWN.findall(text)
+    ]
+    assert len(lines) > 80
+    for line in lines:
+        words = re.split(r" [|&>]| 2>", line)[0]
+        parse(group, shlex.split(words, comments=True))
+
+
+def parse(command: click.Command, words: list[str]) -> None:
+    """Raise `click.UsageError` for an unknown command or option."""
+    context = click.Context(command, info_name=command.name)
+    if isinstance(command, click.Group):
+        parse(command.resolve_command(context, words)[1] or command, words[1:])
+    else:
+        command.make_parser(context).parse_args(words)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
