@@ -18,6 +18,14 @@ import pytest
 
 import floodline
 from floodline import errors
+from source_figures import (
+    complex_functions,
+    complexity,
+    functions,
+    in_cycles,
+    loaded_by,
+    trees_of,
+)
 
 SOURCE = Path(floodline.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -316,6 +324,21 @@ def test_folders_stay_readable():
         if (modules := folders.count(folder)) > 16  # about 15, as docs/design.md says
     }
     assert too_full == {}
+
+
+def test_functions_stay_readable():
+    # spelled out, since they run for every entry that is set and for every object that is met
+    hot = {"bounded/_table.py:put", "leaks/_live/walk/sliced_walk.py:push"}
+    assert complex_functions(trees_of(SOURCE)).keys() == hot
+
+
+def test_a_cycle_of_imports_and_every_branch_are_counted():
+    loaded = {"p.a": {"p.b.name"}, "p.b": {"p.a"}, "p.c": {"p.a"}, "p.d": {"os"}}
+    assert in_cycles(loaded) == {"p.a", "p.b"}
+    text = "def f(a, b):\n    return [x for x in a if x and b or not x] if a else b\n"
+    (function,) = functions(ast.parse(text))
+    assert complexity(function) == 6
+    assert loaded_by(ast.parse("if TYPE_CHECKING:\n    import x\nfrom y import z\n")) == {"y.z"}
 
 
 def pictures():

@@ -122,15 +122,21 @@ class Judge:
             c for c in found.growing + slowly
             if self._track(c).span >= LEAST_NAMED and not self._is_counted_above(c)
         ]  # fmt: skip
-        sure = [c for c in rising if self._is_steady(c)]
-        slowing = [c for c in rising if not self._is_steady(c)]
-        slowing += [c for c in found.rising if not self._is_counted_above(c)]
-        # what is sure of one is sure of another that gets the same items at the same time
-        self._growing = sure + [c for c in slowing if any(_in_step(c, one) for one in sure)]
-        self._rising = [c for c in slowing if c not in self._growing]
+        unsure = [c for c in found.rising if not self._is_counted_above(c)]
+        self._growing, self._rising = self._parted(rising, unsure)
         self._rising += [c for c in seldom.rising if not self._is_held(c)]
         chosen = (self._growing or self._rising)[:MAX_SUSPECTS]
         self._pending = [c for c in chosen if c.slot.index not in self._names]
+
+    def _parted(
+        self, rising: list[Candidate], unsure: list[Candidate]
+    ) -> tuple[list[Candidate], list[Candidate]]:
+        """Return what grows for sure, and what slows down or may."""
+        sure = [c for c in rising if self._is_steady(c)]
+        slowing = [c for c in rising if not self._is_steady(c)] + unsure
+        # what is sure of one is sure of another that gets the same items at the same time
+        growing = sure + [c for c in slowing if any(_in_step(c, one) for one in sure)]
+        return growing, [c for c in slowing if c not in growing]
 
     def _is_held(self, one: Candidate) -> bool:
         """Return True if a container above it that is read often has grown as much."""
@@ -182,15 +188,7 @@ class Judge:
         named = Verdict(Outcome.GROWING, Where.PYTHON) if sure else None
         verdict = named or decide(self._process, growing, rising)
         self.unnamed = verdict.reason is not None and verdict.reason.cause in _UNNAMED
-        if verdict.reason is not None and verdict.reason.cause == Cause.UNNAMED_OBJECTS and rising:
-            verdict = unsteady(rising, now)  # a name explains them, though it may be filling
-        if growing or rising:
-            self._rose = now, growing or rising
-        elif verdict.verdict == Outcome.BOUNDED and self._rose_lately(now):
-            verdict = unsteady(self._rose[1], now)  # noise hides a slow rise now and then
-        if verdict.verdict == Outcome.BOUNDED and self._cut:
-            reason = reasons.too_deep(self._cut)
-            verdict = Verdict(Outcome.UNDECIDED, Where.PYTHON, None, reason)
+        verdict = self._doubted(verdict, growing, rising, now)
         left = self._seconds_for(verdict, now)
         if left > 0:
             found = growing or rising
@@ -202,6 +200,21 @@ class Judge:
             self._suspects = tuple(_refreshed(one, fresh) for one in self._suspects)
             return
         self._suspects = _ranked(growing or rising, self._verdict)
+
+    def _doubted(
+        self, verdict: Verdict, growing: list[Suspect], rising: list[Suspect], now: float
+    ) -> Verdict:
+        """Return a verdict, or a weaker one if names, the past or what was not read say so."""
+        if verdict.reason is not None and verdict.reason.cause == Cause.UNNAMED_OBJECTS and rising:
+            verdict = unsteady(rising, now)  # a name explains them, though it may be filling
+        if growing or rising:
+            self._rose = now, growing or rising
+        elif verdict.verdict == Outcome.BOUNDED and self._rose_lately(now):
+            verdict = unsteady(self._rose[1], now)  # noise hides a slow rise now and then
+        if verdict.verdict == Outcome.BOUNDED and self._cut:
+            reason = reasons.too_deep(self._cut)
+            verdict = Verdict(Outcome.UNDECIDED, Where.PYTHON, None, reason)
+        return verdict
 
     def _rose_lately(self, now: float) -> bool:
         """Return True if something rose a moment ago; once bounded, that takes several doubts."""

@@ -171,17 +171,22 @@ def _feeds(node: ast.AST, name: str) -> int | None:
     if isinstance(node, ast.AugAssign):
         return _adds_to(node.target, name)
     if isinstance(node, ast.Assign):
-        named = [target for target in node.targets if is_named(target, name)]
-        into = [_adds_to(one.value, name) for one in named if isinstance(one, ast.Subscript)]
-        another_name = isinstance(node.value, _REFERENCES)
-        if named and not into and mentions(node.value, name) and not another_name:
-            return ADDS
-        replaced = REPLACES if named and isinstance(node.value, ast.Name) else None
-        return min((one for one in into if one is not None), default=replaced)
+        return _assigned(node, name)
     if isinstance(node, ast.Expr):
         call = node.value.value if isinstance(node.value, ast.Await) else node.value
         return MAY if isinstance(call, ast.Call) and _may_feed(call, name) else None
     return READS if isinstance(node, ast.Subscript) and is_named(node, name) else None
+
+
+def _assigned(node: ast.Assign, name: str) -> int | None:
+    """Rate an assignment: to an item, of something longer, or of another object."""
+    named = [target for target in node.targets if is_named(target, name)]
+    into = [_adds_to(one.value, name) for one in named if isinstance(one, ast.Subscript)]
+    another_name = isinstance(node.value, _REFERENCES)
+    if named and not into and mentions(node.value, name) and not another_name:
+        return ADDS
+    replaced = REPLACES if named and isinstance(node.value, ast.Name) else None
+    return min((one for one in into if one is not None), default=replaced)
 
 
 def _adds_to(node: ast.AST, name: str) -> int | None:

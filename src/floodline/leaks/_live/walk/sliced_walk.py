@@ -275,11 +275,7 @@ class SlicedWalk(OutlineWalk):
             return
         parent, entries = self._parent(), self._entries
         entry = entries.add(obj, slot, parent, self._step)
-        unnamed = parent == NONE and plan.kind != "module"
-        far = entries.depth[entry] >= REBASE or unnamed or plan.kind in _ANCHORED
-        # a chain that gets new heads is lost if its links are looked for from the head
-        linked = plan.kind == "instance" and not plan.may_link and parent != NONE
-        far = far or (linked and type(entries.obj[parent]) is type(obj))
+        far = self._is_far(entry, obj, parent, plan)
         if far and not entries.rebase(entry, _label(obj, plan.kind)):
             entries.drop(entry)
             self._dive(obj, slot)
@@ -294,6 +290,16 @@ class SlicedWalk(OutlineWalk):
             self._deep.append(entry)
         else:
             self._names.append(entry)
+
+    def _is_far(self, entry: int, obj: Any, parent: int, plan: Outline) -> bool:
+        """Return True if an object should not be looked for from what led to it."""
+        if self._entries.depth[entry] >= REBASE or plan.kind in _ANCHORED:
+            return True
+        if parent == NONE:
+            return plan.kind != "module"
+        # a chain that gets new heads is lost if its links are looked for from the head
+        linked = plan.kind == "instance" and not plan.may_link
+        return linked and type(self._entries.obj[parent]) is type(obj)
 
     def _is_foreign(self, obj: Any, kind: str) -> bool:
         """Return True for a class, function or module of a library: it comes after the program."""
