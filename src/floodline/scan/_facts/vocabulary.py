@@ -22,6 +22,10 @@ HARMLESS = {
     "chain", "islice", "Counter", "groupby", "deque", "product", "zip_longest", "accumulate",
     LISTED,
 }  # fmt: skip
+SUBSCRIBING = re.compile(
+    r"^(on|once|off|subscribe|connect|listen|register|bind|hook|attach|route|watch|observe|"
+    r"on_\w+|add_\w*(listener|handler|callback|hook|observer|route|event)\w*)$"
+)
 # a listener is added by one word and removed by its opposite
 OPPOSITES = {
     "on": ("off", "remove_listener"), "subscribe": ("unsubscribe",), "connect": ("disconnect",),

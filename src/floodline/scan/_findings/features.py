@@ -15,14 +15,19 @@ from floodline.scan._program.program import Held
 from floodline.scan._proofs.events import in_a_loop
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, Evidence
 from floodline.scan._proofs.grounds import Holder, Key, Origin, Path
-from floodline.scan._proofs.growth import COMMAND_LINE
 from floodline.scan._proofs.judge import Judge
+from floodline.scan._proofs.reach import COMMAND_LINE
 from floodline.scan._proofs.removal import EVENT, NONE, PUBLIC, Removal
 
 WORD = re.compile(r"[A-Za-z_]\w*(?!\w*\()")
 PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 IDS = {"id", "ids", "uuid", "uid", "guid", "sid", "token", "hash", "digest"}
 LIKE_AN_ID = re.compile(r"^(?!android|invalid)[a-z]{4,}id$")  # `userid`, `chatid`
+# who or what an event is about: one for each, like an id
+PEOPLE = {
+    "user", "username", "nick", "nickname", "sender", "author", "member", "recipient", "peer",
+    "chat", "conversation", "session", "email", "ip", "identifier",
+}  # fmt: skip
 KINDS = {"name", "names", "type", "kind", "model", "cls", "class", "module", "path", "field"}
 UNKNOWN_CALLERS = (Path.UNSEEN, Path.UNSEEN_ABOVE, Path.PASSED, Path.FOR_CALLERS)
 UNSEEN = {"open", "uncalled", "unknown"}
@@ -127,10 +132,10 @@ def _key(change: Change, key: Evidence) -> str:
         return "new" if key.reason.rests_on(Origin.NEW_EACH_TIME) else "event"
     if key.reason.rests_on(Key.OTHERS_REFUSED) or key.reason.rests_on(Key.IN_ANOTHER_TABLE):
         return "checked"
-    if key.state == ASSUMED and any(map(key.reason.rests_on, BROUGHT)):
-        return "narrowed"
     if key.reason.rests_on(Origin.MADE_OF):
         return "derived"
+    if key.state == ASSUMED and any(map(key.reason.rests_on, BROUGHT)):
+        return "narrowed"
     return "caller" if key.state == ASSUMED else "unknown"
 
 
@@ -139,8 +144,11 @@ def word(text: str) -> str:
 
     Of several names the last one counts, unless one is an id: the most open part decides.
     """
-    ends = [parts[-1].lower() for name in WORD.findall(text) if (parts := PART.findall(name))]
+    names = [[part.lower() for part in PART.findall(name)] for name in WORD.findall(text)]
+    ends = [parts[-1] for parts in names if parts]
     if any(end in IDS or LIKE_AN_ID.match(end) for end in ends):
+        return "id"
+    if ends and (ends[-1] in PEOPLE or (ends[-1] == "name" and PEOPLE & {*names[-1]})):
         return "id"
     return "kind" if ends and ends[-1] in KINDS else "other"
 

@@ -32,11 +32,11 @@ def rank_in_program(known: Features) -> int:
 
 
 def _is_vague(known: Features) -> bool:
-    if known.intent in ("cap", "status"):
-        return False
+    if known.intent in ("cap", "status", "age"):
+        return False  # whoever limits, ends or dates what is kept expects much of it
     if known.word == "kind" and known.key in UNSEEN_KEYS:
         return True
-    if known.key in ("unknown", "checked") and known.word == "other" and known.intent != "age":
+    if known.key in ("unknown", "checked") and known.word == "other":
         return True
     if known.path != "uncalled":
         return False

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from floodline.scan._facts.calls import METHOD
-from floodline.scan._facts.model import FileFacts
+from floodline.scan._facts.model import Call, FileFacts
 from floodline.scan._facts.origins import Origin, parts_of
 from floodline.scan._facts.references import ANSWER, INSTANCE, MODULE, OBJECT
+from floodline.scan._facts.vocabulary import SUBSCRIBING
+from floodline.scan._program.names import INSIDE
 from floodline.scan._program.program import Program
 
 PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "dict", "list", "set", "type", "str", "int"}
@@ -19,6 +21,7 @@ class Outer:
     def __init__(self, program: Program) -> None:
         self._program = program
         self.packages: set[str] = set()
+        self._subscribers: set[str] | None = None
         self._attributes: dict[str, set[str]] = {}
 
     def is_app(self, key: str, decorator: str) -> bool:
@@ -46,6 +49,33 @@ class Outer:
             self._note(source, made.name)
             return True
         return source == module or names.functions[key].waits
+
+    def registers(self, key: str, decorator: str) -> bool:
+        """Return True if a function of the program decorates a coroutine and subscribes it outside.
+
+        `@pattern("hello")` may do what `@bot.on("hello")` does: the call is in the decorator.
+        """
+        names = self._program.names
+        found = names.resolve(key.partition(":")[0], decorator)
+        known = found in names.functions and names.functions[key].waits
+        return known and found in self._subscribing()
+
+    def _subscribing(self) -> set[str]:
+        """Return the functions in which, or in whose inner ones, an external object subscribes."""
+        if self._subscribers is None:
+            self._subscribers = {
+                f"{file.module}:{call.function.partition(INSIDE)[0]}"
+                for file in self._program.files
+                for call in file.calls
+                if call.function and self._subscribes(file, call)
+            }
+        return self._subscribers
+
+    def _subscribes(self, file: FileFacts, call: Call) -> bool:
+        if call.callee.kind != METHOD or not SUBSCRIBING.match(call.callee.name):
+            return False
+        owner = self._program.owner(file, call.function)
+        return not self._program.names.base_class(file.module, owner, call.callee.base)
 
     def _inherits(self, kind: str, method: str) -> bool:
         """Return True if a class of the program inherits a method from an external class."""

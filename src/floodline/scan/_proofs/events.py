@@ -135,7 +135,7 @@ class Events:
         if own and len(function.parameters) > 1 and self._outer.is_servant(key, name):
             self.servants.add(key)
             return Run.SERVES_ITS_OWNER(name, function.owner)
-        by = next((text for text in function.decorators if self._outer.is_app(key, text)), "")
+        by = next((text for text in function.decorators if self._is_app(key, text)), "")
         if by and len(function.parameters) == own:
             self._silent[key] = Run.DECORATED(by, name)
             return None
@@ -146,6 +146,9 @@ class Events:
         if key in self._program.subscribed and (own or function.waits):
             return Run.REGISTERED(name)
         return None
+
+    def _is_app(self, key: str, decorator: str) -> bool:
+        return self._outer.is_app(key, decorator) or self._outer.registers(key, decorator)
 
     def brings(self, function: str, origin: Origin) -> bool:
         """Return True if a function that runs for an event reads it from a framework's object."""

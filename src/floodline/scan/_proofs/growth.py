@@ -31,11 +31,10 @@ from floodline.scan._proofs.evidence import (
 from floodline.scan._proofs.grounds import Key, Path
 from floodline.scan._proofs.grounds import Origin as Why
 from floodline.scan._proofs.membership import Refusals
-from floodline.scan._proofs.reach import Often, Reach
+from floodline.scan._proofs.reach import COMMAND_LINE, Often, Reach
 
 DEEP = 4
 NEW = {"task", "lock", "future", "waiter", "weakref", "made"}  # created where it is added
-COMMAND_LINE = {"cli", "scripts", "commands", "__main__", "management"}
 CLOSED_TYPES = {"bool", "Literal", "type", "Type", "None", "Callable"}
 OF_MEMBERS = {"name", "value", "_name_", "_value_"}  # of an enum
 WHOLE = {"keys", "values", "items"}
@@ -185,6 +184,8 @@ class Paths:
             return self._dotted(module, origin)
         if kind in ("own", "global") and called & TAKES:
             return ASSUMED, Why.TAKEN(name)
+        if kind in ("own", "global") and self._is_in_table(module, function, origin):
+            return REFUTED, Why.ONE_OF_FIXED_SET(origin.text, "a table")
         if kind == "own":
             if self.events.tells(f"{module}:{function}", name):
                 return PROVED, Why.WITH_EVENT(origin.text)
@@ -194,6 +195,14 @@ class Paths:
                 return REFUTED, Why.FIXED(name)
             return self._counted(module, in_module(name), name)
         return UNKNOWN, Why.ELSEWHERE(name) if name else Why.NOT_KNOWN()
+
+    def _is_in_table(self, module: str, function: str, origin: Origin) -> bool:
+        """Return True if a value is in a table that gets its keys while it is created."""
+        if not all(step.how == "called" and step.name in WHOLE for step in origin.steps):
+            return False
+        table = of_instance(origin.name) if origin.kind == "own" else in_module(origin.name)
+        file = self._program.names.modules.get(module)
+        return file is not None and self._refusals.is_fixed(file, function, table)
 
     def _through(self, module: str, function: str, given: Origin, depth: int) -> Answer:
         """Judge the result of a call: given an open value, it may still return one of a few."""

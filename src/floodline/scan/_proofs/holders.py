@@ -19,7 +19,7 @@ from floodline.scan._proofs.evidence import (
     place,
 )
 from floodline.scan._proofs.grounds import Holder
-from floodline.scan._proofs.reach import LOOPS, Often, Reach
+from floodline.scan._proofs.reach import COMMAND_LINE, LOOPS, Often, Reach
 
 DEEP = 6
 SCRIPTS = {"scripts", "examples", "__main__"}  # what these keep, no server keeps
@@ -65,7 +65,8 @@ class Holders:
         if shared and len(shared) == len(held.made):
             if "type" in self._program.names.classes[owner].bases:
                 return Evidence(Holder.METACLASS(), UNKNOWN, at)
-            if all(m.fills == "annotated" for m in shared) and self._has_outer_base(owner):
+            field = all(m.fills == "annotated" and not m.ref.name.isupper() for m in shared)
+            if field and self._has_outer_base(owner):
                 return Evidence(Holder.FIELD_OF_BASE(), UNKNOWN, at)
             return Evidence(Holder.CLASS(), PROVED, at)
         return self.instance(owner)
@@ -188,7 +189,9 @@ class Holders:
     def _local(self, owner: str, making: Making, at: str) -> Evidence:
         """Judge an instance that its function keeps for itself."""
         name = owner.rpartition(":")[2]
-        if self._reach.often(making.function) is Often.STARTS and not making.repeats:
+        command = COMMAND_LINE & set(making.function.partition(":")[0].split("."))
+        starts = command or self._reach.often(making.function) is Often.STARTS
+        if starts and not making.repeats:
             return self._of_start(name, making, at)
         if not making.repeats and self._goes_round(owner, making.function):
             return Evidence(Holder.ENDLESS_LOOP(name), PROVED, at)

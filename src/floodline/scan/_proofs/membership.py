@@ -53,7 +53,7 @@ class Refusals:
                     doubt = doubt or (ASSUMED, Key.IN_ANOTHER_TABLE())
             elif table and self._is_same(file, change, table):
                 return REFUTED, Key.THERE_ALREADY()
-            elif table and self._is_fixed(file, change, table):
+            elif table and self.is_fixed(file, change.function, table):
                 return REFUTED, Key.IN_FIXED_TABLE()
             else:
                 doubt = ASSUMED, Key.OTHERS_REFUSED()
@@ -71,9 +71,9 @@ class Refusals:
         held = self._program.held.get(key)
         return held is not None and any(made.kind == "lookup" for made in held.made)
 
-    def _is_fixed(self, file: FileFacts, change: Change, table: Reference) -> bool:
+    def is_fixed(self, file: FileFacts, function: str, table: Reference) -> bool:
         """Return True if a table gets its keys while it is created, and from nothing else."""
-        key = self._program.key(file, change.function, table)
+        key = self._program.key(file, function, table)
         held = self._program.held.get(key)
         if held is None or held.escapes or held.made[0].ref.kind == LOCAL:
             return False

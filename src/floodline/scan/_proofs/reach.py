@@ -6,9 +6,10 @@ import re
 from collections import deque
 from enum import StrEnum
 
-from floodline.scan._facts.vocabulary import LISTED, PERIODIC
+from floodline.scan._facts.vocabulary import LISTED, PERIODIC, SUBSCRIBING
 from floodline.scan._program.program import Program
 
+COMMAND_LINE = {"cli", "scripts", "commands", "__main__", "management"}  # parts of module names
 LOOPS = ("while", "serves", "forever")
 
 DEFINING = {"__init_subclass__", "__set_name__", "__class_getitem__", "__prepare__"}
@@ -36,10 +37,6 @@ RUN_BY_ITSELF = {
 # what runs a function later: once, or each time that it asks for it again
 TIMED = {"Timer", "call_later", "call_at", "set_timer", "enter", "enterabs"}
 SELDOM = {"register_at_fork", "add_signal_handler", "signal", "on_shutdown", "atexit", "excepthook"}
-SUBSCRIBING = re.compile(
-    r"^(on|once|off|subscribe|connect|listen|register|bind|hook|attach|route|watch|observe|"
-    r"on_\w+|add_\w*(listener|handler|callback|hook|observer|route|event)\w*)$"
-)
 
 
 class Often(StrEnum):

@@ -17,7 +17,7 @@ from floodline.scan._facts.references import INSTANCE
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.branches import Branches, exclude, is_forgetting
-from floodline.scan._proofs.events import Events
+from floodline.scan._proofs.events import Events, in_a_loop
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Out
 from floodline.scan._proofs.reach import ENDING, LOOPS, Often, Reach
@@ -35,6 +35,7 @@ CAME = {"disconnect": "connect", "close": "connect", "leave": "join", "logout": 
 GONE = re.compile("disconnect|(?<=on_)close|leave|logout")
 ENTERING = ("register", "subscribe", "attach", "listen", "hook")
 LEAVING = ("un", "remove", "detach", "off", "deregister")
+WAITING = ("serves", "forever")
 RELOADS = "reload"
 SWEEPS = (Out.BY_ITSELF, Out.IN_A_LOOP)
 
@@ -232,8 +233,12 @@ class Removals:
         named = change.op in TAKES_NAMED and bool(change.key_text) and self._are_passed(growing)
         if any(self._runs(item, named) for item in above):
             return RUNS, Out.BY_ITSELF(name)
+        if in_a_loop(change) and self._reach.is_called(function):
+            return RUNS, Out.IN_A_LOOP(name)
         if self._loops(item for item in above if not (owner and self._reach.ends(item, owner))):
             return RUNS, Out.IN_A_LOOP(name)
+        if any(edge.repeats in WAITING for edge in self._program.callers.get(function, ())):
+            return RUNS, Out.IN_A_LOOP(name)  # whatever it is called
         if self._shares(change, function, growth):
             return RUNS, Out.CALLED_WHERE_IT_GROWS(name)
         if not self._opens(function, growing) and self._arms.needs_event(change, function):

@@ -256,6 +256,9 @@ class Bindings(Calls):
             inner = (found[0], found[1] + 1)
             self.change("shrink", inner, "[]=", target, CONSTANT, "", None, marks)
         origin = self.scope.origin(target.slice)
+        if type(target.value) is ast.Name and target.value.id in self.scope.kinds:
+            filled = self.scope.filled
+            filled[target.value.id] = most_open([filled.get(target.value.id, CONSTANT), origin])
         self.change("grow", found, "[]=", target, origin, written(target.slice), value, marks)
         self.inserts(target.value, marks)
 

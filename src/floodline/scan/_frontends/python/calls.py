@@ -271,6 +271,8 @@ class Calls(Arguments):
         origin = self.scope.origin(first)
         if name == "update":
             origin = self.origin_of_update(first)
+            if type(first) is ast.Dict and first.keys and first.keys[0] is not None:
+                text = written(first.keys[0])
         self.change("grow", found, name, node, origin, text, value, marks)
         self.inserts(function.value, marks)
 
@@ -289,6 +291,8 @@ class Calls(Arguments):
         if isinstance(first, ast.Dict):
             origins = [self.scope.origin(key) for key in first.keys if key is not None]
             return next((o for o in origins if o is not CONSTANT), CONSTANT)
+        if type(first) is ast.Name and first.id in self.scope.filled:
+            return self.scope.filled[first.id]
         return self.scope.origin(first)
 
     def sized(self, test: ast.expr) -> Found | None:
@@ -308,14 +312,18 @@ class Calls(Arguments):
         made = self._made(iterable)
         if made:
             origin = turn_of(made)
-        if isinstance(iterable, ast.Call) and last_name(iterable.func) in ("range", "enumerate"):
-            origin = UNKNOWN
         names = target.elts if isinstance(target, ast.Tuple) else [target]
+        numbers: Origin | None = None
+        if isinstance(iterable, ast.Call) and last_name(iterable.func) in ("range", "enumerate"):
+            numbers = CONSTANT if all(type(n) is ast.Constant for n in iterable.args) else UNKNOWN
+            counted = last_name(iterable.func) == "enumerate" and iterable.args
+            origin = self.scope.origin(iterable.args[0]) if counted else numbers
         for part in names:
             if isinstance(part, ast.Name):
                 self.scope.refs.pop(part.id, None)
                 self.scope.types.pop(part.id, None)
-                self.scope.origins[part.id] = origin
+                first = numbers is not None and part is names[0]
+                self.scope.origins[part.id] = numbers if first and numbers else origin
         last = names[-1]
         if found and isinstance(last, ast.Name):
             called = isinstance(iterable, ast.Call)

@@ -66,7 +66,8 @@ class Scope:
     """A function (or the module, or the body of a class) while it is read."""
 
     __slots__ = (
-        "again", "annotations", "answers", "asked", "clients", "globals", "holding", "kinds",
+        "again", "annotations", "answers", "asked", "clients", "filled", "globals", "holding",
+        "kinds",
         "locals", "name", "origins", "outer", "owner", "parameters", "passed", "refs", "selves",
         "stored", "types", "waiters",
     )  # fmt: skip
@@ -87,6 +88,7 @@ class Scope:
         self.stored: dict[str, Stored] = {}
         self.clients: dict[str, ast.expr] = {}
         self.again: set[str] = set()  # locals that are bound more than once
+        self.filled: dict[str, Origin] = {}  # local maps, and where their keys come from
         self.selves: set[str] = set()  # other names of the instance, in `__new__`
         self.waiters: dict[str, Reference] = {}  # locals that are awaited, and their containers
         self.kinds: set[str] = set()  # locals that are containers created here

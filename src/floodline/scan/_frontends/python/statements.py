@@ -137,7 +137,7 @@ def serves(node: ast.While) -> bool:
     One that counts, or returns what it waited for, retries or searches instead.
     """
     waiting = False
-    stack: list[ast.AST] = list(node.body)
+    stack: list[ast.AST] = [node.test, *node.body]
     if type(node.test) in COUNTING or _ends_itself(node.body[-1]):
         return False
     while stack:
