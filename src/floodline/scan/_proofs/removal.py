@@ -132,7 +132,7 @@ class Removals:
         ]
         ways += self._limits(held, depth, growth)
         ways += [
-            Way(GUESSED, Out.OF_ANOTHER(_last(change.function) or "the module"),
+            Way(GUESSED, Out.OF_ANOTHER(self._last(change.function) or "the module"),
                 place(file.path, change.at.line), change.at.line, How.CALL)
             for file, change in held.guesses
             if self._removes(held, file, change, depth)
@@ -363,10 +363,6 @@ def _encloses(function: str, change: Change, grown: list[tuple[FileFacts, Change
         f"{f.module}:{c.function}".startswith(inside) and c.key_text == change.key_text
         for f, c in grown
     )
-
-
-def _last(function: str) -> str:
-    return function.rpartition(".")[2]
 
 
 def _is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
