@@ -27,10 +27,11 @@ ROWS_WHY = why_rows_refused("").encode()
 APPENDS = """ROW(%b::bytea[], %b::bigint[], %b::bigint[], %b::boolean[], %b::text[],
         %b::bigint[], %b::bytea[], %b::bigint[], %b::bytea[])::"{s}".appends"""
 _OF_LOG = "name = %b::bytea AND id = %b::bytea AND log = %b::bytea"
-_PAGE = f"""SELECT r.key, r.number, r.data, r.at FROM "{{s}}".log_rows AS r
-    JOIN "{{s}}".logs AS l USING (head) WHERE {_OF_LOG}
-    AND (r.number, r.key) > (%b::bigint, %b::bytea) AND (r.number, r.key) < (%b::bigint, %b::bytea)
-    ORDER BY r.number {{order}}, r.key {{order}} LIMIT %b::bigint"""
+# one head, so that the server reads a page from the index in its order, and no more than the page
+_PAGE = f"""SELECT key, number, data, at FROM "{{s}}".log_rows
+    WHERE head = (SELECT head FROM "{{s}}".logs WHERE {_OF_LOG})
+    AND (number, key) > (%b::bigint, %b::bytea) AND (number, key) < (%b::bigint, %b::bytea)
+    ORDER BY number {{order}}, key {{order}} LIMIT %b::bigint"""
 ROW_STATEMENTS = {
     "append_rows": f"""SELECT (r).why, (r).log, (r).key, (r).rows, (r).bytes, (r).written FROM (
         SELECT "{{s}}".append_rows(%b::float8, %b::float8, %b::bytea, %b::bytea, %b::bigint,

@@ -6,6 +6,9 @@ lease first and the row second, and a batch is sorted by key, so that two of the
 each other. What all rows add up to is kept in a few hundred `totals`, one for each connection, for
 the same reason; they also hold the floor of the versions.
 
+The index by slot has `name || ''` and not the name: as long as a table has not been analyzed the
+server would otherwise take it to find a session, and read all of the name.
+
 A fence is `max(next of the sequence, time in microseconds)`, and the sequence follows. A standby
 that is promoted may not know the last ones, and neither may a server that crashed before it wrote
 them to its disk, for which a lease does not wait; but its clock is beyond the time at which they
@@ -33,7 +36,7 @@ CREATE TABLE "{s}".sessions (
     earlier_ids bytea[] NOT NULL, earlier bigint[] NOT NULL, used_at float8 NOT NULL,
     slot bigint NOT NULL, size bigint NOT NULL, envelope bytea NOT NULL, PRIMARY KEY (name, id)
 ) WITH (fillfactor = 80);
-CREATE INDEX sessions_by_slot ON "{s}".sessions (name, slot);
+CREATE INDEX sessions_by_slot ON "{s}".sessions ((name || ''), slot);
 CREATE TABLE "{s}".leases (
     name bytea NOT NULL, id bytea NOT NULL, owner bytea NOT NULL, fence bigint NOT NULL,
     since float8 NOT NULL, until float8 NOT NULL, hears boolean NOT NULL,
@@ -260,12 +263,12 @@ BEGIN
     -- rows stamped while the date was wrong count as used now, or they would stay forever
     UPDATE "{s}".sessions SET used_at = p_stamp, slot = floor(p_stamp / 600)
     WHERE (name, id) IN (SELECT name, id FROM "{s}".sessions
-        WHERE name = p_name AND slot > floor(p_stamp / 600) + 1 LIMIT p_limit
+        WHERE name || '' = p_name AND slot > floor(p_stamp / 600) + 1 LIMIT p_limit
         FOR UPDATE SKIP LOCKED);
     -- the rows first, and then their leases as they are by now: see `acquire`
     SELECT array_agg(id ORDER BY slot, used_at) INTO taken_ids FROM (
         SELECT s.id, s.slot, s.used_at FROM "{s}".sessions AS s
-        WHERE s.name = p_name AND s.slot <= floor((p_judged - p_unused) / 600)
+        WHERE s.name || '' = p_name AND s.slot <= floor((p_judged - p_unused) / 600)
             AND s.used_at <= p_judged - p_unused AND NOT EXISTS (
                 SELECT 1 FROM "{s}".leases AS l WHERE l.name = s.name AND l.id = s.id
                 AND "{s}".lasts(l, t) > t - p_unused)
