@@ -202,7 +202,7 @@ def test_a_full_server_refuses_to_grow_and_lets_go(own: Valkey) -> None:
 
 def test_a_server_without_connections_left_says_so(own: Valkey, pg: Postgres) -> None:
     told(own, "CONFIG", "SET", "maxclients", "1")
-    with RedisStore(own.url) as store:
+    with RedisStore(own.url, connections=1) as store:
         assert store.count("chat") == 0
         with pytest.raises(StoreUnavailable, match="no connection left"):
             RedisStore(own.url)
@@ -591,6 +591,18 @@ def test_a_server_of_another_isolation_level_is_used_at_ours(pg: Postgres, postg
         connection = store._writers[0]._runner._wire._connection
         (level,) = connection.execute("SHOW transaction_isolation").fetchone()
         assert level == "read committed"
+
+
+def test_a_session_is_found_by_its_key_before_any_statistics(pg: Postgres) -> None:
+    def index(sql: str) -> str:
+        listed = " ".join(line for (line,) in asked(pg, f"EXPLAIN (GENERIC_PLAN) {sql}"))
+        return listed.partition("Index Scan using ")[2].split(maxsplit=1)[0]
+
+    with PostgresStore(pg.url, schema="unknown"):
+        some = "SELECT version FROM unknown.sessions WHERE"
+        assert index(f"{some} name = $1 AND id = $2") == "sessions_pkey"
+        assert index(f"{some} name || '' = $1 AND slot <= $2") == "sessions_by_slot"
+    asked(pg, "DROP SCHEMA unknown CASCADE")
 
 
 def test_the_servers_clock_judges_what_is_unused(opened: Any) -> None:

@@ -69,7 +69,7 @@ class PostgresStore(ServerStore):
             Link(connect, operations.operate)
             for _ in range(parse_count(connections, "connections"))
         ]
-        super().__init__(mask(url), links, listener)
+        super().__init__(mask(url), links, listener, at_once=True)
 
     def _lease_token(self, name: str, id: str) -> bytes:
         return sha256(name.encode() + b"\0" + id.encode()).hexdigest().encode()

@@ -24,8 +24,9 @@ class RedisStore(ServerStore):
     redis-py takes after a `?`. `prefix` begins every key, so that several stores can share a
     server. `timeout` is how long a call may wait for an answer. `wait_replicas` is how many
     replicas must have a write before it counts as done: a failover then loses less. `connections`
-    is the most that this store opens for calls, which share a round trip if they come together;
-    one more hears when a session becomes free. A server that evicts any key is refused unless
+    is the most that this store opens for calls, which share a round trip if they come together:
+    the last is for lists, figures and retention, the others for sessions; one more hears when a
+    session becomes free. A server that evicts any key is refused unless
     `accept_eviction` is True.
 
     All calls run on a thread for each connection; `aio` is the coroutine twin on the same ones.
@@ -66,7 +67,7 @@ class RedisStore(ServerStore):
             Link(lambda: RedisWire(target, operations), operations.operate)
             for _ in range(parse_count(connections, "connections"))
         ]
-        super().__init__(mask(url), links, listener)
+        super().__init__(mask(url), links, listener, at_once=False)
 
     def _lease_token(self, name: str, id: str) -> bytes:
         return f"{len(name.encode())}:{name}{id}".encode()

@@ -21,6 +21,7 @@ _OF_ONE_ID = {
     *("acquire", "release", "save", "written", "load", "delete", "quarantine"),
     *("append_rows", "get_rows", "rows", "logs", "count_rows", "delete_rows"),
 }
+_OF_MANY = {"purge", "ids", "names", "count", "stats", "conflicts", "quarantined"}
 
 
 class ServerCalls(AwaitedCalls):
@@ -44,10 +45,17 @@ class ServerCalls(AwaitedCalls):
 
 
 class ServerStore(BlockingCalls):
-    """Calls about one session share a connection; those of others need not wait for its reply."""
+    """Calls about one session share a connection, and those about many have the last.
 
-    def __init__(self, address: str, links: Sequence[Link], listener: Listener) -> None:
+    If the server works for all connections `at_once`, sessions are spread over them. Otherwise
+    they have all but the last, since fewer and larger batches cost less.
+    """
+
+    def __init__(
+        self, address: str, links: Sequence[Link], listener: Listener, *, at_once: bool
+    ) -> None:
         self.address = address
+        self._spread = len(links) if at_once else max(1, len(links) - 1)
         links[0].open()
         self._writers, self._listener = [Writer(link, address) for link in links], listener
         self._finalizer = weakref.finalize(self, _abandon, [*self._writers, listener])
@@ -106,10 +114,12 @@ class ServerStore(BlockingCalls):
         return await self._writer_of(what, args).ask_soon(what, *args)
 
     def _writer_of(self, what: str, args: tuple[Any, ...]) -> Writer:
-        if what not in _OF_ONE_ID:
+        if what in _OF_MANY:
+            return self._writers[-1]
+        if what not in _OF_ONE_ID or self._spread == 1:
             return self._writers[0]
         key = f"{args[0]}\0{args[1]}".encode("utf-8", "surrogatepass")
-        return self._writers[crc32(key) % len(self._writers)]
+        return self._writers[crc32(key) % self._spread]
 
 
 def _abandon(abandoned: Sequence[Writer | Listener]) -> None:
