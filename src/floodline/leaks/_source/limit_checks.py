@@ -26,7 +26,7 @@ from floodline.leaks._source.feeding_statements import MAY, feeding_lines
 from floodline.leaks._source.helper_tests import answers_in, counts_up, inlined
 from floodline.leaks._source.periodic_emptying import emptied_regularly, emptiers_in
 from floodline.leaks._source.place import Place
-from floodline.leaks._source.trimming import expires, overwritten, trimmed
+from floodline.leaks._source.trimming import expires, overwritten, taken_along, trimmed
 
 MOST_FUNCTIONS = 4  # that empty a container, whose callers are read
 
@@ -156,7 +156,10 @@ def _in_tests(
         if limits and holds(node.body, removes, name, removers):
             found += limits
         elif not _sizes(test, name) and is_threshold(test):
-            found += [test] if holds(node.body, evicts, name, evicters) else []
+            if holds(node.body, evicts, name, evicters):
+                found.append(test)
+            elif taken_along(node.body, name):
+                found += [c.limit for c in size_comparisons(test)] or [test]
     return found
 
 

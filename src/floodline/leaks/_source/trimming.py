@@ -1,12 +1,14 @@
-"""Limits that no test checks: a slice that is kept, keys that come round again, a timer."""
+"""Limits other than its own length: a slice, keys that come round, a timer, another container."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from typing import TypeGuard
 
-from floodline._python.mutations import SHRINKS_ANYTHING
+from floodline._python.mutations import HEAP_SHRINKS, SHRINKS_ANYTHING, TAKES_UNNAMED
 from floodline._python.names import Function, is_named, last_name
+from floodline._python.numbers import number
 
 _BLOCKS = (ast.With, ast.AsyncWith, ast.Try)
 _TIMERS = frozenset(("call_later", "call_at", "Timer", "enter", "enterabs"))
@@ -91,3 +93,45 @@ def expires(function: Function, name: str) -> bool:
         for given in node.args
         for part in ast.walk(given)
     )
+
+
+def taken_along(body: Iterable[ast.stmt], name: str) -> bool:
+    """Return True if a body removes from `name` the keys that it takes out of another container.
+
+    As in `oldest = order.popleft(); del table[oldest]`.
+    """
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    taken = {
+        part.id
+        for node in nodes
+        if isinstance(node, ast.Assign) and any(map(_takes, ast.walk(node.value)))
+        for target in node.targets
+        for part in ast.walk(target)
+        if isinstance(part, ast.Name)
+    }
+    keys = (key for node in nodes for key in _removed_keys(node, name))
+    return any(isinstance(key, ast.Name) and key.id in taken for key in keys)
+
+
+def _takes(node: ast.AST) -> bool:
+    """Return True for a call that takes whatever comes first or last."""
+    if not isinstance(node, ast.Call):
+        return False
+    method = last_name(node.func)
+    if method == "pop":
+        return not node.args or number(node.args[0]) is not None
+    return method in HEAP_SHRINKS or method in TAKES_UNNAMED
+
+
+def _shrinks(node: ast.AST, name: str) -> TypeGuard[ast.Call]:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr in SHRINKS_ANYTHING and _is_whole(node.func.value, name)
+
+
+def _removed_keys(node: ast.AST, name: str) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Delete):
+        found = (target for target in node.targets if isinstance(target, ast.Subscript))
+        yield from (one.slice for one in found if _is_whole(one.value, name))
+    elif _shrinks(node, name):
+        yield from node.args[:1]

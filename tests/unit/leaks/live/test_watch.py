@@ -117,6 +117,14 @@ def test_a_cache_with_a_cap_is_undecided_and_says_when_it_is_full(watched):
     assert answer.needed["why"].endswith("seconds")
 
 
+def test_a_functools_cache_that_fills_is_as_long_as_it_says(watched):
+    source = "import functools\n@functools.lru_cache(maxsize=700)\ndef round(i): return [i]\n"
+    made, watch = watched(source)
+    answer = watch.run(200, made.round)
+    assert (answer.verdict, answer.suspects[0].len) == ("undecided", pytest.approx(400, abs=5))
+    assert "full at 700" in answer.needed["why"]
+
+
 def test_what_fills_and_slows_down_is_not_called_growing(watched):
     source = "KEYS = {}\ndef round(i):\n    KEYS[hash((i, 7)) % 150] = [i]\n"
     made, watch = watched(source)

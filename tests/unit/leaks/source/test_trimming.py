@@ -49,6 +49,21 @@ class Kept:
         self.on_close(self.held.pop, x)
         self.seen[x] = x
         threading.Timer(60, self.seen.get, x).start()
+
+    def forget(self, x):
+        self.table[x] = self.timed[x] = self.asked[x] = self.given[x] = x
+        if len(self.order) > 70:
+            oldest = self.order.popleft()
+            del self.table[oldest]
+        while self.heap and self.heap[0][0] < now():
+            _, key = heapq.heappop(self.heap)
+            self.timed.pop(key, None)
+        if x > 5:
+            found = self.requests.pop(x)
+            del self.asked[found]
+        if len(self.order) > 80:
+            self.order.popleft()
+            del self.given[x]
 """
 
 
@@ -69,6 +84,10 @@ class Kept:
         ("tokens", ["None"]),
         ("held", []),
         ("seen", []),
+        ("table", ["70"]),
+        ("timed", ["self.heap and self.heap[0][0] < now()"]),
+        ("asked", []),
+        ("given", []),
     ],
 )
 def test_what_each_addition_trims_turns_or_times_is_limited(name, limits, tmp_path, monkeypatch):

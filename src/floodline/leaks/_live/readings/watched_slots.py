@@ -130,7 +130,7 @@ class Ticks:
                 length += LruWrapper.cache_info(value).currsize
             elif plan.extra is not None:
                 text += plan.extra(value)
-            if not slot.starred:
+            if not slot.starred and plan.kind != "cache":  # whose results were just counted
                 length += _names_of(value, plan)
         return (count, length, text, size) if count else None
 
