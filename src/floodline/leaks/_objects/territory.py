@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import types
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from floodline.leaks._objects.anatomy import derives, is_standard, names_of_module
+from floodline.leaks._objects.anatomy import (
+    derives,
+    is_standard,
+    module_of_type,
+    names_of_module,
+)
 
 MISSING: Any = type("Missing", (), {})()
 MOST_MODULES = 300
@@ -50,6 +56,28 @@ def program_modules() -> list[str]:
     """Return the modules of the program, the first ones of very many."""
     names = [one for one in list(sys.modules) if type(one) is str and rank_of_module(one) == 0]
     return names[:MOST_MODULES]
+
+
+def users_of(module: str) -> Iterator[str]:
+    """Yield the other modules of the program that have something of a module in a global."""
+    own = dict.get(sys.modules, module)
+    for name in program_modules():
+        held = dict.get(sys.modules, name)
+        if name == module or not derives(type(held), types.ModuleType):
+            continue
+        values = list(names_of_module(held).values())  # type: ignore[arg-type]  # it is one
+        if any(value is own or _home_of(value) == module for value in values):
+            yield name
+
+
+def _home_of(value: Any) -> object:
+    """Return the module of a class, of a function, or of an object's class."""
+    if type(value) is types.FunctionType:
+        return dict.get(value.__globals__, "__name__")
+    try:
+        return module_of_type(value if derives(type(value), type) else type(value))
+    except AttributeError:  # a class that removed its own `__module__`
+        return None
 
 
 class Territory:

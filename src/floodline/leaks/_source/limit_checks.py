@@ -6,6 +6,7 @@ import ast
 import linecache
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import TypeGuard
 
 from floodline._python.comparisons import (
@@ -20,6 +21,7 @@ from floodline._python.comparisons import (
 from floodline._python.mutations import GROWS_ANYTHING
 from floodline._python.names import Function, functions, is_named, last_name, mentions
 from floodline._python.removals import evicts, holds, removes, removes_each
+from floodline.leaks._objects.territory import users_of
 from floodline.leaks._source.definitions import assigns, file_of_module, tree_of
 from floodline.leaks._source.excerpt import tree_about
 from floodline.leaks._source.feeding_statements import MAY, feeding_lines
@@ -29,6 +31,7 @@ from floodline.leaks._source.place import Place
 from floodline.leaks._source.trimming import expires, overwritten, taken_along, trimmed
 
 MOST_FUNCTIONS = 4  # that empty a container, whose callers are read
+MOST_USERS = 8  # modules that use the one of a container, which are read for that
 
 
 def caps(module: str, name: str, *, of: str | None = None) -> list[ast.expr]:
@@ -44,29 +47,36 @@ def caps(module: str, name: str, *, of: str | None = None) -> list[ast.expr]:
     file, tree = file_of_module(module), tree_of(module, name)
     if file is None or tree is None:
         return []
-    text = "".join(linecache.getlines(file))
+    text = _text(file)
     said = _without_namesakes(tree, name, of) if of else tree
     found = [*_in_branches(said, name, file), *_in_sweeps(said, name, text)]
     if found:
         return found
-    callers = [said, *_callers(module, said, name)]
+    callers = list(_callers(module, said, name))
     rules = removers_in(said, name), evicters_in(said, name)
-    found = [limit for one in callers[1:] for limit in _in_tests(one, name, *rules)]
-    emptiers = emptiers_in(said, name)
-    found += [at for one in callers for at in emptied_regularly(one, name, emptiers, text)]
+    answers = answers_in(said)
+    found = [limit for one, _ in callers for limit in _in_tests(one, name, *rules, answers)]
+    emptiers, callers = emptiers_in(said, name), [(said, text), *callers]
+    found += [at for one, whole in callers for at in emptied_regularly(one, name, emptiers, whole)]
     return found
 
 
-def _callers(module: str, tree: ast.Module, name: str) -> Iterator[ast.AST]:
-    """Yield the parts of a file that mention a function by which it is emptied."""
+def _text(file: str | None) -> str:
+    return "".join(linecache.getlines(file)) if file else ""
+
+
+def _callers(module: str, tree: ast.Module, name: str) -> Iterator[tuple[ast.AST, str]]:
+    """Yield what mentions a function by which it is emptied, each with the text of its file."""
     found = (evicters_in(tree, name) | emptiers_in(tree, name)) - {"__init__"}
+    users = [module, *islice(users_of(module), MOST_USERS)] if found else []
     for function in sorted(found)[:MOST_FUNCTIONS]:
-        about = tree_of(module, function)
-        if about is not None:
-            # another class with a method of that name calls its own
-            its = {node.name for node in tree.body if _defines(node, function)}
-            others = (n for n in about.body if not _defines(n, function) or n.name in its)
-            yield ast.Module(list(others), [])
+        # another class with a method of that name calls its own
+        its = {node.name for node in tree.body if _defines(node, function)}
+        for user in users:
+            about = tree_of(user, function)
+            body = about.body if about is not None else []
+            others = [n for n in body if not _defines(n, function) or n.name in its]
+            yield ast.Module(others, []), _text(file_of_module(user))
 
 
 def _defines(node: ast.stmt, function: str) -> TypeGuard[ast.ClassDef]:
@@ -144,10 +154,15 @@ def _in_feeders(tree: ast.AST, name: str) -> list[ast.expr]:
 
 
 def _in_tests(
-    tree: ast.AST, name: str, removers: frozenset[str], evicters: frozenset[str]
+    tree: ast.AST,
+    name: str,
+    removers: frozenset[str],
+    evicters: frozenset[str],
+    known: dict[str, ast.expr] | None = None,
 ) -> list[ast.expr]:
+    """Find tests whose branch removes; `known` is what helpers defined elsewhere answer."""
     found: list[ast.expr] = []
-    answers = answers_in(tree)
+    answers = {**(known or {}), **answers_in(tree)}
     for node in ast.walk(tree):
         if not isinstance(node, (ast.If, ast.While)):
             continue

@@ -158,3 +158,48 @@ def test_a_known_key_an_argument_and_a_first_use_are_no_limit(name, tmp_path, mo
 def test_a_count_that_is_only_raised_and_a_last_step_are(name, shown, tmp_path, monkeypatch):
     module("guards", GUARDS, tmp_path, monkeypatch)
     assert [ast.unparse(one) for one in caps("guards", name)] == [shown]
+
+
+BATCHES = """
+class Batches:
+    def __init__(self, most):
+        self.most, self.rows, self.sent, self.kept = most, [], [], []
+    def add(self, row):
+        self.rows.append(row)
+        self.sent.append(row)
+        self.kept.append(row)
+    def full(self):
+        return len(self.rows) >= self.most
+    def take(self):
+        rows, self.rows = self.rows, []
+        return rows
+    def flush(self):
+        self.sent.clear()
+    def reset(self):
+        self.kept.clear()
+"""
+USES = """
+import time
+from batches import Batches
+made = Batches(5)
+def serve(row):
+    made.add(row)
+    if made.full():
+        return made.take()
+def loop():
+    while True:
+        time.sleep(60)
+        made.flush()
+loop
+"""
+
+
+def test_a_limit_may_be_kept_by_a_module_that_uses_the_container(tmp_path, monkeypatch):
+    module("batches", BATCHES, tmp_path, monkeypatch)
+    assert caps("batches", "rows", of="Batches") == []
+    module("uses_batches", USES, tmp_path, monkeypatch)
+    other = USES.replace("from batches import", "from unittest.mock import Mock as")
+    module("has_none_of_it", other.replace("flush", "reset"), tmp_path, monkeypatch)
+    limits = {name: caps("batches", name, of="Batches") for name in ("rows", "sent", "kept")}
+    shown = {name: [ast.unparse(one) for one in found] for name, found in limits.items()}
+    assert shown == {"rows": ["self.most"], "sent": ["made.flush()"], "kept": []}
