@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from floodline.leaks._figures import reasons
@@ -62,6 +63,7 @@ class Judge:
         self._growing: list[Candidate] = []
         self._rising: list[Candidate] = []
         self._names: dict[int, Named] = {}
+        self._echoed: dict[str, float] = {}  # when an owner was last put below another
         self._suspects: tuple[Suspect, ...] = ()
         self._rose: tuple[float, list[Suspect]] = (-CALM, [])  # what rose last, and when
         self.unnamed = False  # True while there are more objects that no name explains
@@ -182,7 +184,9 @@ class Judge:
         self._names[one.slot.index] = name(one, self._places)
 
     def _decide(self, now: float) -> None:
-        growing, rising = self._named(self._growing), self._named(self._rising)
+        found, rising = self._named(self._growing, now), self._named(self._rising, now)
+        left_over = [one for one in found if self._is_left_over(one, now)]
+        growing, rising = [one for one in found if one not in left_over], left_over + rising
         # named growth needs no figures of the process, which restart once the watch has settled
         sure = [one for one in growing if not may_fill(one)]
         named = Verdict(Outcome.GROWING, Where.PYTHON) if sure else None
@@ -215,6 +219,10 @@ class Judge:
             reason = reasons.too_deep(self._cut)
             verdict = Verdict(Outcome.UNDECIDED, Where.PYTHON, None, reason)
         return verdict
+
+    def _is_left_over(self, one: Suspect, now: float) -> bool:
+        """Return True if it echoed a moment ago what has stopped: it must go on for a while."""
+        return not one.echoes and now - self._echoed.get(one.owner, -inf) < LEAST_SPAN
 
     def _rose_lately(self, now: float) -> bool:
         """Return True if something rose a moment ago; once bounded, that takes several doubts."""
@@ -262,8 +270,10 @@ class Judge:
         track, counted = known.by_index.get(index), one.unit == "object"
         return track is not None and track.rises(now - STALLED, counted=counted)
 
-    def _named(self, found: list[Candidate]) -> list[Suspect]:
+    def _named(self, found: list[Candidate], now: float) -> list[Suspect]:
         """Return the records of candidates; those that only echo another go below it."""
+        if len(self._echoed) >= MAX_NAMED:
+            self._echoed.clear()
         kept: list[tuple[Named, Suspect, list[str]]] = []
         for one in found[:MAX_SUSPECTS]:
             named = self._names.get(one.slot.index)
@@ -280,6 +290,7 @@ class Judge:
                     break
                 if echoes_of(named, suspect, other, first):
                     echoes.append(suspect.owner)
+                    self._echoed[suspect.owner] = now
                     break
             else:
                 kept.append((named, suspect, []))

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from floodline.leaks._figures.candidates import Candidate
+from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._figures.trend import Trend
 from floodline.leaks._figures.verdict import decide
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slots
-from floodline.leaks._live.judge import CALM, Judge, _in_step
+from floodline.leaks._live.judge import CALM, LEAST_SPAN, Judge, _in_step
 from floodline.leaks._live.readings.tracks import Process, Tracks
 from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 from floodline.leaks._objects.outline import Outlines
@@ -138,3 +139,13 @@ def test_what_readings_do_not_see_move_is_judged_by_the_walks():
     assert not judge._is_read(1)
     ticks.add(1, 24.0, (2, 0, 0, 0))
     assert judge._is_read(1)
+
+
+def test_what_echoed_something_that_has_stopped_must_go_on_by_itself():
+    judge, _ = judged(flat)
+    echo = Suspect(1, "growing", "library.TIMERS", "library", "", "list", "", 9, 1.0, 8.0)
+    assert not judge._is_left_over(echo, 100.0)
+    judge._echoed[echo.owner] = 90.0
+    assert judge._is_left_over(echo, 100.0)
+    assert not judge._is_left_over(echo.but(echoes=("app.ROWS",)), 100.0)
+    assert not judge._is_left_over(echo, 90.0 + LEAST_SPAN)
