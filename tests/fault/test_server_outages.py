@@ -29,7 +29,18 @@ from floodline.stores._postgres.wire import _LOCK
 from floodline.stores._server.link import Unanswered
 from floodline.stores._writer import Call
 from loopback_proxy import Proxy
-from servers import Postgres, RedisWithTls, Valkey, asked, folder_of, put, running, take, told
+from servers import (
+    Postgres,
+    RedisWithTls,
+    Valkey,
+    asked,
+    folder_of,
+    free_port,
+    put,
+    running,
+    take,
+    told,
+)
 
 
 @pytest.fixture
@@ -457,6 +468,21 @@ def test_sessions_live_on_a_server(
     asyncio.run(main())
     with open_store(server.url) as store:
         assert store.ids("chats") == ["alice"]
+
+
+@pytest.mark.parametrize("scheme", ["redis", "postgresql"])
+def test_an_event_loop_does_not_wait_for_a_server_to_accept(scheme: str) -> None:
+    import asyncio
+
+    url = f"{scheme}://127.0.0.1:{free_port()}/0"
+
+    async def main() -> None:
+        with open_store(url) as store, pytest.raises(StoreUnavailable):  # not while it opens
+            await store.aio.count("chat")
+
+    with pytest.raises(StoreUnavailable):
+        open_store(url)
+    asyncio.run(main())
 
 
 @dataclass

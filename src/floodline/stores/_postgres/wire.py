@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from floodline import telemetry
@@ -33,7 +33,7 @@ class _TooSlow(Exception):
 class Target:
     """Where to connect to, and what to ask of the server."""
 
-    url: str
+    url: str = field(repr=False)  # error trackers show what variables hold
     schema: str
     timeout: float
 

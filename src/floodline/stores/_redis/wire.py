@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from floodline.errors import ConfigError, FloodlineError, StoreTooNew, StoreUnavailable
@@ -29,7 +29,7 @@ _KEEPS = frozenset({"save", "delete", "quarantine", "confirm", "append_rows", "d
 class Target:
     """Where to connect to, and what to ask of the server."""
 
-    url: str
+    url: str = field(repr=False)  # error trackers show what variables hold
     prefix: str
     timeout: float
     wait_replicas: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from abc import abstractmethod
+from asyncio import _get_running_loop
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -56,7 +57,8 @@ class ServerStore(BlockingCalls):
     ) -> None:
         self.address = address
         self._spread = len(links) if at_once else max(1, len(links) - 1)
-        links[0].open()
+        if _get_running_loop() is None:  # which would stand still; there the first call connects
+            links[0].open()
         self._writers, self._listener = [Writer(link, address) for link in links], listener
         self._finalizer = weakref.finalize(self, _abandon, [*self._writers, listener])
         self._finalizer.atexit = False  # sessions save at exit
