@@ -13,6 +13,10 @@ def why_refused(ours: bool, version: int | str, stored: int | str) -> str:
     return f"it was based on version {version}, but the store has {stored or 'none'}"
 
 
+LOST = why_refused(False, 0, 0)
+STALE = why_refused(True, "%s", "%s")  # for servers, which write the versions into it
+
+
 def conflict_message(name: str, id: str, why: str) -> str:
     """Return what was refused and where its bytes are."""
     return f"session {id!r} of {name!r} was not written: {why}; see store.conflicts({name!r})"

@@ -22,6 +22,7 @@ from floodline.stores._protocol import Grant, Held, Record, StoreStats
 from floodline.stores._refusals import (
     KEPT_BYTES,
     KEPT_ROWS,
+    LOST,
     conflict_message,
     not_found_message,
     why_refused,
@@ -150,8 +151,8 @@ class _Table:
     ) -> int:
         key = (name, id)
         if fence is not None and not self._is_leased(key, fence):
-            self._keep_rows(name, id, why_refused(False, 0, 0), rows)
-            raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
+            self._keep_rows(name, id, LOST, rows)
+            raise SessionConflict(conflict_message(name, id, LOST))
         row = self._rows.get(key)
         if row is None and not create:
             raise SessionNotFound(not_found_message(name, id))
@@ -192,7 +193,7 @@ class _Table:
         fence: int | None,
     ) -> int:
         if fence is not None and not self._is_leased((name, id), fence):
-            raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
+            raise SessionConflict(conflict_message(name, id, LOST))
         return self._logs.delete((name, id), log, keys)
 
     def written(self, name: str, id: str, write_id: str) -> int | None:
@@ -205,7 +206,7 @@ class _Table:
 
     def delete(self, name: str, id: str, fence: int) -> bool:
         if not self._end_lease((name, id), fence):
-            raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
+            raise SessionConflict(conflict_message(name, id, LOST))
         return self._forget((name, id))
 
     def quarantine(self, name: str, id: str, envelope: bytes, why: str) -> None:

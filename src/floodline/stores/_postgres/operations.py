@@ -8,26 +8,23 @@ from typing import Any
 
 from floodline.errors import SessionConflict
 from floodline.stores._calls import Kept
-from floodline.stores._owner import owner_is_dead
 from floodline.stores._postgres.columns import together
 from floodline.stores._postgres.row_operations import (
     APPENDS,
-    LOST,
     ROW_STATEMENTS,
     ROWS_WHY,
-    STALE,
     RowOperations,
     columns,
     refused_rows,
 )
 from floodline.stores._protocol import Grant, Held, Record
-from floodline.stores._refusals import conflict_message, why_refused
+from floodline.stores._refusals import LOST, STALE, conflict_message, why_refused
 from floodline.stores._rows.log import Append, pack_rows
 from floodline.stores._server.figures import stats_of
-from floodline.stores._server.heartbeats import Beat, Fences, Heart
+from floodline.stores._server.heartbeats import Beat, Fences
 from floodline.stores._server.link import Operation
-from floodline.stores._server.times import Times
-from floodline.stores._writer import Call
+from floodline.stores._server.operations import ServerOperations
+from floodline.stores._server.times import Judgement, Times
 
 _STATEMENTS = {
     "acquire": """SELECT a.* FROM {each} "{s}".acquire(%b::float8, %b::bytea, %b::bytea, %b::bytea,
@@ -82,12 +79,11 @@ _RELAX = ", set_config('synchronous_commit', 'off', true)"
 _SHARED = {"acquire": 1, "save": 5}  # the parameters that are the same for all callers
 
 
-class Operations(Heart, RowOperations):
-    """Shared by the connections of a store."""
+class Operations(ServerOperations, RowOperations):
+    """The statements that a call runs."""
 
     def __init__(self, schema: str, times: Times, hears: Callable[[str], bool]) -> None:
-        super().__init__()
-        self._times, self._hears = times, hears
+        super().__init__(times, hears)
         statements = {**_STATEMENTS, **ROW_STATEMENTS}
         self._sql = {
             what: text.format(s=schema, each="LATERAL") for what, text in statements.items()
@@ -98,25 +94,16 @@ class Operations(Heart, RowOperations):
             for what, shared in _SHARED.items()
         }
 
-    def operate(self, call: Call) -> Operation:
-        """Return the operation of a call, about to begin."""
-        operation: Operation = getattr(self, call.what)(*call.args)
-        return operation
-
-    def acquire(self, name: str, id: str, owner: str, lease: float, known: int | None) -> Operation:
-        key = (name.encode(), id.encode())
-        dead: bytes | None = None
-        while True:
-            now = self._times.read().now
-            terms = (now, *key, owner.encode(), float(lease), known, dead, self._hears(owner))
-            ((fence, version, envelope, holder, seconds),) = yield self._request(
-                "acquire", *terms, key=key
-            )
-            if holder is None:
-                return Grant(fence, version, envelope)
-            if holder == dead or not owner_is_dead(holder.decode()):
-                return Held(holder.decode(), seconds)
-            dead = holder
+    def _acquire(
+        self, name: str, id: str, owner: str, lease: float, known: int | None, dead: str | None
+    ) -> Operation:
+        key, gone = (name.encode(), id.encode()), None if dead is None else dead.encode()
+        terms = (*key, owner.encode(), float(lease), known, gone, self._hears(owner))
+        said = yield self._request("acquire", self._times.read().now, *terms, key=key)
+        ((fence, version, envelope, holder, seconds),) = said
+        if holder is not None:
+            return Held(holder.decode(), seconds)
+        return Grant(fence, version, envelope)
 
     def _beat(self, name: str, owner: str, lease: float, beat: Beat) -> Operation:
         new, gone = _columns(beat.new), _columns(beat.gone)
@@ -184,14 +171,13 @@ class Operations(Heart, RowOperations):
         terms = (date, why.encode(errors="replace"), digest, envelope)
         yield self._request("quarantine", *key, *terms, key=key)
 
-    def purge(self, name: str, unused: float, limit: int) -> Operation:
-        date: float | None = None
-        note: str | None = None
-        if self._times.are_the_servers:
-            ((date, note),) = yield self._request("date")
-        now, stamp, judged = self._times.judge(date, note)
+    def _date(self) -> Operation:
+        (said,) = yield self._request("date")
+        return said
+
+    def _purge(self, name: str, unused: float, limit: int, by: Judgement) -> Operation:
         terms = (name.encode(), float(unused), limit, self._times.note())
-        gone = yield self._request("purge", now, stamp, judged, *terms)
+        gone = yield self._request("purge", *by, *terms)
         return [one.decode() for (one,) in gone]
 
     def ids(self, name: str, after: str, limit: int) -> Operation:
@@ -209,12 +195,6 @@ class Operations(Heart, RowOperations):
     def stats(self) -> Operation:
         (figures,) = yield self._request("stats")
         return stats_of("postgres", figures, figures[9])
-
-    def conflicts(self, name: str | None, limit: int) -> Operation:
-        return (yield from self._kept("conflicts", name, limit))
-
-    def quarantined(self, name: str | None, limit: int) -> Operation:
-        return (yield from self._kept("quarantine", name, limit))
 
     def _kept(self, kind: str, name: str | None, limit: int) -> Operation:
         wanted = None if name is None else name.encode()

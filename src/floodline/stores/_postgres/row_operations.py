@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from floodline.errors import LogFull, RowConflict, SessionConflict, SessionNotFound
 from floodline.stores._postgres.columns import Together
-from floodline.stores._refusals import conflict_message, not_found_message, why_refused
+from floodline.stores._refusals import LOST, conflict_message, not_found_message
 from floodline.stores._rows.log import (
     LAST_NUMBER,
     Append,
@@ -22,7 +22,6 @@ from floodline.stores._rows.log import (
 from floodline.stores._server.link import Operation
 from floodline.stores._server.times import Times
 
-LOST, STALE = why_refused(False, 0, 0), why_refused(True, "%s", "%s")
 ROWS_WHY = why_rows_refused("").encode()
 APPENDS = """ROW(%b::bytea[], %b::bigint[], %b::bigint[], %b::boolean[], %b::text[],
         %b::bigint[], %b::bytea[], %b::bigint[], %b::bytea[])::"{s}".appends"""

@@ -7,33 +7,30 @@ from collections.abc import Callable, Sequence
 
 from floodline.errors import SessionConflict
 from floodline.stores._calls import Kept
-from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record
 from floodline.stores._redis.batches import DONE, HELD, ROWS_REFUSED
 from floodline.stores._redis.requests import (
-    LOST,
     MICROS,
     ROWS_WHY,
-    STALE,
     Request,
     flat,
     micros,
     request,
 )
 from floodline.stores._redis.row_operations import RowOperations, refused_rows
-from floodline.stores._refusals import conflict_message, why_refused
+from floodline.stores._refusals import LOST, STALE, conflict_message, why_refused
 from floodline.stores._rows.log import Append
 from floodline.stores._server.figures import stats_of
-from floodline.stores._server.heartbeats import Beat, Heart
+from floodline.stores._server.heartbeats import Beat
 from floodline.stores._server.link import Operation
-from floodline.stores._server.times import Moment, Times
-from floodline.stores._writer import Call
+from floodline.stores._server.operations import ServerOperations
+from floodline.stores._server.times import Judgement, Moment, Times
 
 _RENEWED = 500  # leases that one script extends, so that it does not hold up the server
 
 
-class Operations(Heart, RowOperations):
-    """Shared by the connections of a store."""
+class Operations(ServerOperations, RowOperations):
+    """The scripts that a call runs."""
 
     def __init__(
         self,
@@ -43,10 +40,8 @@ class Operations(Heart, RowOperations):
         confirmed: bool,
         kind: str = "redis",
     ) -> None:
-        super().__init__()
-        self._hears = hears
-        self._times, self._kind = times, kind
-        self._confirmed = confirmed
+        super().__init__(times, hears)
+        self._kind, self._confirmed = kind, confirmed
         self._written = "confirm" if confirmed else "written"
         self._born: bytes | None = None
         self._forgotten = False
@@ -65,23 +60,16 @@ class Operations(Heart, RowOperations):
         self._born = born
         self.ties.renumber()
 
-    def operate(self, call: Call) -> Operation:
-        """Return the operation of a call, about to begin."""
-        operation: Operation = getattr(self, call.what)(*call.args)
-        return operation
-
-    def acquire(self, name: str, id: str, owner: str, lease: float, known: int | None) -> Operation:
-        dead, trusted = "", "" if known is None or self._forgotten else known
+    def _acquire(
+        self, name: str, id: str, owner: str, lease: float, known: int | None, dead: str | None
+    ) -> Operation:
+        trusted = "" if known is None or self._forgotten else known
+        terms = (name, id, owner, round(lease * MICROS), trusted, dead or "")
         hears = int(self._hears(owner))
-        while True:
-            terms = (name, id, owner, round(lease * MICROS), trusted, dead, hears)
-            code, number, version, blob = yield request("acquire", self._times.read(), *terms)
-            if code != HELD:
-                return Grant(number, version, blob)
-            holder = blob.decode()
-            if holder == dead or not owner_is_dead(holder):
-                return Held(holder, number / MICROS)
-            dead = holder
+        code, number, version, blob = yield request("acquire", self._times.read(), *terms, hears)
+        if code == HELD:
+            return Held(blob.decode(), number / MICROS)
+        return Grant(number, version, blob)
 
     def _beat(self, name: str, owner: str, lease: float, beat: Beat) -> Operation:
         stopped = False
@@ -150,15 +138,13 @@ class Operations(Heart, RowOperations):
         moment = self._times.read()
         yield request("quarantine", moment, name, id, micros(moment.date), why, envelope)
 
-    def purge(self, name: str, unused: float, limit: int) -> Operation:
-        date: float | None = None
-        note: bytes | None = None
-        if self._times.are_the_servers:
-            said, note = yield request("date", Moment())
-            date = int(said) / MICROS
-        now, stamp, judged = self._times.judge(date, note)
-        terms = (name, round(unused * MICROS), limit, micros(judged), self._times.note() or "")
-        gone = yield request("purge", Moment(now, stamp), *terms)
+    def _date(self) -> Operation:
+        said, note = yield request("date", Moment())
+        return int(said) / MICROS, note
+
+    def _purge(self, name: str, unused: float, limit: int, by: Judgement) -> Operation:
+        terms = (name, round(unused * MICROS), limit, micros(by.judged), self._times.note() or "")
+        gone = yield request("purge", Moment(by.now, by.stamp), *terms)
         return [one.decode() for one in gone]
 
     def ids(self, name: str, after: str, limit: int) -> Operation:
@@ -176,12 +162,6 @@ class Operations(Heart, RowOperations):
     def stats(self) -> Operation:
         figures = [int(figure) for figure in (yield request("stats", Moment()))]
         return stats_of(self._kind, figures)
-
-    def conflicts(self, name: str | None, limit: int) -> Operation:
-        return (yield from self._kept("conflicts", name, limit))
-
-    def quarantined(self, name: str | None, limit: int) -> Operation:
-        return (yield from self._kept("quarantine", name, limit))
 
     def _kept(self, kind: str, name: str | None, limit: int) -> Operation:
         wanted = "*" if name is None else f"={name}"

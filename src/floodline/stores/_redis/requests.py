@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from floodline.stores._refusals import why_refused
 from floodline.stores._rows.log import Append, why_rows_refused
 from floodline.stores._server.times import Moment
 
 MICROS = 1_000_000
-LOST = why_refused(False, 0, 0)
-STALE = why_refused(True, "%s", "%s")
 ROWS_WHY = why_rows_refused("")
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from floodline.errors import LogFull, RowConflict, SessionConflict, SessionNotFound
-from floodline.stores._redis.requests import LOST, MICROS, ROWS_WHY, flat, micros, request
-from floodline.stores._refusals import conflict_message, not_found_message
+from floodline.stores._redis.requests import MICROS, ROWS_WHY, flat, micros, request
+from floodline.stores._refusals import LOST, conflict_message, not_found_message
 from floodline.stores._rows.log import (
     Append,
     LogStats,

@@ -15,7 +15,7 @@ from floodline.errors import SessionConflict, SessionNotFound, StoreCorrupt
 from floodline.stores._calls import Kept
 from floodline.stores._owner import owner_is_dead
 from floodline.stores._protocol import Grant, Held, Record, StoreStats
-from floodline.stores._refusals import conflict_message, not_found_message, why_refused
+from floodline.stores._refusals import LOST, conflict_message, not_found_message, why_refused
 from floodline.stores._retention_clock import RetentionClock
 from floodline.stores._rows.log import Append, pack_rows, why_rows_refused
 from floodline.stores._sqlite.dates import keep, resume
@@ -189,9 +189,8 @@ class Operations:
         self, name: str, id: str, rows: Sequence[Append], fence: int | None, create: bool
     ) -> int:
         if fence is not None and not self._is_leased(name, id, fence):
-            why = why_refused(False, 0, 0)
-            self._keep_rows(name, id, why, rows)
-            raise SessionConflict(conflict_message(name, id, why))
+            self._keep_rows(name, id, LOST, rows)
+            raise SessionConflict(conflict_message(name, id, LOST))
         row = self._row(name, id)
         if row is None and not create:
             raise SessionNotFound(not_found_message(name, id))
@@ -211,7 +210,7 @@ class Operations:
         fence: int | None,
     ) -> int:
         if fence is not None and not self._is_leased(name, id, fence):
-            raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
+            raise SessionConflict(conflict_message(name, id, LOST))
         return self.row_logs.delete(name, id, log, keys)
 
     def written(self, name: str, id: str, write_id: str) -> int | None:
@@ -237,7 +236,7 @@ class Operations:
 
     def delete(self, name: str, id: str, fence: int) -> bool:
         if not self.execute(UNLEASE, (name, id, fence)).rowcount:
-            raise SessionConflict(conflict_message(name, id, why_refused(False, 0, 0)))
+            raise SessionConflict(conflict_message(name, id, LOST))
         row = self._row(name, id)
         if row is not None:
             self._forget(name, row[0], row[1], row[3])
