@@ -82,15 +82,17 @@ class Soak:
         for _ in range(self.warmup):
             await self._round("warm-up")
         await self._drain()
-        # two walks that do not count: they allocate what all others reuse
-        await self._sample()
+        # two walks allocate what all others reuse; of the second only the memory does not count
+        await self._sample(decides=True)
         began = time.process_time()
-        await self._sample()
+        await self._sample(decides=True)
         cost = time.process_time() - began
-        self._sampler.restart()
         self._wanted = set(positions(max(1, self._done), last, cost, self._budget))
+        await self._drain()
         if self._done in self._wanted:
-            await self._sample()
+            self._sampler.begin(self._done)
+        else:
+            self._sampler.restart()
         while self._done < last:
             await self._round("measuring")
             if self._done in self._wanted:
@@ -147,11 +149,10 @@ class Soak:
         if gc.collect():
             gc.collect()
 
-    async def _sample(self) -> None:
+    async def _sample(self, *, decides: bool = False) -> None:
         await self._drain()
-        self._sampler.sample(
-            self._done, self._own, decides=self._done == max(self._wanted, default=0)
-        )
+        decides = decides or self._done == max(self._wanted)
+        self._sampler.sample(self._done, self._own, decides=decides)
 
     def _answer(self, suspects: list[Suspect], lengths: list[list[int]]) -> Answer:
         series = self._series

@@ -18,7 +18,7 @@ from typing import Any
 from floodline.leaks._figures import Series, Split, judged_split
 from floodline.leaks._heap import CountingWalk, Slots, survey
 
-MOST_IN_A_ROW = 2  # samples without a walk
+MOST_IN_A_ROW = 3  # samples without a walk
 _FIGURES = tuple(field.name for field in fields(Split))
 _dict_len: Callable[[Any], int] = dict.__len__
 # by identity: a metaclass may define `==`
@@ -45,6 +45,10 @@ class Sampler:
         """Forget the samples so far."""
         self.series.restart()
 
+    def begin(self, at: int) -> None:
+        """Forget the samples so far; the last walk counts as the first, with current figures."""
+        self.series.begin(at, judged_split())
+
     def sample(self, at: int, own: tuple[Any, ...], *, decides: bool = False) -> None:
         """Take a sample at the end of round `at`; one that `decides` always gets its walk."""
         split = judged_split()
@@ -60,6 +64,7 @@ class Sampler:
             self._fill_in(found)
         self._census[0], self._census[1] = objects, length
         self.series.add(at, found, objects, split)
+        found.forget()
 
     def _fill_in(self, found: CountingWalk) -> None:
         """Keep the samples without a walk if both walks around them found the same."""

@@ -74,8 +74,21 @@ def test_growth_that_the_census_misses_is_found_and_ends_the_saving(program, wal
     for at in range(1, 9):
         program.text += "x"
         sampler.sample(at, ())
-    assert sampler.series.rounds == [1, 4, 5, 6, 7, 8]  # 2 and 3 would have been guesses
-    assert text_of(sampler) == [1, 4, 5, 6, 7, 8]
+    assert sampler.series.rounds == [1, 5, 6, 7, 8]  # those in between would have been guesses
+    assert text_of(sampler) == [1, 5, 6, 7, 8]
+
+
+def test_the_last_walk_before_the_measuring_counts_as_its_first(program, walks):
+    sampler = Sampler(Slots())
+    for at in (1, 1):
+        program.text += "x"
+        sampler.sample(at, (), decides=True)
+    sampler.begin(1)
+    program.text += "x"
+    sampler.sample(2, (), decides=True)
+    assert len(walks) == 3
+    assert sampler.series.rounds == [1, 2]
+    assert text_of(sampler) == [2, 3]
 
 
 def test_a_restart_begins_with_a_walk(program, walks):

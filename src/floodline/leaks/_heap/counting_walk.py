@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from floodline.leaks._heap.slots import NOWHERE, Slots
+from floodline.leaks._heap.slots import ITEM, KEYS, NOWHERE, Slots
 from floodline.leaks._heap.walk import MANY_NAMES, MAX_NAMES, PLAIN, Walk
 from floodline.leaks._objects.anatomy import INERT, SIZES, Anatomy, basic_size
 
@@ -19,6 +19,9 @@ Sizer = Callable[[Any], int]
 Steps = tuple[int, Sizer | None, Sizer | None, bool, bool]
 _dict_len = dict.__len__
 _NONE: dict[str, dict[str, int]] = {}
+_UNKNOWN: Steps = (0, None, None, False, False)
+_STR, _LIST, _DICT = frozenset((id(str),)), id(list), id(dict)
+_text_size = str.__sizeof__
 
 
 class CountingWalk(Walk):
@@ -95,8 +98,15 @@ class CountingWalk(Walk):
             obj, slot = queue.popleft()
             dict_of = known.get(id(type(obj)))
             if dict_of is None:
-                plan = plans[id(type(obj))]
-                expand[plan.kind](obj, slot, plan)
+                key = id(type(obj))
+                if key == _LIST:
+                    self._items(list(obj), slot, ITEM)
+                elif key == _DICT:
+                    self._items(list(obj.values()), slot, ITEM)
+                    self._items(list(obj), slot, KEYS)
+                else:
+                    plan = plans[key]
+                    expand[plan.kind](obj, slot, plan)
             else:  # most objects: an instance with nothing but a dict
                 names = dict_of(obj)
                 if names is not None:
@@ -108,11 +118,19 @@ class CountingWalk(Walk):
     def _items(self, items: list[Any], slot: int, label: str) -> None:
         if not items:
             return
-        kinds = set(map(id, map(type, items)))
+        kinds = {id(type(items[0]))} if len(items) == 1 else set(map(id, map(type, items)))
         if kinds <= INERT:
             return
-        child = self.slots.child(slot, "", label)
-        if kinds <= PLAIN:
+        number = self.slots.names.get(label, -1)
+        child = self.slots.kids.get(slot << 32 | number, -1) if number >= 0 else -1
+        if child < 0:
+            child = self.slots.child(slot, "", label)
+        if kinds == _STR and child < len(self.count):
+            self.objects += len(items)
+            self.count[child] += len(items)
+            self.text[child] += sum(map(len, items))
+            self.bytes[child] += sum(map(_text_size, items))
+        elif kinds <= PLAIN:
             self._texts(items, child)
         else:
             self._push_all(items, child)
@@ -139,8 +157,11 @@ class CountingWalk(Walk):
         if children is None:
             children = self._children.setdefault(slot, {}).setdefault(anchor, {})
             seen.update((id(children), id(self._children[slot])))
+        known, later = self._steps, self.queue.append
         for name, value in list(dict.items(names)):
-            if id(type(value)) in INERT or id(value) in seen:
+            key = id(type(value))
+            steps = known.get(key, _UNKNOWN)
+            if steps is None or id(value) in seen:
                 continue
             if type(name) is not str:
                 self._named(value, slot, anchor, ".?")
@@ -148,4 +169,20 @@ class CountingWalk(Walk):
             child = children.get(name)
             if child is None:
                 child = children[name] = self.slots.child(slot, anchor, f".{name}")
-            self._push_all((value,), child)
+            if steps is _UNKNOWN or child >= len(self.count):
+                self._push_all((value,), child)
+                continue
+            seen.add(id(value))
+            self.objects += 1
+            self.count[child] += 1
+            fixed, sizer, measure, is_text, inspected = steps
+            self.bytes[child] += fixed if sizer is None else sizer(value)
+            if measure is not None:
+                measured = measure(value)
+                if is_text:
+                    self.text[child] += measured
+                else:
+                    self.length[child] += measured
+                    inspected = inspected or measured > 0
+            if inspected:
+                later((value, child))

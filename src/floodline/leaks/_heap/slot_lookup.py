@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from floodline.leaks._heap.slots import Slot
+from floodline.leaks._heap.slots import KEYS, Slot
 from floodline.leaks._heap.walk import Held
 from floodline.leaks._objects.anatomy import (
     INERT,
@@ -153,7 +153,7 @@ class Places:
         if first == ".":
             return self._attribute(holder, name)
         if first == "[":
-            return [] if label == "[keys]" else self._items(holder, most)
+            return [] if label == KEYS else self._items(holder, most)
         if first == "{":
             return _cell(holder, name[:-1])
         if label.startswith("()"):

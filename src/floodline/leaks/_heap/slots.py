@@ -19,6 +19,7 @@ MAX_UP = 64  # steps; a function may be in a variable of its own
 NOWHERE = -1
 ANCHOR = -2  # as a parent: the root called as the anchor, made when it gets a child
 ITEM = "[*]"
+KEYS = "[keys]"
 
 
 class Slots:

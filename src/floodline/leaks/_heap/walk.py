@@ -9,7 +9,7 @@ from array import array
 from collections import deque
 from typing import Any, TypeAlias
 
-from floodline.leaks._heap.slots import ANCHOR, NOWHERE, Slots
+from floodline.leaks._heap.slots import ANCHOR, ITEM, KEYS, NOWHERE, Slots
 from floodline.leaks._objects.anatomy import (
     INERT,
     Anatomy,
@@ -128,6 +128,11 @@ class Walk:
             expand[plan.kind](obj, slot, plan)
         self._holder = None
 
+    def forget(self) -> None:
+        """Keep only the figures."""
+        self.seen = set()
+        self._expand.clear()  # its own bound methods: a cycle that only a collection would free
+
     def _keep(self, obj: Any, slot: int) -> None:
         kept = self.captured.setdefault(slot, [])
         if len(kept) < MAX_CAPTURED:
@@ -141,9 +146,9 @@ class Walk:
         return plan
 
     def _container(self, obj: Any, slot: int, plan: Anatomy) -> None:
-        self._items(plan.items(obj), slot, "[*]")
+        self._items(plan.items(obj), slot, ITEM)
         if plan.base is dict:
-            self._items(list(dict.keys(obj)), slot, "[keys]")
+            self._items(list(dict.keys(obj)), slot, KEYS)
         if plan.dict_of or plan.slots:
             self._attributes(obj, slot, plan)
 
@@ -276,7 +281,7 @@ class Walk:
                 self.namespace(value, ANCHOR, label, entered=slot)
 
     def _cache(self, obj: Any, slot: int, _: Anatomy) -> None:
-        child = self.slots.child(slot, "", "[*]")
+        child = self.slots.child(slot, "", ITEM)
         for value in gc.get_referents(obj):
             if type(value) is dict and id(value) not in self.seen:
                 self.seen.add(id(value))
