@@ -16,6 +16,7 @@ from floodline.scan._facts.references import (
     Base,
     Reference,
     base_in_module,
+    of_object,
 )
 
 NAME: Final = "name"
@@ -82,7 +83,7 @@ class Kept(NamedTuple):
         "local", "argument", "returned", "dropped", "decorator", "with", "main",
         "slot", "body", "entry", "item", "member", "default",
     ]  # fmt: skip
-    ref: Reference | None = None  # of a slot, or of the container of an entry
+    ref: Reference | None = None  # of a slot, of the container of an entry, of an item by its name
 
     def in_slot(self, *kinds: str) -> bool:
         """Return True if it goes into a slot of one of these kinds of references."""
@@ -97,9 +98,14 @@ DECORATING: Final = Kept("decorator")
 ENTERED: Final = Kept("with")
 IN_MAIN: Final = Kept("main")
 IN_BODY: Final = Kept("body")
-IN_ITEM: Final = Kept("item")
 ADDED: Final = Kept("member")
 DEFAULT: Final = Kept("default")
+IN_ITEM: Final = Kept("item")
+
+
+def in_item(name: str) -> Kept:
+    """Return what is kept in some container, under a constant name or `""`."""
+    return Kept("item", of_object(UNKNOWN_BASE, name)) if name else IN_ITEM
 
 
 def in_slot(ref: Reference) -> Kept:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import PurePosixPath as Path
 
 from floodline.scan._facts.calls import NAME
@@ -14,6 +15,7 @@ from floodline.scan._facts.references import (
     INNER,
     INSTANCE,
     MODULE,
+    OBJECT,
     OWN,
     Base,
     base_in_module,
@@ -22,6 +24,7 @@ from floodline.scan._facts.references import (
 
 HOPS = 6
 INSIDE = ".<locals>."
+NAMED = ("slot", "item")
 KEPT = {"returned", "item", "entry", "body"}  # where instances created for others go
 
 
@@ -68,6 +71,7 @@ class Names:
         self._shared: dict[tuple[str, int], str] = {}
         self._answers: dict[tuple[str, str, str], str] = {}
         self._returned: dict[str, str] = {}
+        self._kept: dict[tuple[str, bool], str] = {}
         self._makings: dict[str, dict[str, set[str]]] = {}
         self.children: dict[str, list[str]] = defaultdict(list)
         for key in self.classes:
@@ -256,8 +260,47 @@ class Names:
             return self.answer_of(module, owner, name)
         if kind == INNER and inner is not None:
             found = self.base_class(module, owner, inner)
-            return self.attribute_class(found, name) if found else ""
+            return self.attribute_class(found, name) if found else self._kept_as(name, inner)
         return f"{module}:{owner}" if kind == INSTANCE and owner else ""
+
+    def _kept_as(self, attribute: str, base: Base) -> str:
+        """Return the one class that the program keeps under a name, on whatever object.
+
+        `app.state.users = Users()` answers `request.app.state.users`. What a class of the program
+        keeps answers for objects that may be of it: not for those of an external class.
+        """
+        while base.inner is not None:
+            base = base.inner
+        own = base.kind == OWN
+        asked = attribute, own
+        if asked not in self._kept:
+            found = {self.class_of(*made) for made in self._attached.get(attribute, ())}
+            for holder, made in self._slots.get(attribute, ()) if own else ():
+                home, _, owner = holder.partition(":")
+                found.add(self.type_of(home, made, owner))
+            self._kept[asked] = found.pop() if len(found) == 1 else ""
+        return self._kept[asked]
+
+    @cached_property
+    def _attached(self) -> dict[str, list[tuple[str, str]]]:
+        """Where and as what instances are created that go into attributes of other objects."""
+        found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for file in self.files:
+            for call in file.calls:
+                kept, callee = call.kept, call.callee
+                ref = kept.ref if kept.how in NAMED and callee.kind == NAME else None
+                if ref is not None and ref.kind == OBJECT:
+                    found[ref.name].append((file.module, callee.name))
+        return found
+
+    @cached_property
+    def _slots(self) -> dict[str, list[tuple[str, Base]]]:
+        """The attributes of all classes by name, with what creates their values."""
+        found: dict[str, list[tuple[str, Base]]] = defaultdict(list)
+        for key, attributes in self._attributes.items():
+            for name, made in attributes.items():
+                found[name].append((key, made))
+        return found
 
     def _class_of_global(self, module: str, text: str) -> str:
         head, _, rest = text.partition(".")

@@ -55,6 +55,60 @@ CERTAIN = {
         def start(job):
             items[new_id()] = job
     """,
+    "an object that is attached to an external one": """
+        class Service:
+            def __init__(self):
+                self.items = {}
+
+            def get(self, name):
+                return self.items.setdefault(name, [])
+
+        app = App()
+        app.state.users = Service()
+
+        @app.post("/{name}")
+        def enter(name, request: Request):
+            return request.app.state.users.get(name)
+    """,
+    "an object of the bot that a plugin is given": """
+        class Service:
+            def __init__(self):
+                self.items = {}
+
+            def get(self, name):
+                return self.items.setdefault(name, [])
+
+        class Bot(commands.Bot):
+            def __init__(self):
+                self.users = Service()
+
+        class Plugin:
+            def __init__(self, bot):
+                self.bot = bot
+
+            @commands.command()
+            async def note(self, context, text):
+                self.bot.users.get(context.author.id).append(text)
+
+        bot = Bot()
+        bot.add_cog(Plugin(bot))
+    """,
+    "an object under a constant key": """
+        class Service:
+            def __init__(self):
+                self.items = {}
+
+            def get(self, name):
+                return self.items.setdefault(name, [])
+
+        app = App()
+        app.config["USERS"] = Service()
+
+        @app.post("/{name}")
+        def enter(name):
+            users = current_app.config["USERS"]
+            return users.get(name)
+    """,
     "a key that a defaultdict was asked for before": """
         from collections import defaultdict
 
@@ -353,6 +407,60 @@ UNSURE = {
 def test_it_is_not_certain_about(case, tmp_path):
     [told] = reported(tmp_path, UNSURE[case])
     assert told.endswith("items medium")
+
+
+TWO = """
+    class Service:
+        def __init__(self):
+            self.items = {}
+
+        def get(self, name):
+            return self.items.setdefault(name, [])
+
+    class Other:
+        def get(self, name):
+            return name
+
+    app = App()
+    app.config["USERS"] = Service()
+    app.config["USERS"] = Other()
+
+    @app.post("/{name}")
+    def enter(name):
+        return current_app.config["USERS"].get(name)
+"""
+
+
+def test_a_constant_key_of_two_classes_says_nothing(tmp_path):
+    assert reported(tmp_path, TWO) == []
+
+
+CHAINED = """
+    class Chat:
+        def __init__(self):
+            self.items = []
+
+    class Chats:
+        def __init__(self):
+            self._chats = {}
+
+        def get(self, name):
+            chat = self._chats.get(name)
+            if chat is None:
+                chat = self._chats[name] = Chat()
+            return chat
+
+    chats = Chats()
+
+    @app.post("/{name}")
+    def enter(name, text):
+        chat = chats.get(name)
+        chat.items.append(text)
+"""
+
+
+def test_a_chained_assignment_keeps_in_all_its_targets(tmp_path):
+    assert "FLD101 app.Chat.items medium" in reported(tmp_path, CHAINED)
 
 
 CLOSED = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from floodline._python.names import dotted, last_name, written
-from floodline.scan._facts.calls import HERE, IN_BODY, IN_ITEM, Kept, in_entry, in_slot
+from floodline.scan._facts.calls import HERE, IN_BODY, Kept, in_entry, in_item, in_slot
 from floodline.scan._facts.circumstances import Circumstance, Marks
 from floodline.scan._facts.model import FILLED, Alias, Container, Mark, Verb
 from floodline.scan._facts.origins import CONSTANT, NO_KEY, UNKNOWN, Origin, most_open
@@ -29,6 +29,7 @@ from floodline.scan._frontends.python.expressions import (
     created,
     stored_value,
 )
+from floodline.scan._frontends.python.scope import under
 from floodline.scan._frontends.python.signs import client, flips, keeps
 from floodline.scan._frontends.python.statements import (
     adds_to_itself,
@@ -38,7 +39,7 @@ from floodline.scan._frontends.python.statements import (
 )
 
 MAYBE: Marks = frozenset({"branch", "except"})
-MADE_BY = {ast.Call, ast.Await}
+MADE_BY = {ast.Call, ast.Await, ast.Subscript}
 COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp}
 PARTS = {*COMPREHENSIONS, ast.Subscript}
 
@@ -54,7 +55,10 @@ class Bindings(Calls):
 
     def assign(self, node: ast.Assign, marks: Marks) -> None:
         if type(node.value) not in LEAVES:
-            self.expression(node.value, marks, kept=self._kept(node.targets[0]))
+            kept = self._kept(node.targets[0])
+            for target in node.targets[1:]:  # `user = self.users[id] = User()`: both
+                kept = self._kept(target) if kept is HERE else kept
+            self.expression(node.value, marks, kept=kept)
         for target in node.targets:
             self.bind(target, node.value, marks)
         if type(node.value) is ast.Call and last_name(node.value.func) == "__new__":
@@ -101,7 +105,7 @@ class Bindings(Calls):
 
     def _kept(self, target: ast.expr) -> Kept:
         if type(target) is ast.Subscript:
-            return IN_ITEM
+            return in_item(under(target))
         found = self.scope.reference(target)
         if found is None or found[0].kind == LOCAL or found[1]:
             return HERE
@@ -177,6 +181,8 @@ class Bindings(Calls):
                 scope.asked[name] = value
         elif type(value) is ast.Await and type(value.value) is ast.Call:
             scope.answers[name] = dotted(value.value.func)
+        elif type(value) is ast.Subscript and under(value):
+            scope.items[name] = scope.base(value)
         if client(value):
             scope.clients[name] = value
 
@@ -192,6 +198,7 @@ class Bindings(Calls):
         scope.refs.pop(name, None)
         scope.types.pop(name, None)
         scope.answers.pop(name, None)
+        scope.items.pop(name, None)
         scope.asked.pop(name, None)
         scope.origins[name] = origin
 

@@ -62,14 +62,19 @@ Found = tuple[Reference, int]
 UNNAMED: Found = (ITSELF, 1)  # of a local that is not an alias
 
 
+def under(node: ast.Subscript) -> str:
+    """Return the constant name that an item is kept under, in brackets, else `""`."""
+    key = node.slice
+    return f"[{key.value}]" if type(key) is ast.Constant and type(key.value) is str else ""
+
+
 class Scope:
     """A function (or the module, or the body of a class) while it is read."""
 
     __slots__ = (
         "again", "annotations", "answers", "asked", "clients", "filled", "globals", "holding",
-        "kinds",
-        "locals", "name", "origins", "outer", "owner", "parameters", "passed", "refs", "selves",
-        "stored", "types", "waiters",
+        "items", "kinds", "locals", "name", "origins", "outer", "owner", "parameters", "passed",
+        "refs", "selves", "stored", "types", "waiters",
     )  # fmt: skip
 
     def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
@@ -84,6 +89,7 @@ class Scope:
         self.origins: dict[str, Origin] = {}
         self.types: dict[str, str] = {}
         self.answers: dict[str, str] = {}  # a local, and the function whose result it is
+        self.items: dict[str, Base] = {}  # a local, and the constant key that it was read under
         self.asked: dict[str, ast.Call] = {}  # a local, and the `get` of a map that it is
         self.stored: dict[str, Stored] = {}
         self.clients: dict[str, ast.expr] = {}
@@ -163,6 +169,8 @@ class Scope:
             return base_of_class(known)
         if name in holder.answers:
             return base_of_answer(holder.answers[name])
+        if name in holder.items:
+            return holder.items[name]
         ref, depth = holder.refs.get(name) or UNNAMED
         if depth:
             return UNKNOWN_BASE
@@ -181,6 +189,10 @@ class Scope:
             return base_in_module(text)
         inner = self.base(node.value)
         return inner if inner is UNKNOWN_BASE else base_inside(inner, node.attr)
+
+    def _base_of_item(self, node: ast.Subscript) -> Base:
+        key = under(node)
+        return base_inside(self.base(node.value), key) if key else UNKNOWN_BASE
 
     def _base_of_call(self, node: ast.Call) -> Base:
         name = last_name(node.func)
@@ -301,6 +313,7 @@ _BASES: dict[type, Callable[[Scope, Any], Base]] = {
     ast.Name: Scope._base_of_name,
     ast.Attribute: Scope._base_of_attribute,
     ast.Call: Scope._base_of_call,
+    ast.Subscript: Scope._base_of_item,
 }
 _ORIGINS: dict[type, Callable[[Scope, Any], Origin]] = {
     NoneType: Scope._constant,
