@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
@@ -233,12 +232,8 @@ class Removals:
         named = change.op in TAKES_NAMED and bool(change.key_text) and self._are_passed(growing)
         if any(self._runs(item, named) for item in above):
             return RUNS, Out.BY_ITSELF(name)
-        if in_a_loop(change) and self._reach.is_called(function):
+        if self._loops(change, function, above, owner):
             return RUNS, Out.IN_A_LOOP(name)
-        if self._loops(item for item in above if not (owner and self._reach.ends(item, owner))):
-            return RUNS, Out.IN_A_LOOP(name)
-        if any(edge.repeats in WAITING for edge in self._program.callers.get(function, ())):
-            return RUNS, Out.IN_A_LOOP(name)  # whatever it is called
         if self._shares(change, function, growth):
             return RUNS, Out.CALLED_WHERE_IT_GROWS(name)
         if not self._opens(function, growing) and self._arms.needs_event(change, function):
@@ -249,9 +244,14 @@ class Removals:
         """Return True if what makes it grow is a handler too, so that both wait for an event."""
         return any(self._reach.is_passed(item) for item in growing)
 
-    def _loops(self, above: Iterable[str]) -> bool:
+    def _loops(self, change: Change, function: str, above: frozenset[str], owner: str) -> bool:
         callers = self._program.callers
-        return any(edge.repeats in LOOPS for item in above for edge in callers.get(item, ()))
+        if in_a_loop(change) and self._reach.is_called(function):
+            return True
+        if any(edge.repeats in WAITING for edge in callers.get(function, ())):
+            return True  # whatever it is called
+        lasting = [item for item in above if not (owner and self._reach.ends(item, owner))]
+        return any(edge.repeats in LOOPS for item in lasting for edge in callers.get(item, ()))
 
     def _shares(self, change: Change, function: str, growth: _Growth) -> bool:
         above = self._reach.ancestors(function) - self._passing
