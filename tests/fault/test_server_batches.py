@@ -111,6 +111,16 @@ def test_one_that_fails_does_not_harm_its_batch(opened: Any, server: Any) -> Non
     assert store.stats().leases == 1
 
 
+def test_a_number_that_is_too_large_fails_its_caller_alone(opened: Any) -> None:
+    store = opened(connections=1)
+    grants = {one: take(store, one) for one in ("a", "b")}
+    huge = Grant(2**70, 0, None)
+    good, bad = together(store, save("a", grants["a"], "w"), save("b", huge, "w"))
+    assert good == store.load("chat", "a").version
+    assert isinstance(bad, FloodlineError)
+    assert store.load("chat", "b") is None
+
+
 def break_row(store: Any, server: Postgres | Valkey, id: str) -> None:
     if isinstance(server, Valkey):
         told(

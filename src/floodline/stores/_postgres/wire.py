@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import time
 import warnings
 from collections.abc import Generator, Sequence
@@ -90,7 +91,10 @@ class PostgresWire:
     ) -> bool:
         """Run the calls of several callers as one statement; False if it was rolled back."""
         places = sorted(places, key=lambda place: requests[place].key)
-        params = kind.params(requests[place].params for place in places)
+        try:
+            params = kind.params(requests[place].params for place in places)
+        except struct.error:  # a number that no column can hold: its caller will be told
+            return False
         answer = self._alone(Request((b"", b""), kind.sql, params))
         if isinstance(answer, Exception) and self._usable:
             return False
