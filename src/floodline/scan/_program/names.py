@@ -65,6 +65,9 @@ class Names:
                     self.inner[file.module].add(function.name.rpartition(INSIDE)[2])
                 elif function.owner and "<" not in function.name:
                     self.methods[function.name.rpartition(".")[2]].append(key)
+        self.renamed = _renamed(self.imports)
+        last = {function.name.rpartition(".")[2] for function in self.functions.values()}
+        self.callable = last | self.by_simple_name.keys() | self.renamed | {"cls"}
         self._attributes = {key: dict(item.attributes) for key, item in self.classes.items()}
         self._orders: dict[str, list[str]] = {}
         self._overrides: dict[tuple[str, str], list[str]] = {}
@@ -389,3 +392,13 @@ class Names:
         made = [self.class_of(module, name) for name in self._makings[module].get(function, ())]
         known = {kind for kind in made if kind}
         return known.pop() if len(known) == 1 else ""
+
+
+def _renamed(imports: dict[str, dict[str, str]]) -> set[str]:
+    """Return the names under which something is imported that has another one at home."""
+    return {
+        name
+        for found in imports.values()
+        for name, target in found.items()
+        if target.rpartition(":")[2] != name
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import chain
 from typing import NamedTuple
 
 from floodline.scan._facts.calls import FIXED, METHOD, OWN_METHOD, Argument, Kept, named_by
@@ -90,9 +91,7 @@ class Program:
         self.edges: list[Edge] = []
         self.callers: dict[str, list[Edge]] = defaultdict(list)
         self.edges_of: dict[str, list[Edge]] = defaultdict(list)
-        self.related: dict[str, list[Edge]] = defaultdict(
-            list
-        )  # calls of any member of a large family
+        self.related: dict[str, list[Edge]] = defaultdict(list)  # calls of any of a large family
         self.makings: dict[str, list[Making]] = defaultdict(list)
         self.by_reference: dict[str, set[str]] = defaultdict(set)
         self.handed: dict[str, list[Edge]] = defaultdict(list)  # what is passed to others to call
@@ -104,6 +103,9 @@ class Program:
         self._parameters: dict[tuple[str, str], list[tuple[FileFacts, Change]]] = defaultdict(list)
         self._given: dict[tuple[str, str], list[str]] = defaultdict(list)
         self._handed: dict[str, list[tuple[Call, list[Given]]]] = {}
+        self._kept = self.names.renamed | {made.ref.name for f in files for made in f.containers}
+        for alias in chain.from_iterable(file.aliases for file in files):
+            self._kept |= {alias.ref.name, alias.other.name}
         for step in (
             self._add_containers, self._add_aliases, self._add_calls, self._follow_arguments,
             self._add_changes, self._follow_arguments,
@@ -247,14 +249,10 @@ class Program:
         given = list(enumerate(call.arguments))
         if call.keywords:
             given += [(-1, value) for _, value in call.keywords]
-        inner = self.names.inner.get(file.module, ())
+        known = self.names.callable
         for number, argument in given:
             origin, ref = argument
-            if (
-                origin.kind != "function"
-                if ref is None
-                else ref.kind == LOCAL and ref.name not in inner
-            ):
+            if origin.kind != "function" if ref is None else ref.name not in known:
                 continue  # most are values: there is no function in them
             for function in self.functions_in(file, call, argument):
                 self.by_reference[function].add(call.callee.name)
@@ -314,6 +312,8 @@ class Program:
 
     def _add_changes(self, file: FileFacts) -> None:
         for change in file.changes:
+            if change.ref.kind != LOCAL and change.ref.name not in self._kept:
+                continue  # most: a plain attribute
             key = self.key(file, change.function, change.ref)
             if key in self.held:
                 self.held[key].changes.append((file, change))
@@ -382,7 +382,7 @@ class Program:
     def _may_hold(self, file: FileFacts, ref: Reference) -> bool:
         """Return True if a reference is, or may become, a container; a plain local never does."""
         if ref.kind != LOCAL:
-            return True
+            return ref.name in self._kept
         key = f"{file.module}:{ref.function}:{ref.name}"
         return key in self.held or key in self.same
 

@@ -47,6 +47,8 @@ class Targets:
         A plain name means the same in all functions without inner definitions; a method of what a
         module or a class names, everywhere; all else means the same in all methods of a class.
         """
+        if callee.name not in self._names.callable:
+            return NOTHING  # most: what is called is not in the program
         if module != self._module:
             self._enter(module)
         if callee.kind == NAME:
