@@ -396,9 +396,5 @@ class Names:
 
 def _renamed(imports: dict[str, dict[str, str]]) -> set[str]:
     """Return the names under which something is imported that has another one at home."""
-    return {
-        name
-        for found in imports.values()
-        for name, target in found.items()
-        if target.rpartition(":")[2] != name
-    }
+    every = [item for found in imports.values() for item in found.items()]
+    return {name for name, target in every if target.rpartition(":")[2] != name}
