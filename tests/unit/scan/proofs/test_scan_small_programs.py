@@ -551,6 +551,110 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "registered by an own decorator": (
+        "found",
+        {
+            "main": """
+    from wrapping import pattern
+    found = {}
+    @pattern("hello")
+    async def greet(event):
+        text = event.text
+        found.update({text: event})
+""",
+            "wrapping": """
+    from clients import bot
+    def pattern(text):
+        def wrap(function):
+            async def wrapper(event):
+                await function(event)
+            bot.add_event_handler(wrapper, text)
+            return wrapper
+        return wrap
+""",
+        },
+    ),
+    "taken over from a local map": (
+        "times",
+        {
+            "main": APP
+            + """
+    times = {}
+    @app.command()
+    async def greet(ctx):
+        fresh = {}
+        for kind in ("guild", "member"):
+            fresh[kind, ctx.author] = 1
+        times.update(fresh)
+""",
+        },
+    ),
+    "of a class with one instance by a decorator": (
+        "requests",
+        {
+            "main": APP
+            + """
+    from uuid import uuid4
+    def only(kind):
+        known = {}
+        def make():
+            if kind not in known:
+                known[kind] = kind()
+            return known[kind]
+        return make
+    @only
+    class Channel:
+        def __init__(self):
+            self.requests = {}
+        def enter(self):
+            request_id = uuid4()
+            self.requests[request_id] = 1
+    @app.post("/")
+    def enter(request):
+        Channel().enter()
+""",
+        },
+    ),
+    "a key that has another value in one branch": (
+        "texts",
+        {
+            "main": APP
+            + """
+    texts = {}
+    @app.post("/")
+    def enter(text, kind):
+        if kind == "other":
+            text = "none"
+        texts[text] = kind
+""",
+        },
+    ),
+    "of what a command line starts": (
+        "nicks",
+        {
+            "bot/core": """
+    class Bot:
+        def __init__(self):
+            self.nicks = {}
+        def on_message(self, trigger):
+            self.nicks[trigger.nick] = {}
+        def run(self):
+            connect("message", self.on_message)
+""",
+            "bot/cli": """
+    from bot.core import Bot
+    def start(settings):
+        bot = Bot()
+        bot.run()
+""",
+            "bot/web": APP
+            + """
+    @app.get("/")
+    def index(request):
+        return request.text
+""",
+        },
+    ),
 }
 SAFE: dict[str, Program] = {
     "a timer removes what was put in": (
@@ -878,6 +982,94 @@ SAFE: dict[str, Program] = {
 """,
         },
     ),
+    "swept by a task of the app": (
+        "items",
+        {
+            "main": APP
+            + """
+    import asyncio, time
+    class Store:
+        def __init__(self):
+            self.items = {}
+        def add(self, key):
+            self.items[key] = time.time()
+        async def start(self):
+            self.task = asyncio.create_task(self.sweep())
+        async def sweep(self):
+            while True:
+                await asyncio.sleep(60)
+                for key in [k for k, t in self.items.items() if time.time() - t > 60]:
+                    del self.items[key]
+    store = Store()
+    @app.post("/")
+    def enter(request):
+        store.add(request.id)
+    @app.on_event("startup")
+    async def begin():
+        await store.start()
+""",
+        },
+    ),
+    "swept by a thread that waits in its condition": (
+        "items",
+        {
+            "main": APP
+            + """
+    import threading, time
+    class Store:
+        def __init__(self):
+            self.items = {}
+            self.stopped = threading.Event()
+            threading.Thread(target=self.run, daemon=True).start()
+        def add(self, key):
+            self.items[key] = time.time()
+        def run(self):
+            while not self.stopped.wait(60):
+                self.cleanup()
+        def cleanup(self):
+            self.items = {k: t for k, t in self.items.items() if time.time() - t < 60}
+    store = Store()
+    @app.post("/")
+    def enter(request):
+        store.add(request.id)
+""",
+        },
+    ),
+    "numbered up to a constant": (
+        "activity",
+        {
+            "main": APP
+            + """
+    activity = {}
+    @app.post("/")
+    def enter(request):
+        for number in range(1, 9):
+            agent_id = f"agent {number}"
+            activity[agent_id] = request.text
+        for number, agent_id in enumerate(["a", "b"]):
+            activity[agent_id] = number
+""",
+        },
+    ),
+    "of a list that is filled where it is made": (
+        "activity",
+        {
+            "main": APP
+            + """
+    class Monitor:
+        def __init__(self):
+            self.agents = ["a", "b"]
+            self.activity = {}
+        def update(self, value):
+            for agent_id in self.agents:
+                self.activity[agent_id] = value
+    monitor = Monitor()
+    @app.post("/")
+    def enter(request):
+        monitor.update(request.text)
+""",
+        },
+    ),
 }
 
 
@@ -885,7 +1077,9 @@ def reported(folder: Path, program: Program) -> bool:
     """Whether a container is reported at medium or better."""
     symbol, files = program
     for name, code in files.items():
-        (folder / f"{name}.py").write_text(dedent(code), encoding="utf-8")
+        path = folder / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(dedent(code), encoding="utf-8")
     found = Scan([folder], library=None).report().findings
     return any(
         f.symbol.rpartition(".")[2] == symbol and f.confidence in ("high", "medium") for f in found
