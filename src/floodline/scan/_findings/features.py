@@ -133,7 +133,7 @@ def _key(change: Change, key: Evidence) -> str:
     if key.reason.rests_on(Key.OTHERS_REFUSED) or key.reason.rests_on(Key.IN_ANOTHER_TABLE):
         return "checked"
     if key.reason.rests_on(Origin.MADE_OF):
-        return "derived"
+        return "checked" if key.reason.rests_on(Key.MAY_BE_REFUSED) else "derived"
     if key.state == ASSUMED and any(map(key.reason.rests_on, BROUGHT)):
         return "narrowed"
     return "caller" if key.state == ASSUMED else "unknown"

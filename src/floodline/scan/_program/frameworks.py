@@ -74,8 +74,9 @@ class Outer:
     def _subscribes(self, file: FileFacts, call: Call) -> bool:
         if call.callee.kind != METHOD or not SUBSCRIBING.match(call.callee.name):
             return False
-        owner = self._program.owner(file, call.function)
-        return not self._program.names.base_class(file.module, owner, call.callee.base)
+        names, owner = self._program.names, self._program.owner(file, call.function)
+        kind = names.base_class(file.module, owner, call.callee.base)
+        return not kind or not names.method(kind, call.callee.name)
 
     def _inherits(self, kind: str, method: str) -> bool:
         """Return True if a class of the program inherits a method from an external class."""

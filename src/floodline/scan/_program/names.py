@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import PurePosixPath as Path
 
 from floodline.scan._facts.calls import NAME
 from floodline.scan._facts.model import Class, FileFacts, Function
@@ -21,6 +20,7 @@ from floodline.scan._facts.references import (
     base_in_module,
     base_of_instance,
 )
+from floodline.scan._program.imports import Imports
 
 HOPS = 6
 INSIDE = ".<locals>."
@@ -37,8 +37,9 @@ class Names:
         self._by_path = {
             file.path.removesuffix(".py").removesuffix("/__init__"): file.module for file in files
         }
+        imports = Imports(files, self.modules, self._by_path)
         self.imports = {
-            file.module: {name: self._imported(target) for name, target in file.imports}
+            file.module: {name: imports.meant(file.path, target) for name, target in file.imports}
             for file in files
         }
         self._stars = {
@@ -80,19 +81,6 @@ class Names:
         for key in self.classes:
             for parent in self.order(key)[1:]:
                 self.children[parent].append(key)
-
-    def _imported(self, target: str) -> str:
-        """Return what an import means, even if it starts with a folder above the packages: `src`.
-
-        The folder has to be there: `discord.utils` is not the `utils` of the program.
-        """
-        source, colon, name = target.partition(":")
-        head, _, rest = source.partition(".")
-        if not head or source in self.modules or rest not in self.modules:
-            return target
-        inside = Path(self.modules[rest].path).parts[: -len(rest.split("."))]
-        found = inside[-1:] == (head,) or inside[-2:-1] == (head,)  # with an `__init__.py`
-        return f"{rest}{colon}{name}" if found else target
 
     def resolve(self, module: str, name: str) -> str:
         """Follow imports from a name of a module to `module:name`; a module gives `module:`."""

@@ -191,7 +191,7 @@ class Holders:
         name = owner.rpartition(":")[2]
         command = COMMAND_LINE & set(making.function.partition(":")[0].split("."))
         starts = command or self._reach.often(making.function) is Often.STARTS
-        if starts and not making.repeats:
+        if starts and (not making.repeats or (command and making.repeats in LOOPS)):
             return self._of_start(name, making, at)
         if not making.repeats and self._goes_round(owner, making.function):
             return Evidence(Holder.ENDLESS_LOOP(name), PROVED, at)

@@ -85,7 +85,11 @@ class Judge:
 
     def _find_tools(self) -> Iterator[str]:
         events = self.paths.events
-        parsing = [f for f in self.program.files if PARSERS & {target for _, target in f.imports}]
+        parsing = [
+            f
+            for f in self.program.files
+            if PARSERS & {target.partition(":")[0] for _, target in f.imports}
+        ]
         alone = [f for f in parsing if any(call.kept.how == "main" for call in f.calls)]
         if not alone or not events.shown:
             return

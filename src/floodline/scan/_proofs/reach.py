@@ -9,7 +9,10 @@ from enum import StrEnum
 from floodline.scan._facts.vocabulary import LISTED, PERIODIC, SUBSCRIBING
 from floodline.scan._program.program import Program
 
-COMMAND_LINE = {"cli", "scripts", "commands", "__main__", "management"}  # parts of module names
+# parts of the names of modules that are run by hand
+COMMAND_LINE = {
+    "cli", "scripts", "commands", "__main__", "management", "docs", "examples", "benchmarks",
+}  # fmt: skip
 LOOPS = ("while", "serves", "forever")
 
 DEFINING = {"__init_subclass__", "__set_name__", "__class_getitem__", "__prepare__"}

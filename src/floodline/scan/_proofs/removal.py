@@ -34,7 +34,6 @@ CAME = {"disconnect": "connect", "close": "connect", "leave": "join", "logout": 
 GONE = re.compile("disconnect|(?<=on_)close|leave|logout")
 ENTERING = ("register", "subscribe", "attach", "listen", "hook")
 LEAVING = ("un", "remove", "detach", "off", "deregister")
-WAITING = ("serves", "forever")
 RELOADS = "reload"
 SWEEPS = (Out.BY_ITSELF, Out.IN_A_LOOP)
 
@@ -248,7 +247,7 @@ class Removals:
         callers = self._program.callers
         if in_a_loop(change) and self._reach.is_called(function):
             return True
-        if any(edge.repeats in WAITING for edge in callers.get(function, ())):
+        if any(edge.repeats in ("serves", "forever") for edge in callers.get(function, ())):
             return True  # whatever it is called
         lasting = [item for item in above if not (owner and self._reach.ends(item, owner))]
         return any(edge.repeats in LOOPS for item in lasting for edge in callers.get(item, ()))
@@ -258,7 +257,11 @@ class Removals:
         near = {n for item in above for n in growth.by_function.get(item, ())}
         for number in near:
             growing, (_, grown) = growth.functions[number], growth.places[number]
-            if not above.isdisjoint(self._arms.shared(change, function, grown, growing)):
+            common = above & self._arms.shared(change, function, grown, growing)
+            both = {function, growing} - self._events.handlers
+            if change.op in TAKES_NAMED and all(map(self._reach.is_passed, both)):
+                common -= {function}  # a handler takes one entry, and another adds it again
+            if common:
                 return True
         return False
 

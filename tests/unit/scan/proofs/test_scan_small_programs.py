@@ -655,6 +655,44 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "of a class beside the file that is run": (
+        "chats",
+        {
+            "bot/talking": """
+    class Talk:
+        def __init__(self):
+            self.chats = {}
+        def note(self, chat_id, text):
+            self.chats[chat_id] = text
+""",
+            "bot/main": APP
+            + """
+    from talking import Talk
+    talk = Talk()
+    @app.on_message()
+    async def greet(message):
+        talk.note(message.chat, message.text)
+    if __name__ == "__main__":
+        app.run()
+""",
+        },
+    ),
+    "taken out by a handler that adds it again": (
+        "prompts",
+        {
+            "main": APP
+            + """
+    prompts = {}
+    @app.on_message()
+    async def prompt(message):
+        prompts[message.chat_id] = message.text
+    @app.command("again")
+    async def again(message):
+        message.text = prompts.pop(message.chat_id)
+        await prompt(message)
+""",
+        },
+    ),
 }
 SAFE: dict[str, Program] = {
     "a timer removes what was put in": (
@@ -1067,6 +1105,24 @@ SAFE: dict[str, Program] = {
     @app.post("/")
     def enter(request):
         monitor.update(request.text)
+""",
+        },
+    ),
+    "made for a key of second hand, which may be refused": (
+        "clients",
+        {
+            "main": APP
+            + """
+    from settings import find
+    clients = {}
+    def client_of(key):
+        if key not in clients:
+            clients[key] = connect(key)
+        return clients[key]
+    @app.post("/")
+    def enter(request):
+        key = find(request)
+        return client_of(key)
 """,
         },
     ),
