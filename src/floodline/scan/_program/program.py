@@ -6,7 +6,7 @@ from collections import defaultdict
 from itertools import chain
 from typing import NamedTuple
 
-from floodline.scan._facts.calls import FIXED, METHOD, OWN_METHOD, Argument, Kept, named_by
+from floodline.scan._facts.calls import FIXED, INHERITED, NAME, OWN_METHOD, Argument, Kept, named_by
 from floodline.scan._facts.circumstances import Repeats
 from floodline.scan._facts.model import Call, Change, Container, FileFacts, Limit, Mark, Pair
 from floodline.scan._facts.origins import Origin
@@ -279,20 +279,20 @@ class Program:
     def _subscribes(self, file: FileFacts, call: Call, function: str) -> bool:
         """Return True if a function is registered under a name with something external.
 
-        With a module's function only coroutines count: others may be called at once, or never.
+        With a class or a module's function only coroutines count: others may be called at once.
         """
-        base = call.callee.base
-        if FIXED not in call.arguments:
+        kind, name, base = call.callee
+        waits = self.names.functions[function].waits
+        if kind == NAME:
+            return waits and name[:1].isupper() and self.names.is_outside(file.module, name)
+        if FIXED not in call.arguments or kind == INHERITED:
             return False
-        if call.callee.kind == OWN_METHOD:  # by a method that the class inherits from outside
+        if kind == OWN_METHOD:  # by a method that the class inherits from outside
             target = self._targets.find(file.module, call.function, call.callee)
             return not target.functions and bool(self.owner(file, call.function))
-        if call.callee.kind != METHOD:
-            return False
-        head = base.name.partition(".")[0]
-        if base.kind == MODULE and self.names.resolve(file.module, head).endswith(":"):
-            outer = self.names.resolve(file.module, head)[:-1] not in self.names.modules
-            return outer and self.names.functions[function].waits
+        source = self.names.resolve(file.module, base.name.partition(".")[0])
+        if base.kind == MODULE and source.endswith(":"):
+            return waits and source[:-1] not in self.names.modules
         return not self.names.base_class(file.module, self.owner(file, call.function), base)
 
     def functions_in(self, file: FileFacts, call: Call, argument: Argument) -> list[str]:

@@ -55,6 +55,17 @@ CERTAIN = {
         def start(job):
             items[new_id()] = job
     """,
+    "a coroutine that an object of an external class is made with": """
+        from telegram.ext import MessageHandler, filters
+
+        items = {}
+
+        async def note(update, context):
+            items[update.user.id] = update.text
+
+        def main(app):
+            app.add_handler(MessageHandler(filters.TEXT, note))
+    """,
     "an object that is attached to an external one": """
         class Service:
             def __init__(self):
