@@ -229,8 +229,11 @@ def test_every_option_is_in_the_docs():
     for option in OPTIONS:
         default = "none" if option.default is None else f"`{option.default}`"
         before = f"`{option.before}`" if option.before else ""
-        row = (f"`{option.flag}`", f"`{option.variable}`", default, option.takes, option.means)
+        row = (f"`{option.flag}`", default, option.takes, option.means)
         assert f"| {' | '.join(row)} | {before}".rstrip() in page
+        # as the sentence above the table says
+        assert option.flag == "--" + option.name.replace("_", "-")
+        assert option.variable == f"FLOODLINE_SERVE_{option.name.upper()}"
 
 
 @pytest.mark.parametrize("sentences", [_refusals._SENTENCES, http_errors._SENTENCES])
