@@ -57,6 +57,8 @@ class Source:
         )
         self.owners = {f.name: f.owner for f in self.facts.functions}
         self.constants = Constants(self.tree, _call(claim.make), others(claim.file))
+        named = claim.symbol.replace(":", ".").split(".")
+        self._claimed = next((c.name for c in self.facts.classes if c.name in named), "")
         self._tests: dict[At, ast.If | ast.While] = {}
         self._nodes: dict[At, ast.AST] = {}
         self._rest: dict[ast.stmt, list[ast.stmt]] = {}  # what follows a test that leaves
@@ -114,6 +116,15 @@ class Source:
         owner = self.owners.get(function, "")
         return class_of(self.tree, owner) if owner else None
 
+    def _number(self, node: ast.expr | None, function: str) -> int | None:
+        """Return the number that an expression in a method is for the class that is claimed."""
+        owner = self.owner_node(function)
+        if owner is not None and self._claimed and owner.name in self.chain(self._claimed)[0]:
+            number = self.constants.of(node, class_of(self.tree, self._claimed))
+            if number is not None:
+                return number
+        return self.constants.of(node, owner)
+
     def around(self, line: int) -> ast.AST:
         """Return the innermost function around a line, else the module."""
         inside = [f for f in self._functions if f.lineno <= line <= (f.end_lineno or f.lineno)]
@@ -135,12 +146,13 @@ class Source:
         node = self._tests[limit.at]
         acts = limit.acts and not self._does_nothing(node, limit)
         compared = next((c for c in size_comparisons(node.test) if not c.is_range), None)
-        if (
-            compared is None or compared.depends
-        ):  # a range, or a bound that depends on another condition
+        alone = compared is not None and (
+            not compared.depends or _asks_for(node.test, compared.limit)
+        )
+        if compared is None or not alone:  # a range, or one that depends on another condition
             takes = frozenset({AtLimit.SOME} if acts else ())
             return Bound(None, takes, limit.at.line, limit.function)
-        number = self.constants.of(compared.limit, self.owner_node(limit.function))
+        number = self._number(compared.limit, limit.function)
         branch = node.body
         if compared.relation in ROOM:
             branch = node.orelse or self._rest.get(node, [])
@@ -248,7 +260,7 @@ class Source:
         kind = self.takes(change)
         edge = value.slice.lower if isinstance(node, Assignment) else None
         edge = edge or value.slice.upper or value.slice.lower
-        number = self.constants.of(edge, self.owner_node(change.function))
+        number = self._number(edge, change.function)
         number = abs(number) if number is not None else None
         return Bound(number, frozenset({kind}), change.at.line, change.function)
 
@@ -287,6 +299,15 @@ def base_name(base: str) -> str:
 def _call(make: str | None) -> ast.Call | None:
     node = ast.parse(make.strip(), mode="eval").body if make else None
     return node if isinstance(node, ast.Call) else None
+
+
+def _asks_for(test: ast.expr, limit: ast.expr) -> bool:
+    """Return True for `self.limit and len(x) > self.limit`: whether there is a limit at all."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else []
+    asked = [
+        p.left if isinstance(p, ast.Compare) else p for p in parts if not [*size_comparisons(p)]
+    ]
+    return bool(asked) and all(ast.dump(part) == ast.dump(limit) for part in asked)
 
 
 def _within(line: int, body: list[ast.stmt]) -> bool:

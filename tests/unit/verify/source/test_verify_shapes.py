@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -372,3 +373,37 @@ def test_a_file_that_is_missing_refutes_and_one_that_cannot_be_read_does_not(tmp
     (tmp_path / "app.py").write_bytes(b"# coding: klingon\n")
     assert verify(broken).verdict == "cannot tell"
     assert verify(broken._replace(file=tmp_path)).verdict == "cannot tell"
+
+
+SUBCLASS = """
+    class Base:
+        limit = {base}
+
+        def __init__(self, most=40):
+            self.x = []
+            self.most = most
+
+        def add(self, item):
+            self.x.append(item)
+            if {test}:
+                self.x.pop(0)
+
+    class Cache(Base):
+        limit = 10
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "test", "verdict"),
+    [
+        (40, "len(self.x) > self.limit", "proved"),
+        (None, "self.limit and len(self.x) > self.limit", "proved"),
+        (None, "self.limit is not None and len(self.x) > self.limit", "proved"),
+        (None, "item and len(self.x) > self.limit", "cannot tell"),
+        (10, "len(self.x) > self.most", "refuted"),
+    ],
+)
+def test_a_limit_is_that_of_the_class_that_is_claimed(tmp_path, base, test, verdict):
+    code = dedent(SUBCLASS).format(base=base, test=test)
+    answer = verify(claim(tmp_path, code, "oldest", symbol="Cache.x"))
+    assert answer.verdict == verdict, answer.evidence
