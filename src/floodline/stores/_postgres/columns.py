@@ -1,7 +1,7 @@
 """Calls of several callers as one statement: a column of values for each of its parameters.
 
 A statement costs psycopg and the server more than what it does, so a batch of the two that come
-most often is one. Columns are encoded here, in a third of the time that psycopg takes for lists.
+most often is one. Columns are encoded here, in less than half the time that psycopg takes.
 """
 
 from __future__ import annotations
