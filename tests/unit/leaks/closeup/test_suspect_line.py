@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import linecache
+
 import pytest
 
 from floodline.leaks import Suspect
 from floodline.leaks._closeup import suspect_line
 from floodline.leaks._closeup.feeding_line import Watch
-from floodline.leaks._closeup.suspect_line import line_names, with_traced_line
+from floodline.leaks._closeup.suspect_line import line_names, with_static_line, with_traced_line
 from floodline.leaks._source.place import Place
 from soak_programs import module
 
@@ -66,3 +68,57 @@ def test_a_line_names_what_it_feeds(tmp_path):
     place = Place(str(file), 1, "f")
     assert line_names(place, "rows")
     assert not line_names(place, "other")
+
+
+LIBRARY = """
+class Bus:
+    def __init__(self):
+        self.held = {}
+    def add(self, x):
+        self.held[x] = x
+    def subscribe(self, x):
+        self.lost[x] = x
+"""
+PROGRAM = """
+from bus_library import Bus
+bus, other = Bus(), Bus()
+other.seen = {}
+
+def on(x):
+    bus.add(x)
+
+def inside(x):
+    other["rows"][x] = x
+    other.close()
+
+def hear(x):
+    x.subscribe(x)
+    other.seen[x] = x
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "attr", "nested", "line", "called"),
+    [
+        ("bus", "held", False, "self.held[x] = x", "bus.add(x)"),
+        ("other", "held", True, "self.held[x] = x", 'other["rows"][x] = x'),
+        ("other", "held", False, "self.held[x] = x", "other.close()"),
+        ("none", "lost", False, "self.lost[x] = x", "x.subscribe(x)"),
+        (None, "lost", False, "self.lost[x] = x", "x.subscribe(x)"),
+        ("other", "seen", False, "other.seen[x] = x", None),
+    ],
+)
+def test_a_line_of_a_library_comes_with_the_line_that_leads_there(
+    tmp_path, monkeypatch, suspect, name, attr, nested, line, called
+):
+    (tmp_path / "site-packages").mkdir()
+    module("bus_library", LIBRARY, tmp_path / "site-packages", monkeypatch)
+    module("bus_program", PROGRAM, tmp_path, monkeypatch)
+    close = Close()
+    close.stored, close.nested, close.defined_in = None, nested, "bus_library.Bus"
+    close.name_in_program = lambda: ("bus_program", name) if name else None
+    one = suspect.but(owner=f"bus_library.Bus.{attr}", defined_in="bus_library.Bus")
+    found = with_static_line(one, close)
+    assert linecache.getline(found.file, found.line).strip() == line
+    at = linecache.getline(*found.caller).strip() if found.caller else None
+    assert at == called
