@@ -10,7 +10,8 @@ import types
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from floodline.leaks._objects.anatomy import (
@@ -29,8 +30,8 @@ from floodline.leaks._objects.territory import is_program_file, program_modules
 _weak_offset: Callable[[type], int] = type.__dict__["__weakrefoffset__"].__get__
 MISSING: Any = type("Missing", (), {})()
 MAX_NAMES = 120
-MAX_STRANGERS = 5  # per walk
-MOST_FUNCTIONS = 2_000
+MAX_STRANGERS = 50  # values per walk whose attribute is looked for in vain
+MAX_USED = 500
 _Module = types.ModuleType
 _MUTABLE = frozenset(map(id, (dict, list, set, deque, bytearray, array, io.BytesIO, io.StringIO)))
 MAX_OUTLINES = 20_000
@@ -43,7 +44,7 @@ class Outline:
     __slots__ = (
         *("base", "complete", "dict_of", "extra", "fixed", "free", "generic", "grows", "hidden"),
         *("kind", "label", "length", "local", "may_link", "names", "own", "ref", "size", "skipped"),
-        *("slots", "strangers"),
+        "slots",
     )
 
     def __init__(
@@ -62,7 +63,6 @@ class Outline:
         self.grows = plan.kind == "cache" or id(plan.base) in _MUTABLE or plan.extra is not None
         # links of a chain without weak references cannot be found again far from a root
         self.may_link = plan.kind == "instance" and not _weak_offset(kind)
-        self.strangers = 0  # values in its objects that no attribute in use explains
         self.complete = 0  # consecutive objects of this type whose attributes all had a known name
         mro = mro_of(kind)
         self.slots = tuple(_slots(mro)) if plan.slots else ()
@@ -141,28 +141,13 @@ class Outline:
         value = dict.get(names, name, MISSING)
         return value is not MISSING and self._get(obj, name) is value
 
-    def given(self, obj: Any, value: Any, used: Iterable[str]) -> str | None:
-        """Return the attribute by which an object holds a value, out of those in use.
-
-        The class does not mention it: other code gave it to the object. It is known from then on.
-        """
-        if not self.dict_of or self.strangers >= MAX_STRANGERS or len(self.names) >= MAX_NAMES:
-            return None
-        mro = mro_of(type(obj))
-        for name in used:
-            if name not in self.names and _is_plain(mro, name) and self._get(obj, name) is value:
-                self.names[name] = f"{self.label}.{name}"
-                return name
-        self.strangers += 1
-        return None
-
 
 class Outlines:
     """The outlines of all types met, each for as long as its type lives."""
 
     def __init__(self) -> None:
         self.used: frozenset[str] = frozenset()  # names that the code of the program mentions
-        self._modules = 0
+        self._modules = self._strangers = 0
         self.by_id: dict[int, Outline] = {}
         drop = self.by_id.pop
         self._died = lambda ref: drop(ref.key, None)
@@ -176,12 +161,28 @@ class Outlines:
             known = self.by_id[id(kind)] = Outline(kind, self._died)
         return known
 
+    def given(self, plan: Outline, obj: Any, value: Any) -> str | None:
+        """Return the attribute by which an object holds a value, if the program mentions it.
+
+        The class does not: other code gave it to the object. It is known from then on.
+        """
+        if not plan.dict_of or self._strangers >= MAX_STRANGERS or len(plan.names) >= MAX_NAMES:
+            return None
+        mro = mro_of(type(obj))
+        for name in self.used:
+            if name not in plan.names and _is_plain(mro, name) and plan._get(obj, name) is value:
+                plan.names[name] = f"{plan.label}.{name}"
+                return name
+        self._strangers += 1
+        return None
+
     def refresh(self) -> None:
         """Look again, in some objects of each type, for attributes that no code mentions."""
         if len(sys.modules) != self._modules:
             self._modules, self.used = len(sys.modules), _names_in_use()
         for known in list(self.by_id.values()):
-            known.complete = known.strangers = 0
+            known.complete = 0
+        self._strangers = 0
 
 
 def _slots(mro: tuple[type, ...]) -> Iterator[tuple[int, str]]:
@@ -244,16 +245,14 @@ def _codes(value: Any) -> Iterator[types.CodeType]:
 def _names_in_use() -> frozenset[str]:
     """Return the names that the functions of the program mention, the first of very many."""
     found: set[str] = set()
-    left = MOST_FUNCTIONS
     for module in map(sys.modules.get, program_modules()):
         for value in list(names_of_module(module).values()) if type(module) is _Module else ():
             held = names_of_type(value).values() if derives(type(value), type) else (value,)
             for code in (code for one in list(held) for code in _codes(one)):
                 if is_program_file(code.co_filename):
                     found.update(code.co_names)
-                    left -= 1
-            if left <= 0:
-                return frozenset(found)
+            if len(found) >= MAX_USED:
+                return frozenset(islice(found, MAX_USED))
     return frozenset(found)
 
 

@@ -169,7 +169,8 @@ def _feeds(node: ast.AST, name: str) -> int | None:
     if isinstance(node, ast.Call):
         return _called_on(node, name)
     if isinstance(node, ast.AugAssign):
-        return _adds_to(node.target, name)
+        target = node.target
+        return _adds_to(target.value if isinstance(target, ast.Subscript) else target, name)
     if isinstance(node, ast.Assign):
         return _assigned(node, name)
     if isinstance(node, ast.Expr):

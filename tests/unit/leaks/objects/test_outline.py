@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 from floodline.leaks._objects import outline as outline_module
 from floodline.leaks._objects.outline import MAX_STRANGERS, MISSING, Outline, Outlines, _slot
 
@@ -77,16 +79,19 @@ class Bot:
 
 
 def test_an_attribute_that_other_code_gave_is_known_by_its_use():
-    bot, history = Bot(), []
+    bot, history, outlines = Bot(), [], Outlines()
     bot.history = history
-    outline = Outline(Bot)
-    assert outline.given(bot, history, ("name", "answer", "history")) == "history"
-    assert outline.names["history"].endswith(".Bot.history")
-    assert outline.given(bot, history, ("history",)) is None
+    outlines.used = frozenset(("name", "answer", "history"))
+    plan = outlines.of(Bot)
+    assert outlines.given(plan, bot, history) == "history"
+    assert plan.names["history"].endswith(".Bot.history")
     for _ in range(MAX_STRANGERS):
-        assert outline.given(bot, object(), ("other",)) is None
-    bot.other = []
-    assert outline.given(bot, bot.other, ("other",)) is None
+        assert outlines.given(plan, bot, object()) is None
+    bot.answer = []
+    assert outlines.given(plan, bot, bot.answer) is None
+    outlines.used, outlines._modules = frozenset(("answer",)), len(sys.modules)
+    outlines.refresh()
+    assert outlines.given(plan, bot, bot.answer) == "answer"
 
 
 def test_the_names_in_use_are_those_of_the_program(monkeypatch):
@@ -95,5 +100,5 @@ def test_the_names_in_use_are_those_of_the_program(monkeypatch):
     outlines.refresh()
     assert "given" in outlines.used
     assert "JSONDecoder" not in outlines.used  # a library's code is not asked
-    monkeypatch.setattr(outline_module, "MOST_FUNCTIONS", 0)
-    assert outline_module._names_in_use() < outlines.used
+    monkeypatch.setattr(outline_module, "MAX_USED", 3)
+    assert len(outline_module._names_in_use()) == 3

@@ -58,9 +58,11 @@ class Uses(Base):
     def finish(self, x):
         self.jobs[x]["status"] = "done"
         self.parts[x].append(1)
+        self.hits[x].last = 1
     def begin(self, x):
         self.jobs[x] = {"status": "new"}
         self.parts.update(x)
+        self.hits[x] += 1
     async def wait(self):
         await self.ready.wait()
     def step(self):
@@ -103,6 +105,7 @@ def line(part):
         ("trail", "trail.append(1)"),
         ("jobs", "self.jobs[x] ="),
         ("parts", "self.parts.update(x)"),
+        ("hits", "self.hits[x] += 1"),
         ("ready", "await self.ready.wait()"),
     ],
 )

@@ -129,7 +129,8 @@ class OutlineWalk(Walk):
         for value in rest:
             if id(value) in self.seen:
                 continue
-            name = plan.given(obj, value, self._outlines.used)
+            alone = not self.slots.starred[slot]
+            name = self._outlines.given(plan, obj, value) if alone else None
             if name is not None:
                 self.push(value, self.slots.child(slot, plan.label, f".{name}"))
                 continue
