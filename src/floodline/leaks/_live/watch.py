@@ -89,7 +89,8 @@ class Live:
         self._walked = Tracks(self._slots)
         self._ticks = Ticks(self._tracks, self._places, self._outlines)
         self._own = OwnMemory(alone=self._alone)
-        self._sampler = Sampler(self._own, census=fresh)
+        kept = self._tracks.by_index, self._walked.by_index
+        self._sampler = Sampler(self._own, census=fresh, tracks=lambda: sum(map(len, kept)))
         self._judge = Judge(self._tracks, self._walked, self._places, self._sampler.process)
         self._search = HolderSearch(self._slots, self._outlines, self._anchors, self._ticks.watch)
         self._holdings = Holdings(self._slots, self._places, self._outlines, rss)

@@ -30,8 +30,8 @@ from floodline.leaks._objects.territory import is_program_file, program_modules
 _weak_offset: Callable[[type], int] = type.__dict__["__weakrefoffset__"].__get__
 MISSING: Any = type("Missing", (), {})()
 MAX_NAMES = 120
-MAX_STRANGERS = 50  # values per walk whose attribute is looked for in vain
-MAX_USED = 500
+MAX_STRANGERS = 15  # values per walk whose attribute is looked for in vain
+MAX_USED = 2_000
 _Module = types.ModuleType
 _MUTABLE = frozenset(map(id, (dict, list, set, deque, bytearray, array, io.BytesIO, io.StringIO)))
 MAX_OUTLINES = 20_000

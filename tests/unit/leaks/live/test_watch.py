@@ -12,6 +12,7 @@ from floodline.leaks._live import judge
 from floodline.leaks._live.readings.tracks import MAX_POINTS
 from floodline.leaks._live.readings.watched_slots import MAX_MANY, MAX_WATCHED
 from floodline.leaks._live.watch import LONGEST, SLICE
+from floodline.leaks._objects import outline as outline_module
 from live_watch import Watched
 from soak_programs import CHAIN, FILLING, MANY, module
 
@@ -80,8 +81,11 @@ def round(i):
 """
 
 
-def test_what_the_program_gives_to_an_object_of_a_library_is_fed_by_the_program(watched):
+def test_what_the_program_gives_to_an_object_of_a_library_is_fed_by_the_program(
+    watched, monkeypatch
+):
     made, watch = watched(LENT)
+    monkeypatch.setattr(outline_module, "program_modules", lambda: ["served"])
     found = {one.owner: one.line for one in watch.run(60, made.round).suspects}
     assert found == {"served.STATE.rows": 7, "pluggy._manager.PluginManager.tokens": 8}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 
 from floodline import telemetry
 from floodline.leaks._figures.rss_split import judged_malloc
@@ -23,16 +24,19 @@ APART = 3_000  # times what one takes, until the next
 CENSUS_BLOCKS = 3_000_000  # blocks of Python's allocator; above this there is no census
 BLOCKS_EACH = 2  # about how many of them an object takes
 BLOCK = 96  # average bytes of a block of Python's allocator
+TRACK_OBJECTS, TRACK_BLOCKS = 3, 8  # of our own, for each place whose figures are kept
 MALLOC_APART = 5_000  # times what malloc takes to answer, until it is asked again
 
 
 class Sampler:
     """Samples resident memory, Python's blocks and malloc's own figures, less what is `own`."""
 
-    def __init__(self, own: OwnMemory, *, census: bool = True) -> None:
+    def __init__(
+        self, own: OwnMemory, *, census: bool = True, tracks: Callable[[], int] = int
+    ) -> None:
         self.process = Process()
         self.censuses = 0
-        self._own = own
+        self._own, self._tracks = own, tracks
         self.counting = census
         self._census = census
         self._next = self._next_malloc = self._next_census = 0.0
@@ -57,7 +61,7 @@ class Sampler:
         self._next = now + EVERY
         if now >= self._next_malloc:
             self._ask_malloc(now)
-        blocks = sys.getallocatedblocks()
+        blocks = sys.getallocatedblocks() - TRACK_BLOCKS * self._tracks()
         if now >= self._next_census:
             self._count(now, blocks)
         elif harder and self._census:
@@ -74,7 +78,7 @@ class Sampler:
         self.counting = self._census and blocks <= CENSUS_BLOCKS
         if self.counting:
             began = time.thread_time()
-            self._objects = count()
+            self._objects = max(0, count() - TRACK_OBJECTS * self._tracks())
             self.censuses += 1
             took = time.thread_time() - began
             self._next_census = now + min(RARE, max(CENSUS_EVERY, APART * took))
