@@ -73,7 +73,7 @@ def test_a_line_names_what_it_feeds(tmp_path):
 LIBRARY = """
 class Bus:
     def __init__(self):
-        self.held = {}
+        self.held = self.lost = {}
     def add(self, x):
         self.held[x] = x
     def subscribe(self, x):
@@ -114,6 +114,7 @@ def test_a_line_of_a_library_comes_with_the_line_that_leads_there(
     (tmp_path / "site-packages").mkdir()
     module("bus_library", LIBRARY, tmp_path / "site-packages", monkeypatch)
     module("bus_program", PROGRAM, tmp_path, monkeypatch)
+    monkeypatch.setattr(suspect_line, "program_modules", lambda: ["bus_program"])
     close = Close()
     close.stored, close.nested, close.defined_in = None, nested, "bus_library.Bus"
     close.name_in_program = lambda: ("bus_program", name) if name else None

@@ -4,6 +4,7 @@ import ast
 
 import pytest
 
+from floodline.leaks._objects import territory
 from floodline.leaks._source.limit_checks import caps
 from soak_programs import module
 
@@ -200,6 +201,8 @@ def test_a_limit_may_be_kept_by_a_module_that_uses_the_container(tmp_path, monke
     module("uses_batches", USES, tmp_path, monkeypatch)
     other = USES.replace("from batches import", "from unittest.mock import Mock as")
     module("has_none_of_it", other.replace("flush", "reset"), tmp_path, monkeypatch)
+    those = ["batches", "has_none_of_it", "uses_batches"]
+    monkeypatch.setattr(territory, "program_modules", lambda: those)
     limits = {name: caps("batches", name, of="Batches") for name in ("rows", "sent", "kept")}
     shown = {name: [ast.unparse(one) for one in found] for name, found in limits.items()}
     assert shown == {"rows": ["self.most"], "sent": ["made.flush()"], "kept": []}
