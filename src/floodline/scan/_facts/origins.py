@@ -105,6 +105,8 @@ def most_open(origins: list[Origin]) -> Origin:
     A new value decides alone. Of origins that depend on the caller or on what is read, several are
     kept: which of them is open is known only when the callers are.
     """
+    if len(origins) == 1:
+        return origins[0]
     told = [origin for origin in origins if origin is not CONSTANT]  # most are
     if not told:
         return CONSTANT

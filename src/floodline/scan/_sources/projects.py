@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,7 +35,7 @@ def _read(file: Path) -> Project:
     try:
         text = file.read_text(encoding="utf-8")
         if file.suffix == ".toml":
-            return _of_toml(tomllib.loads(text))
+            return _of_toml(text)
         if file.suffix == ".cfg":
             return _of_cfg(text)
     except (OSError, ValueError):
@@ -44,7 +43,10 @@ def _read(file: Path) -> Project:
     return Project("setup(" in text, "console_scripts" in text or "scripts=" in text)
 
 
-def _of_toml(document: dict[str, Any]) -> Project:
+def _of_toml(text: str) -> Project:
+    import tomllib  # takes longer to import than most of these files to read
+
+    document: dict[str, Any] = tomllib.loads(text)
     tool = document.get("tool")
     poetry = tool.get("poetry") if isinstance(tool, dict) else None
     tables = [table for table in (document.get("project"), poetry) if isinstance(table, dict)]
