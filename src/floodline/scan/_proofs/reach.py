@@ -58,6 +58,10 @@ class Reach:
         self._library = library
         self._often: dict[str, Often] = {}
         self._ancestors: dict[tuple[str, str], frozenset[str]] = {}
+        self._callers: dict[str, set[str]] = {}
+        # asked for every call and for every function above another
+        self._definitions = frozenset(filter(self._defines, program.names.functions))
+        self._ends = frozenset(filter(self._is_end, program.names.functions))
         # what `@factory(...)` returns runs when a function is defined, not when it is called
         self._factories = {e.callee for e in program.edges if e.call.kept.how == "decorator"}
         self._spread()
@@ -136,6 +140,9 @@ class Reach:
 
     def is_definition(self, key: str) -> bool:
         """Return True if a function runs only where classes and functions are defined."""
+        return key in self._definitions
+
+    def _defines(self, key: str) -> bool:
         function = self._program.names.functions[key]
         name = function.name.rpartition(".")[2]
         if name == "__class_getitem__" and self._library:
@@ -196,12 +203,20 @@ class Reach:
             here = queue.pop()
             if owner and self.ends(here, owner):
                 continue
-            for edge in self._program.callers.get(here, ()):
-                if edge.caller not in found and (edge.kin or not edge.guessed):
-                    found.add(edge.caller)
-                    queue.append(edge.caller)
+            new = self._callers_of(here) - found
+            found |= new
+            queue += new
         self._ancestors[function, owner] = frozenset(found)
         return self._ancestors[function, owner]
+
+    def _callers_of(self, function: str) -> set[str]:
+        """Return the functions that call this one for sure, or one of its family."""
+        known = self._callers.get(function)
+        if known is None:
+            edges = self._program.callers.get(function, ())
+            known = {edge.caller for edge in edges if edge.kin or not edge.guessed}
+            self._callers[function] = known
+        return known
 
     def descendants(self, function: str) -> frozenset[str]:
         """Return all functions that this one can reach."""
@@ -216,18 +231,21 @@ class Reach:
 
     def is_end(self, function: str) -> bool:
         """Return True if a function ends something; with an argument it ends only one item."""
-        name = function.rpartition(":")[2].rpartition(".")[2]
-        found = self._program.names.functions.get(function)
-        if not (name in ENDING or ALL_END.match(name)) or found is None:
+        return function in self._ends
+
+    def _is_end(self, key: str) -> bool:
+        found = self._program.names.functions[key]
+        name = found.name.rpartition(".")[2]
+        if not (name in ENDING or ALL_END.match(name)):
             return False
         return name.startswith("__") or len(found.parameters) <= bool(found.owner)
 
     def ends(self, function: str, owner: str) -> bool:
         """Return True if a function ends its owner, such as its `close`."""
-        module, _, name = function.partition(":")
-        kind = name.rpartition(".")[0]
         if not self.is_end(function):
             return False
+        module, _, name = function.partition(":")
+        kind = name.rpartition(".")[0]
         names = self._program.names
         family = (
             [*names.order(owner), *names.children.get(owner, ())] if owner in names.classes else []
