@@ -299,3 +299,17 @@ def test_what_start_up_makes_for_itself_is_passing_if_others_do_the_same(tmp_pat
             main()
     """
     assert levels(tmp_path, {"app": code}) in ({}, {"rows": "low"})
+
+
+@pytest.mark.parametrize(("loop", "state"), [("rows.find()", "assumed"), ("rows", "proved")])
+def test_an_async_loop_over_what_a_call_returns_may_be_done_soon(tmp_path, loop, state):
+    code = f"""
+        users = set()
+
+        async def load(rows):
+            async for row in {loop}:
+                users.add(row.id)
+    """
+    (tmp_path / "app.py").write_text(dedent(code), encoding="utf-8")
+    [found] = Scan([tmp_path]).report().findings
+    assert found.proofs[1].state == state

@@ -259,7 +259,9 @@ class _Reader(Bindings):
         if type(node) is ast.AsyncFor:
             self.risks.append((self.scope.name, node.lineno, "await"))
         made = self.loop_target(node.target, node.iter)
-        repeats = SERVED if type(node) is ast.AsyncFor else LOOP
+        repeats = LOOP
+        if type(node) is ast.AsyncFor:  # over what a call returns, it may be done soon
+            repeats = TURNS if type(node.iter) is ast.Call else SERVED
         if made:
             repeats |= {Circumstance("over", made)}
         self.block(node.body, marks | repeats)
