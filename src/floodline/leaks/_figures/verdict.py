@@ -18,6 +18,7 @@ from floodline.leaks._vocabulary import Outcome, Step, Where
 LEAST_OBJECTS = 0.5  # per round
 LEAST_BLOCKS = 4.0  # per round; the interpreter's free lists fill more slowly
 BLOCKS_PER_OBJECT = 4
+OWN_BLOCKS = 0.02  # of all
 LEAST_NATIVE = 512.0  # bytes per round
 DWARFS = 4  # so many times as much free as in use: fragmentation, not a leak
 LEAST_STEP = 1 << 16  # bytes from one fifth of the run to the next
@@ -114,6 +115,8 @@ def _unnamed(series: Figures) -> Verdict | None:
     if _rises(found, series.least_rise) or _multiply(series):
         return _undecided(Where.PYTHON, 2 * total, reason)
     found, sure = _trend(series, "blocks"), BLOCKS_PER_OBJECT * series.least_growth
+    if sure:  # a live watch takes the more of them itself, the more there are
+        sure = max(sure, OWN_BLOCKS * max(series.process("blocks"), default=0))
     if found.kind == "growing" and found.rate >= LEAST_BLOCKS and found.gain >= sure:
         return _undecided(Where.PYTHON, 3 * total, reasons.unnamed_blocks(found.rate, unit))
     return None

@@ -149,3 +149,11 @@ def test_what_echoed_something_that_has_stopped_must_go_on_by_itself():
     assert judge._is_left_over(echo, 100.0)
     assert not judge._is_left_over(echo.but(echoes=("app.ROWS",)), 100.0)
     assert not judge._is_left_over(echo, 90.0 + LEAST_SPAN)
+
+
+def test_blocks_that_the_watch_itself_may_take_are_no_growth():
+    def blocks(before):
+        return lambda second: (5000, 0, 1 << 20, before + 60 * second, 0, 0, 0, 0)
+
+    assert "bounded" not in verdicts(judged(blocks(100_000))[0], 5)
+    assert verdicts(judged(blocks(900_000))[0], 3)[-1] == "bounded"
