@@ -312,18 +312,20 @@ class Calls(Arguments):
         made = self._made(iterable)
         if made:
             origin = turn_of(made)
+        first = origin
+        if isinstance(iterable, ast.Call):
+            name, given = last_name(iterable.func), iterable.args
+            if name == "range":
+                fixed = all(type(item) is ast.Constant for item in given)
+                first = origin = CONSTANT if fixed else UNKNOWN
+            elif name == "enumerate" and given:
+                first, origin = UNKNOWN, self.scope.origin(given[0])
         names = target.elts if isinstance(target, ast.Tuple) else [target]
-        numbers: Origin | None = None
-        if isinstance(iterable, ast.Call) and last_name(iterable.func) in ("range", "enumerate"):
-            numbers = CONSTANT if all(type(n) is ast.Constant for n in iterable.args) else UNKNOWN
-            counted = last_name(iterable.func) == "enumerate" and iterable.args
-            origin = self.scope.origin(iterable.args[0]) if counted else numbers
         for part in names:
             if isinstance(part, ast.Name):
                 self.scope.refs.pop(part.id, None)
                 self.scope.types.pop(part.id, None)
-                first = numbers is not None and part is names[0]
-                self.scope.origins[part.id] = numbers if first and numbers else origin
+                self.scope.origins[part.id] = first if part is names[0] else origin
         last = names[-1]
         if found and isinstance(last, ast.Name):
             called = isinstance(iterable, ast.Call)
