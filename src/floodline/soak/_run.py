@@ -82,17 +82,15 @@ class Soak:
         for _ in range(self.warmup):
             await self._round("warm-up")
         await self._drain()
-        # two walks allocate what all others reuse; of the second only the memory does not count
+        # two walks that do not count: they allocate what all others reuse
         await self._sample(decides=True)
         began = time.process_time()
         await self._sample(decides=True)
         cost = time.process_time() - began
+        self._sampler.restart()
         self._wanted = set(positions(max(1, self._done), last, cost, self._budget))
-        await self._drain()
         if self._done in self._wanted:
-            self._sampler.begin(self._done)
-        else:
-            self._sampler.restart()
+            await self._sample()
         while self._done < last:
             await self._round("measuring")
             if self._done in self._wanted:

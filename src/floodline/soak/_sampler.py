@@ -45,10 +45,6 @@ class Sampler:
         """Forget the samples so far."""
         self.series.restart()
 
-    def begin(self, at: int) -> None:
-        """Forget the samples so far; the last walk counts as the first, with current figures."""
-        self.series.begin(at, judged_split())
-
     def sample(self, at: int, own: tuple[Any, ...], *, decides: bool = False) -> None:
         """Take a sample at the end of round `at`; one that `decides` always gets its walk."""
         split = judged_split()

@@ -78,19 +78,6 @@ def test_growth_that_the_census_misses_is_found_and_ends_the_saving(program, wal
     assert text_of(sampler) == [1, 5, 6, 7, 8]
 
 
-def test_the_last_walk_before_the_measuring_counts_as_its_first(program, walks):
-    sampler = Sampler(Slots())
-    for at in (1, 1):
-        program.text += "x"
-        sampler.sample(at, (), decides=True)
-    sampler.begin(1)
-    program.text += "x"
-    sampler.sample(2, (), decides=True)
-    assert len(walks) == 3
-    assert sampler.series.rounds == [1, 2]
-    assert text_of(sampler) == [2, 3]
-
-
 def test_a_restart_begins_with_a_walk(program, walks):
     sampler = Sampler(Slots())
     for _ in range(2):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from floodline.leaks._figures.own_holders import is_internal
-from floodline.leaks._figures.trend import FLAT, Trend, comes_evenly, median, trend
+from floodline.leaks._figures.trend import FLAT, Trend, comes_evenly, comes_seldom, median, trend
 from floodline.leaks._heap.slots import NOWHERE, Slot, Slots, is_placeholder
 from floodline.leaks._vocabulary import Column
 
@@ -67,9 +67,13 @@ def find_candidates(
     below = _bytes_below(series, changed)
     counts = {index: _judge(series, index, "count", tests) for index in changed}
     found: list[Candidate] = []
+    seldom: set[int] = set()
     for index in changed:
         for column in () if index in internal else _JUDGED:
             figures = _judge(series, index, column, tests)
+            if paced and figures.kind != "growing" and _comes_seldom(series, index, column):
+                figures = replace(figures, kind="rising")
+                seldom.add(index)
             if paced and figures.kind == "rising" and _comes_evenly(series, index, column):
                 figures = replace(figures, kind="growing")
             if figures.kind != "flat" and not _explained(series, index, column, counts[index]):
@@ -77,13 +81,16 @@ def find_candidates(
     if not any(one.trend.kind == "growing" and _is_named(one.slot) for one in found):
         known = {one.slot.index for one in found} | internal
         found += _chains(series, counts, below, known)
-    return Candidates(
-        _ranked(found, "growing"), [c for c in _ranked(found, "rising") if _weighs(c)]
-    )
+    rising = [c for c in _ranked(found, "rising") if _weighs(c) or c.slot.index in seldom]
+    return Candidates(_ranked(found, "growing"), rising)
 
 
 def _judge(series: Figures, index: int, column: Column, tests: int) -> Trend:
     return trend(series.at(index), series.column(index, column), tests=tests)
+
+
+def _comes_seldom(series: Figures, index: int, column: Column) -> bool:
+    return column == "length" and comes_seldom(series.at(index), series.column(index, column))
 
 
 def _comes_evenly(series: Figures, index: int, column: Column) -> bool:

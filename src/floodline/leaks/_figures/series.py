@@ -55,13 +55,6 @@ class Series:
         self._changes.clear()
         self.holders.restart()
 
-    def begin(self, at: int, split: Split) -> None:
-        """Forget the samples so far, but for the slots of the last, which are as they were."""
-        objects, size = (self._process[name][-1] for name in ("objects", "bytes"))
-        self.restart()
-        self.holders.note(at)
-        self._add_process(at, objects, size, split)
-
     def add(self, at: int, walk: Walk, objects: int, split: Split) -> None:
         """Record the figures of one walk at the end of round `at`."""
         sample = len(self)

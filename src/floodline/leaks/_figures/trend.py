@@ -22,6 +22,9 @@ LATE_CHANCE = 0.2  # that its second half is noise
 STEADY = 0.75  # of the first half's pace: a leak keeps at least this much in the second half
 SPARSE = 2 / 3  # of the steps: one that rises in fewer of them rises now and then
 EXPECTED = 4  # rises that the late part of such a series should have seen
+LEAST_RISES = 6  # of a series that rises now and then
+SINGLE = 2  # items that such a rise brings at most, on average
+SELDOM_LATE = 0.4  # of them: a set that fills up has fewer in its second half
 LEAST_EVEN = 10.0  # items that must have come like clockwork
 OFF = 1.35  # items between the samples farthest above and below the line; 1 is due to rounding
 
@@ -78,6 +81,20 @@ def comes_evenly(at: Sequence[float], values: Sequence[float]) -> bool:
     rate = sum((t - middle) * (v - mean) for t, v in zip(at, values, strict=True)) / weight
     off = [v - rate * t for t, v in zip(at, values, strict=True)]
     return max(off) - min(off) <= OFF
+
+
+def comes_seldom(at: Sequence[float], values: Sequence[float]) -> bool:
+    """Return True if a series rises now and then, never falls, and has not stopped by the end.
+
+    The last samples are so close together that they may all lie between two rises.
+    """
+    rises = [time for time, a, b in zip(at[1:], values, values[1:], strict=False) if b > a]
+    single = values[-1] - values[0] <= SINGLE * len(rises)  # what fills up begins with more
+    if len(rises) < LEAST_RISES or not single or _deepest_fall(values) > 0:
+        return False
+    pauses = [after - before for before, after in pairwise((at[0], *rises))]
+    late = sum(time > (at[0] + at[-1]) / 2 for time in rises)
+    return at[-1] - rises[-1] <= max(pauses) and late >= SELDOM_LATE * len(rises)
 
 
 def _last_rate(at: Sequence[float], values: Sequence[float]) -> float:

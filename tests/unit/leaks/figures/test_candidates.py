@@ -73,3 +73,16 @@ def test_the_names_of_the_program_come_before_those_of_the_library(run_of):
 
     found = find_candidates(run_of(slots, rows))
     assert [c.slot.path for c in found.growing] == ["app.ROWS", "json.CACHE"]
+
+
+@pytest.mark.parametrize(("paced", "found"), [(True, ["app.OLD"]), (False, [])])
+def test_what_comes_once_in_thirty_rounds_is_not_flat_in_a_soak(walk, paced, found):
+    slots = Slots()
+    slots.child(slots.root("app"), "app", ".OLD")
+    series = Series(slots)
+    late = (264, 268, 273, 277, 281, 286, 290)  # between two of them
+    for at in (*range(30, 260, 12), *late):
+        rows = [(0, 0, 0, 0), (1, 0, 0, 0), (1, at // 30, 0, 8)]
+        series.add(at, walk(*rows), 10, SPLIT)
+    candidates = find_candidates(series, paced=paced)
+    assert [one.slot.path for one in candidates.growing + candidates.rising] == found

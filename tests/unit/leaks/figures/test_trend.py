@@ -5,7 +5,14 @@ import random
 import pytest
 
 from floodline.leaks._figures import trend as trend_module
-from floodline.leaks._figures.trend import _bend, comes_evenly, keeps_pace, trend, typical_slope
+from floodline.leaks._figures.trend import (
+    _bend,
+    comes_evenly,
+    comes_seldom,
+    keeps_pace,
+    trend,
+    typical_slope,
+)
 
 ROUNDS = list(range(0, 300, 6))
 
@@ -177,3 +184,21 @@ def test_noise_after_a_fill_is_flat(seed):
 def test_pace_is_kept_if_the_second_half_rises_as_the_first():
     assert keeps_pace(ROUNDS, ROUNDS)
     assert not keeps_pace(ROUNDS, [min(r, 160) for r in ROUNDS])
+
+
+SPREAD = [30, 45, 54, 75, 97, 124, 139, 161, 187, 206, 227, 251, 264, 268, 273, 277, 281, 286, 290]
+
+
+@pytest.mark.parametrize(
+    ("values", "seldom"),
+    [
+        ([at // 30 for at in SPREAD], True),
+        ([at // 60 for at in SPREAD], False),  # too few rises to tell
+        ([min(at, 150) // 20 for at in SPREAD], False),  # has stopped
+        ([at // 30 - 2 * (at > 280) for at in SPREAD], False),  # falls
+        ([10 - 300 // at for at in SPREAD], False),  # fills up
+        ([at // 6 for at in SPREAD], False),  # more at a time: the trend tells
+    ],
+)
+def test_what_comes_now_and_then_and_stays_is_not_flat(values, seldom):
+    assert comes_seldom(SPREAD, values) is seldom
