@@ -71,11 +71,8 @@ def find_candidates(
     for index in changed:
         for column in () if index in internal else _JUDGED:
             figures = _judge(series, index, column, tests)
-            if paced and figures.kind != "growing" and _comes_seldom(series, index, column):
-                figures = replace(figures, kind="rising")
-                seldom.add(index)
-            if paced and figures.kind == "rising" and _comes_evenly(series, index, column):
-                figures = replace(figures, kind="growing")
+            if paced and column == "length":
+                figures = _by_pace(series, index, figures, seldom)
             if figures.kind != "flat" and not _explained(series, index, column, counts[index]):
                 found.append(_candidate(series, index, column, figures, below))
     if not any(one.trend.kind == "growing" and _is_named(one.slot) for one in found):
@@ -89,12 +86,15 @@ def _judge(series: Figures, index: int, column: Column, tests: int) -> Trend:
     return trend(series.at(index), series.column(index, column), tests=tests)
 
 
-def _comes_seldom(series: Figures, index: int, column: Column) -> bool:
-    return column == "length" and comes_seldom(series.at(index), series.column(index, column))
-
-
-def _comes_evenly(series: Figures, index: int, column: Column) -> bool:
-    return column == "length" and comes_evenly(series.at(index), series.column(index, column))
+def _by_pace(series: Figures, index: int, figures: Trend, seldom: set[int]) -> Trend:
+    """Return a trend that also counts what comes like clockwork, or `seldom` and stays."""
+    at, values = series.at(index), series.column(index, "length")
+    if figures.kind != "growing" and comes_seldom(at, values):
+        seldom.add(index)
+        figures = replace(figures, kind="rising")
+    if figures.kind == "rising" and comes_evenly(at, values):
+        return replace(figures, kind="growing")
+    return figures
 
 
 def _explained(series: Figures, index: int, column: Column, count: Trend) -> bool:
