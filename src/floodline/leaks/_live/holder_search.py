@@ -81,6 +81,8 @@ class HolderSearch:
     def _search(self, met: Met, samples: Met) -> None:
         met += samples
         longest = Met(sorted(self._holders(samples, met), key=self._length)[-1:])
+        if longest and self._length(longest[0]) < LONG:  # it may be held by an item
+            longest = Met(sorted(self._holders(longest, met), key=self._length)[-1:])
         if not longest or self._length(longest[0]) < LONG:
             return
         way = self._climb(longest, met)
@@ -103,10 +105,11 @@ class HolderSearch:
     def _holders(self, objects: list[Any], met: Met) -> Met:
         """Ask the collector, in one pass over the heap."""
         began = time.perf_counter()
-        found = Met(gc.get_referrers(*objects))
+        asked = tuple(objects)  # which holds them too
+        found = Met(gc.get_referrers(*asked))
         self.longest = max(self.longest, time.perf_counter() - began)
         self.passes += 1
-        known = {*map(id, met), id(objects)}
+        known = {*map(id, met), id(objects), id(asked)}
         found[:] = [one for one in found if id(one) not in known and self._is_theirs(one)]
         met += found
         return found

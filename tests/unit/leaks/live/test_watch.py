@@ -223,7 +223,7 @@ def test_holders_are_looked_for_while_objects_have_no_name(watched):
     assert told == unnamed_objects(5.0, "second").text  # no type is known yet
     live._sampler.process.counted.kinds = ("app.Event",)
     told = unnamed_objects(5.0, "second", live._sampler.process.counted).text
-    assert "; looked for their holders in 1 pass over the heap" in told
+    assert "; looked for their holders in " in told
 
 
 def test_memory_of_c_code_is_native(watched):
