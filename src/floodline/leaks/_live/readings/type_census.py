@@ -12,7 +12,7 @@ from itertools import chain, islice
 from math import sqrt
 
 from floodline.leaks._live.readings.listed_objects import listing
-from floodline.leaks._objects.anatomy import label_of
+from floodline.leaks._objects.anatomy import is_standard, label_of
 
 EVERY = 30.0
 LATER = 300.0  # seconds between two, once there were some
@@ -71,7 +71,9 @@ def _multiplying(
     most = sorted(gains, key=gains.__getitem__, reverse=True)[:MOST_NAMED]
     chosen = [k for k in most if gains[k] * step >= LEAST and gains[k] >= SHARE * total]
     labels = _labels(frozenset(chosen))
-    return tuple(labels[kind] for kind in chosen if kind in labels), frozenset(labels)
+    named = [kind for kind in chosen if kind in labels]
+    theirs = [kind for kind in named if not is_standard(labels[kind])]  # a list may be anybody's
+    return tuple(labels[kind] for kind in named), frozenset(theirs or named)
 
 
 def _labels(wanted: frozenset[int]) -> dict[int, str]:
