@@ -80,19 +80,20 @@ class HolderSearch:
 
     def _search(self, met: Met, samples: Met) -> None:
         met += samples
+        last = self.passes + MOST_PASSES
         longest = Met(sorted(self._holders(samples, met), key=self._length)[-1:])
         if longest and self._length(longest[0]) < LONG:  # it may be held by an item
             longest = Met(sorted(self._holders(longest, met), key=self._length)[-1:])
         if not longest or self._length(longest[0]) < LONG:
             return
-        way = self._climb(longest, met)
+        way = self._climb(longest, met, last)
         self.dead_end = "" if self._root_of(way[0]) else self._describe(way)
         if not self.dead_end:
             self._name(way)
 
-    def _climb(self, way: Met, met: Met) -> Met:
+    def _climb(self, way: Met, met: Met, last: int) -> Met:
         """Return the way to an object from the first above it that can be found again."""
-        for _ in range(MOST_PASSES - 1):
+        while self.passes < last:
             above = self._holders(way[:1], met)
             if not above:
                 break
