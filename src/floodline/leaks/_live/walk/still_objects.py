@@ -16,6 +16,8 @@ from floodline.leaks._objects.anatomy import label_of
 from floodline.leaks._objects.outline import Outlines
 
 MOST = 24  # objects below it
+_MANAGED_DICT = 1 << 4  # of a type's flags: the dict of names comes last
+_flags = type.__dict__["__flags__"].__get__
 _FIXED = frozenset(map(id, (tuple, frozenset, str, bytes)))  # what is in them stays
 
 
@@ -40,10 +42,18 @@ def is_still(value: Any, outlines: Outlines, seen: Container[int]) -> bool:
             names, rest = plan.rest(one, [])
             todo += rest if names is None else [*rest, *dict.values(names)]
         elif _is_fixed(plan.kind, plan.base, grows=plan.grows or plan.local):
-            todo += [below for below in gc.get_referents(one) if below is not type(one)]
+            todo += _below(one, has_names=plan.kind == "instance")
         elif plan.kind != "module":
             return False
     return True
+
+
+def _below(one: Any, *, has_names: bool) -> list[Any]:
+    """Return what an object refers to; a type variable of 3.12 keeps its names to itself."""
+    held = [below for below in gc.get_referents(one) if below is not type(one)]
+    if has_names and held and type(held[-1]) is dict and _flags(type(one)) & _MANAGED_DICT:
+        held += dict.values(held.pop())
+    return held
 
 
 def _is_fixed(kind: str, base: type | None, *, grows: bool) -> bool:
