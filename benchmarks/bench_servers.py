@@ -127,7 +127,7 @@ def awaited_user(store: Any, number: int) -> Callable[[], Any]:
         key = f"t{number}/{turn % 64}"
         grant = await store.acquire("bench", key, owner, lease=15.0, known=versions.get(key))
         terms = {"fence": grant.fence, "version": grant.version, "release": True}
-        written = store.save("bench", key, payload(turn), write_id=f"{number}-{turn}", **terms)
+        written = store.save("bench", key, payload(turn), write_id=f"{owner}-{turn}", **terms)
         versions[key] = await written
 
     return use

@@ -78,7 +78,7 @@ def user(store: SQLiteStore, number: int) -> Callable[[], object]:
             payload(turn),
             fence=grant.fence,
             version=grant.version,
-            write_id=f"{number}-{turn}",
+            write_id=f"{owner}-{turn}",
             release=True,
         )
 
