@@ -123,11 +123,27 @@ def test_a_number_that_is_too_large_fails_its_caller_alone(opened: Any) -> None:
 
 def break_row(store: Any, server: Postgres | Valkey, id: str) -> None:
     if isinstance(server, Valkey):
-        told(
-            server, "SET", f"{{{store._writers[0]._runner._wire._target.prefix}}}:r4:chat{id}", "x"
-        )
+        told(server, "HSET", redis_key(store, "v", id), "x", "x")
         return
     asked(server, f"ALTER TABLE floodline.sessions ADD CONSTRAINT broken CHECK (id <> '{id}')")
+
+
+def redis_key(store: Any, kind: str, id: str) -> str:
+    return f"{{{store._writers[0]._runner._wire._target.prefix}}}:{kind}4:chat{id}"
+
+
+def test_a_session_whose_envelope_was_evicted_is_gone_as_a_whole(opened: Any, server: Any) -> None:
+    if not isinstance(server, Valkey):
+        pytest.skip("only Redis evicts")
+    store = opened(connections=1)
+    (first,) = together(store, save("a", take(store, "a"), "w"))
+    told(server, "DEL", redis_key(store, "e", "a"))
+    assert store.load("chat", "a") is None
+    (grant,) = together(store, acquire("a"))
+    assert (grant.version, grant.envelope, store.stats().rows) == (0, None, 0)
+    (again,) = together(store, save("a", grant, "x"))
+    assert again > first
+    assert store.load("chat", "a") == Record(again, b"a by x")
 
 
 @pytest.fixture(autouse=True)

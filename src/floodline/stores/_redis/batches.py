@@ -25,6 +25,7 @@ class Batch:
     head: tuple[Any, ...]
     args: list[Any]
     places: list[int]
+    ids: set[str]  # each once: a run reads all of them before it writes one
 
     def answer(self, reply: Any, replies: list[Any]) -> None:
         """Give each of the requests its reply; an error is one for all."""
@@ -47,12 +48,13 @@ def batches(requests: Sequence[Request], places: Sequence[int], most: int = _MOS
     for place in places:
         what, head, args = requests[place]
         batch = open_ones.get((what, head))
-        if batch is None or len(batch.places) >= most:
-            batch = Batch(what, head, [*args], [place])
+        if batch is None or len(batch.places) >= most or args[0] in batch.ids:
+            batch = Batch(what, head, [*args], [place], {args[0]} if args else set())
             made.append(batch)
             if what in _TOGETHER:
                 open_ones[what, head] = batch
         else:
             batch.args += args
             batch.places.append(place)
+            batch.ids.add(args[0])
     return made

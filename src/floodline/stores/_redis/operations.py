@@ -15,6 +15,7 @@ from floodline.stores._redis.requests import (
     Request,
     flat,
     micros,
+    one_word,
     request,
 )
 from floodline.stores._redis.row_operations import RowOperations, refused_rows
@@ -64,9 +65,11 @@ class Operations(ServerOperations, RowOperations):
         self, name: str, id: str, owner: str, lease: float, known: int | None, dead: str | None
     ) -> Operation:
         trusted = "" if known is None or self._forgotten else known
-        terms = (name, id, owner, round(lease * MICROS), trusted, dead or "")
-        hears = int(self._hears(owner))
-        code, number, version, blob = yield request("acquire", self._times.read(), *terms, hears)
+        terms = (id, owner, trusted, dead or "", int(self._hears(owner)))
+        head = (name, round(lease * MICROS))
+        code, number, version, blob = yield request(
+            "acquire", self._times.read(), *terms, head=head
+        )
         if code == HELD:
             return Held(blob.decode(), number / MICROS)
         return Grant(number, version, blob)
@@ -105,8 +108,8 @@ class Operations(ServerOperations, RowOperations):
         rows: Sequence[Append],
     ) -> Operation:
         moment = self._times.read()
-        head = (micros(moment.date), int(self._confirmed), LOST, STALE, ROWS_WHY)
-        terms = (name, id, fence, version, write_id, int(release), envelope)
+        head = (micros(moment.date), int(self._confirmed), LOST, STALE, ROWS_WHY, name)
+        terms = (id, fence, version, one_word(write_id), int(release), envelope)
         what, with_rows = ("save_rows", flat(rows)) if rows else ("save", ())
         code, number, stored, blob = yield request(what, moment, *terms, *with_rows, head=head)
         if code == ROWS_REFUSED:
@@ -120,7 +123,7 @@ class Operations(ServerOperations, RowOperations):
         )
 
     def written(self, name: str, id: str, write_id: str) -> Operation:
-        version = yield request(self._written, Moment(), name, id, write_id)
+        version = yield request(self._written, Moment(), name, id, one_word(write_id))
         return None if version is None else int(version)
 
     def load(self, name: str, id: str) -> Operation:

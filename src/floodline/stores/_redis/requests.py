@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from floodline.stores._server.times import Moment
 
 MICROS = 1_000_000
 ROWS_WHY = why_rows_refused("")
+_IN_A_WORD = re.compile(r"[% \n]")
 
 
 class Request(NamedTuple):
@@ -28,6 +30,13 @@ def request(what: str, moment: Moment, *args: Any, head: tuple[Any, ...] = ()) -
 def micros(seconds: float | None) -> int | str:
     """Return a time as the scripts take it; an empty one is the server's."""
     return "" if seconds is None else round(seconds * MICROS)
+
+
+def one_word(write_id: str) -> str:
+    """Return a write id without blanks and line ends, which the scripts keep a list of."""
+    if write_id.isalnum():
+        return write_id
+    return _IN_A_WORD.sub(lambda found: f"%{ord(found[0]):02x}", write_id)
 
 
 def flat(appends: Sequence[Append]) -> list[Any]:

@@ -144,20 +144,20 @@ end
 APPEND_ROWS = """
 local name, id, fence, create, lost, at = unpack(ARGV, 3, 8)
 local k = key(name, id)
-local r, appends = P .. 'r' .. k, read_appends(9)
+local appends = read_appends(9)
 redis.call('HINCRBY', meta, 'writes', 1)
 if at == '' then at = text(now) end
-if fence ~= '' and redis.call('HGET', P .. 'l' .. k, 'f') ~= fence then
+if fence ~= '' and fence_at(k) ~= fence then
   keep_rows(name, id, at, lost, appends)
   return {0}
 end
-local there = redis.call('EXISTS', r) == 1
+local there = redis.call('EXISTS', P .. 'v' .. k) == 1
 if not there and create ~= '1' then return {3} end
 local refused = refused_rows(k, appends)
 if refused then return refused end
 if not there then
   local new = text(math.max(figure('base'), figure('floor')) + 1)
-  redis.call('HSET', r, 'v', new, 'w', '', 'p', '', 'e', '')
+  redis.call('MSET', P .. 'v' .. k, new .. ' 0\\n' .. new .. ' \\n', P .. 'e' .. k, '')
   note_id(name, id)
   count(1, 0)
 end
@@ -233,7 +233,7 @@ return rows
 DELETE_ROWS = """
 local name, id, fence, log, all = unpack(ARGV, 3, 7)
 local k, gone = key(name, id), 0
-if fence ~= '' and redis.call('HGET', P .. 'l' .. k, 'f') ~= fence then return -1 end
+if fence ~= '' and fence_at(k) ~= fence then return -1 end
 if all == '1' then
   local logs = log == '' and redis.call('ZRANGE', P .. 'L' .. k, 0, -1) or {log}
   for _, one in ipairs(logs) do

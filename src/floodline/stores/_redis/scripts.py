@@ -3,10 +3,12 @@
 `acquire` and `save` serve any number of callers at once: what starting a script costs, and what is
 the same for all, they share. See `batches` for their arguments and their replies.
 
-All keys share a hash tag and begin with it. A row is a hash `r…`, a lease a hash `l…`; `ids:` and
-`used:` are the sorted sets of one name, by id and by last use. No row expires by itself: retention
-has a floor and indexes to keep. Times are whole microseconds, as strings: a script's numbers are
-doubles, and exact up to 2**53.
+All keys share a hash tag and begin with it. A row is two strings: `e…` is its envelope, and `v…`
+has its version, the length of the envelope, and a line for each of the last writes, newest first.
+A lease is a string `l…`. Strings can be read and written many at a time, and to call a command
+costs a script more than the command does. `ids:` and `used:` are the sorted sets of one name, by
+id and by last use. No row expires by itself: retention has a floor and indexes to keep. Times are
+whole microseconds, as strings: a script's numbers are doubles, and exact up to 2**53.
 
 A fence is `max(last + 1, time)`. A replica that is promoted may not know the last fence, but its
 clock is beyond the time at which that was given. Versions begin above the time for the same reason
@@ -42,6 +44,7 @@ from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS
 _BEGINNING = """
 local P, meta = KEYS[1], KEYS[1] .. 'meta'
 local SLACK = 60000000
+local FOUR = '^[^\\n]*\\n[^\\n]*\\n[^\\n]*\\n[^\\n]*\\n'
 local function time()
   local t = redis.call('TIME')
   return t[1] * 1000000 + t[2]
@@ -58,6 +61,13 @@ local function figure(field) return tonumber(redis.call('HGET', meta, field)) or
 """
     + LEASES
     + """
+local function read(keys)  -- of leases and rows in turn
+  local found = redis.call('MGET', unpack(keys))
+  for j = 2, #keys, 2 do
+    if not found[j] then redis.call('GET', keys[j]) end  -- fails if there is something else
+  end
+  return found
+end
 local function used(name, id)
   redis.call('ZADD', P .. 'used:' .. name, 'GT', text(stamp), id)
 end
@@ -73,13 +83,14 @@ end
     + LOGS
     + """
 local function forget(name, id)
-  forget_logs(key(name, id))
-  local r = P .. 'r' .. key(name, id)
-  local version = redis.call('HGET', r, 'v')
-  if not version then return 0 end
+  local k = key(name, id)
+  forget_logs(k)
+  local row = redis.call('GET', P .. 'v' .. k)
+  if not row then return 0 end
+  local version, size = string.match(row, '^(%d+) (%d+)')
   if tonumber(version) > figure('floor') then redis.call('HSET', meta, 'floor', version) end
-  count(-1, -redis.call('HSTRLEN', r, 'e'))
-  redis.call('DEL', r)
+  count(-1, -size)
+  redis.call('DEL', P .. 'v' .. k, P .. 'e' .. k)
   redis.call('ZREM', P .. 'ids:' .. name, id)
   if redis.call('EXISTS', P .. 'ids:' .. name) == 0 then redis.call('ZREM', P .. 'names', name) end
   redis.call('ZREM', P .. 'used:' .. name, id)
@@ -124,40 +135,48 @@ if found[2] ~= ARGV[3] then
 end
 for _, k in ipairs(redis.call('ZRANGEBYSCORE', P .. 'leases', '-inf', text(now - 3600000000),
     'LIMIT', 0, 1000)) do
-  local lease, alive = leased(k, now)
-  if alive then
+  local lease = lease_at(k)
+  if lease and lasts(lease, now) then
     redis.call('ZADD', P .. 'leases', text(now), k)
+  elseif lease then
+    unlease(k, lease)
   else
-    unlease(k, lease[6], lease[1])
+    redis.call('ZREM', P .. 'leases', k)
   end
 end
 return {{found[1], found[3]}}
 """
 
 _SAVE = """
-local at, noted, lost, stale, rows_why = unpack(ARGV, 3, 7)
-local i, out, blobs, free, base = 8, {}, {''}, {}
-local uses, latest = {}, text(stamp)
-local two = '[^\\n]*\\n%d+\\n[^\\n]*\\n%d+\\n'
-local four = '^' .. two .. two
+local at, noted, lost, stale, rows_why, name = unpack(ARGV, 3, 8)
+local of, last = key(name, ''), #ARGV
+local i, n, asked, starts = 9, 0, {}, {}
+local appends_of, appends = {}  -- rows
+while i <= last do
+  local k = of .. ARGV[i]
+  asked[n + 1], asked[n + 2] = P .. 'l' .. k, P .. 'v' .. k
+  n = n + 2
+  starts[n] = i
+  i = i + 6
+  appends_of[n], i = read_appends(i)  -- rows
+end
 if noted == '1' then redis.call('HINCRBY', meta, 'writes', 1) end
 if at == '' then at = text(now) end
-while i <= #ARGV do
-  local name, id, fence, version, write, release, envelope = unpack(ARGV, i, i + 6)
-  local appends  -- rows
-  i = i + 7
-  appends, i = read_appends(i)  -- rows
-  local k = key(name, id)
-  local r = P .. 'r' .. k
-  local lease = redis.call('HMGET', P .. 'l' .. k, 'f', 'w', 'o')
-  local ours = lease[1] == fence
-  local row = redis.call('HMGET', r, 'v', 'w', 'p')
-  local stored = row[1] or '0'
-  local done = row[2] == write and row[1]
-  if row[3] and string.find(row[3], write, 1, true) then
-    for before, number in string.gmatch(row[3], '([^\\n]*)\\n(%d+)\\n') do
-      if before == write then done = done or number end
-    end
+local found, base = read(asked), figure('base')
+local out, blobs, free, places, written, uses = {}, {''}, {}, {}, {}, {}
+local latest, rows, bytes, made = text(stamp), 0, 0, {}
+for j = 1, n, 2 do
+  i = starts[j + 1]
+  local id, fence, version = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local write, release, envelope = ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
+  appends = appends_of[j + 1]  -- rows
+  local k, lease, row = of .. id, found[j], found[j + 1]
+  local ours = lease and string.sub(lease, 1, #fence + 1) == fence .. ' '
+  local stored, size, from, done = '0', 0, 1
+  if row then
+    stored, size, from = string.match(row, '^(%d+) (%d+)\\n()')
+    local place = string.find(row, ' ' .. write .. '\\n', from, true)
+    done = place and string.match(string.sub(row, from, place - 1), '%d+$')
   end
   local good = ours and not done and stored == version
   local refused
@@ -167,41 +186,43 @@ while i <= #ARGV do
     blobs[#blobs + 1] = refused
   else
     if ours and release == '1' then
-      if lease[2] then unlease(k, lease[2], lease[3]) else free[#free + 1] = k end
+      free[#free + 1] = asked[j]
+      places[#places + 1] = k
+      if string.sub(lease, #fence + 2, #fence + 2) == '1' then tell(k, lease_of(lease)) end
     end
     if done then
       out[#out + 1] = '1 ' .. done .. ' 0'
     elseif not good then
-      local why = ours and string.format(stale, version, row[1] or 'none') or lost
+      local why = ours and string.format(stale, version, row and stored or 'none') or lost
       keep_rows(name, id, at, rows_why .. why, appends)  -- rows
       keep('conflicts', name, id, at, why, envelope, '')
       out[#out + 1] = '3 ' .. (ours and 1 or 0) .. ' ' .. stored
     else
-      base = base or figure('base')
-      local new = text(math.max(base, row[1] and tonumber(row[1]) or figure('floor')) + 1)
-      local recent = row[3] or ''
-      if row[2] and row[2] ~= '' and not string.find(row[2], '\\n', 1, true) then
-        recent = row[2] .. '\\n' .. stored .. '\\n' .. recent
-      end
-      recent = string.match(recent, four) or recent
-      local old = row[1] and redis.call('HSTRLEN', r, 'e') or 0
-      redis.call('HSET', r, 'v', new, 'w', write, 'p', recent, 'e', envelope)
-      if not row[1] then note_id(name, id) end
-      local used = uses[name] or {}
-      uses[name] = used
-      used[#used + 1] = latest
-      used[#used + 1] = id
+      local new = text(math.max(base, row and tonumber(stored) or figure('floor')) + 1)
+      local earlier = row and (string.match(row, FOUR, from) or string.sub(row, from)) or ''
+      local m = #written
+      written[m + 1] = asked[j + 1]
+      written[m + 2] = new .. ' ' .. #envelope .. '\\n' .. new .. ' ' .. write .. '\\n' .. earlier
+      written[m + 3] = P .. 'e' .. k
+      written[m + 4] = envelope
+      if not row then made[#made + 1] = id end
+      uses[#uses + 1] = latest
+      uses[#uses + 1] = id
       write_rows(k, appends, at)  -- rows
-      count(row[1] and 0 or 1, #envelope - old)
+      bytes = bytes + #envelope - size
       out[#out + 1] = '1 ' .. new .. ' 0'
     end
   end
 end
-for name, used in pairs(uses) do redis.call('ZADD', P .. 'used:' .. name, 'GT', unpack(used)) end
+if written[1] then
+  redis.call('MSET', unpack(written))
+  redis.call('ZADD', P .. 'used:' .. name, 'GT', unpack(uses))
+  for _, id in ipairs(made) do note_id(name, id) end
+  count(#made, bytes)
+end
 if free[1] then
-  redis.call('ZREM', P .. 'leases', unpack(free))
-  for n, k in ipairs(free) do free[n] = P .. 'l' .. k end
   redis.call('DEL', unpack(free))
+  redis.call('ZREM', P .. 'leases', unpack(places))
 end
 blobs[1] = table.concat(out, ' ')
 return blobs
@@ -210,21 +231,24 @@ return blobs
 _PLAIN_SAVE = re.sub(r"(?m)^.*-- rows\n", "", _SAVE)  # nearly all have none
 
 _WRITTEN = """
-local row = redis.call('HMGET', P .. 'r' .. key(ARGV[3], ARGV[4]), 'v', 'w')
-if row[2] == ARGV[5] then return row[1] end
+local row = redis.call('GET', P .. 'v' .. key(ARGV[3], ARGV[4]))
+local version, write = string.match(row or '', '\\n(%d+) ([^\\n]*)')
+if write == ARGV[5] then return version end
 return false
 """
 
 _LOAD = """
-return redis.call('HMGET', P .. 'r' .. key(ARGV[3], ARGV[4]), 'v', 'e')
+local k = key(ARGV[3], ARGV[4])
+local row, envelope = redis.call('GET', P .. 'v' .. k), redis.call('GET', P .. 'e' .. k)
+return {row and envelope and string.match(row, '^%d+'), envelope}
 """
 
 _DELETE = """
 local name, id, fence = unpack(ARGV, 3)
 local k = key(name, id)
-local lease = redis.call('HMGET', P .. 'l' .. k, 'f', 'w', 'o')
-if lease[1] ~= fence then return -1 end
-unlease(k, lease[2], lease[3])
+local lease = lease_at(k)
+if not lease or lease.fence ~= fence then return -1 end
+unlease(k, lease)
 return forget(name, id)
 """
 
@@ -255,15 +279,17 @@ while #gone < limit do
     'LIMIT', from, limit)
   if #page == 0 then break end
   for _, id in ipairs(page) do
-    local _, alive = leased(key(name, id), now - unused)
-    if #gone < limit and not alive then
+    local lease = lease_at(key(name, id))
+    if #gone < limit and not (lease and lasts(lease, now - unused)) then
       gone[#gone + 1] = id
     end
   end
   from = from + #page
 end
 for _, id in ipairs(gone) do
-  unlease(key(name, id))  -- which nobody waits for: it was free
+  local k = key(name, id)  -- whose lease nobody waits for: it was free
+  redis.call('DEL', P .. 'l' .. k)
+  redis.call('ZREM', P .. 'leases', k)
   forget(name, id)
 end
 return gone
