@@ -11,28 +11,34 @@ from __future__ import annotations
 import _thread
 import gc
 import sys
-import time
 import types
 import weakref
 from collections.abc import Callable, Iterator
-from itertools import chain, compress, islice, tee
+from copy import copy
+from itertools import chain, compress, islice
 from typing import Any
 
 from floodline.leaks._heap.slot_lookup import label_of_function
 from floodline.leaks._heap.slots import ITEM, Slots
 from floodline.leaks._live.readings.listed_objects import listing
+from floodline.leaks._live.readings.rare_steps import RareSteps
 from floodline.leaks._live.walk.outline_walk import MAX_ANCHORS, Anchors
 from floodline.leaks._objects.anatomy import derives, label_of, names_of_module, names_of_type
 from floodline.leaks._objects.outline import Outlines
 
-REST = 30.0  # seconds for each pass: two a minute
+REST, LATER = 60.0, 300.0  # seconds until the next search, and once there were some
+SOME = 6
 MOST_PASSES = 6  # in one search
 TAIL = 20_000  # of the newest objects, among which some are picked
 PICKED, APART = 4, 50
 LONG = 100  # items of a container that is worth a name
 SURVIVED = 2  # the oldest generation
 OURS = 3  # references to an object of a search: its list, a variable, an argument
+FIND, LIST, ASK = 60e-9, 15e-9, 50e-9  # seconds per object, until they were measured
 _PASSED = (types.FrameType, types.ModuleType, weakref.ref)
+
+
+Identity = tuple[int, int]  # of an object and its type
 
 
 class Met(list[Any]):
@@ -42,14 +48,18 @@ class Met(list[Any]):
 class HolderSearch:
     """Searches now and then; `watch` is called with the slot of what was found.
 
-    It keeps no reference to what it met.
+    It keeps no reference to what it met. A search that takes more than a rare step may is suspended
+    in between: it finds what it has met so far again by its identity, or ends.
     """
 
     def __init__(
-        self, slots: Slots, outlines: Outlines, anchors: Anchors, watch: Callable[[int], object]
-    ) -> None:
+        self, slots: Slots, outlines: Outlines, anchors: Anchors, rare: RareSteps,
+        watch: Callable[[int], object],
+    ) -> None:  # fmt: skip
         self._slots, self._outlines, self._anchors = slots, outlines, anchors
-        self._watch, self._next = watch, 0.0
+        self._watch, self._rare, self._next = watch, rare, 0.0
+        self._way: tuple[Identity, ...] = ()  # of one that is suspended, from the top
+        self._asked = self._searches = 0
         self.passes = 0
         self.longest = 0.0  # seconds
         self.dead_end = ""  # where the last one ended, if at no name
@@ -69,47 +79,73 @@ class HolderSearch:
 
         `objects` is about how many there are in all.
         """
-        if now < self._next or not kinds:
+        if now < self._next or not kinds or not self._rare.allows("search", self._least(objects)):
             return
-        met, before = Met(), self.passes
+        met = Met()
         try:
-            self._search(met, newest(kinds, objects))
+            self._rare.take("search", lambda: self._advance(met, kinds, objects), objects)
         finally:
-            self._next = now + REST * max(1, self.passes - before)
+            if not self._way:
+                self._searches += 1
+                self._next = now + (REST if self._searches < SOME else LATER)
             let_go(met)
 
-    def _search(self, met: Met, samples: Met) -> None:
-        met += samples
-        last = self.passes + MOST_PASSES
-        longest = Met(sorted(self._holders(samples, met), key=self._length)[-1:])
-        if longest and self._length(longest[0]) < LONG:  # it may be held by an item
-            longest = Met(sorted(self._holders(longest, met), key=self._length)[-1:])
-        if not longest or self._length(longest[0]) < LONG:
-            return
-        way = self._climb(longest, met, last)
-        self.dead_end = "" if self._root_of(way[0]) else self._describe(way)
-        if not self.dead_end:
-            self._name(way)
+    def _least(self, objects: int) -> float:
+        """Return the seconds that a step is likely to take at least."""
+        first = ("find", FIND) if self._way else ("list", LIST)
+        both = first, ("ask", ASK)
+        return sum(self._rare.expected(kind, objects, each) for kind, each in both)
 
-    def _climb(self, way: Met, met: Met, last: int) -> Met:
-        """Return the way to an object from the first above it that can be found again."""
-        while self.passes < last:
-            above = self._holders(way[:1], met)
-            if not above:
+    def _advance(self, met: Met, kinds: frozenset[int], objects: int) -> None:
+        """Begin a search or resume it, and go on for as long as a rare step may take."""
+        timer, until = self._rare.timer, self._rare.longest("search", objects)
+        until += timer()
+        way = self._resumed(met, objects) if self._way else self._begun(met, kinds, objects)
+        while way and self._asked < MOST_PASSES:
+            way, ended = self._higher(way, met, objects)
+            if ended:
                 break
+            if timer() + self._rare.expected("ask", objects, ASK) > until:
+                self._way = tuple((id(one), id(type(one))) for one in way)
+                return
+        if way and self._is_long(way[-1]):
+            self.dead_end = "" if self._root_of(way[0]) else self._describe(way)
+            if not self.dead_end:
+                self._name(way)
+
+    def _begun(self, met: Met, kinds: frozenset[int], objects: int) -> Met:
+        self._asked = 0
+        met += self._rare.time("list", lambda: newest(kinds, objects), objects)
+        return Met(met)
+
+    def _resumed(self, met: Met, objects: int) -> Met:
+        """Return the way so far, nothing if a part of it is gone."""
+        way, self._way = self._way, ()
+        met += self._rare.time("find", lambda: met_again(way), objects)
+        found = {(id(one), id(type(one))): one for one in met}
+        return Met(found[one] for one in way) if found.keys() >= set(way) else Met()
+
+    def _higher(self, way: Met, met: Met, objects: int) -> tuple[Met, bool]:
+        """Return the way from what holds its first, and True if it leads no further.
+
+        It begins at the longest holder of the samples, or of that if it is short.
+        """
+        climbs = self._is_long(way[-1])
+        above = self._holders(way[:1] if climbs else way, met, objects)
+        if climbs:
             known = [one for one in above if self._root_of(one)]
-            way = Met((*(known or above)[:1], *way))
-            if known:
-                break
-        return way
+            return Met((*(known or above)[:1], *way)), bool(known) or not above
+        longest = Met(sorted(above, key=self._length)[-1:])
+        return longest, not longest or (self._asked > 1 and not self._is_long(longest[0]))
 
-    def _holders(self, objects: list[Any], met: Met) -> Met:
+    def _holders(self, objects: list[Any], met: Met, heap: int) -> Met:
         """Ask the collector, in one pass over the heap."""
-        began = time.perf_counter()
+        began = self._rare.timer()
         asked = tuple(objects)  # which holds them too
-        found = Met(gc.get_referrers(*asked))
-        self.longest = max(self.longest, time.perf_counter() - began)
+        found = self._rare.time("ask", lambda: Met(gc.get_referrers(*asked)), heap)
+        self.longest = max(self.longest, self._rare.timer() - began)
         self.passes += 1
+        self._asked += 1
         known = {*map(id, met), id(objects), id(asked)}
         found[:] = [one for one in found if id(one) not in known and self._is_theirs(one)]
         met += found
@@ -123,6 +159,9 @@ class HolderSearch:
     def _length(self, one: Any) -> int:
         plan = self._outlines.of(type(one))
         return plan.length(one) if plan.length is not None and plan.kind == "container" else 0
+
+    def _is_long(self, one: Any) -> bool:
+        return self._length(one) >= LONG
 
     def _root_of(self, one: Any) -> str:
         """Return the name of a root by which an object can be found again, nothing if none."""
@@ -200,11 +239,24 @@ def newest(kinds: frozenset[int], objects: int) -> Met:
     After a full collection they are anywhere. So every n-th of the others is looked at too.
     """
     found, emptied = listing(SURVIVED)
-    backwards = chain.from_iterable(map(reversed, found))
-    others = islice(backwards, None, None, 1 + objects // TAIL)
-    last, again = tee(chain(islice(backwards, TAIL), others))
+    last, again = _backwards(found, objects), _backwards(copy(found), objects)
     wanted = compress(last, map(kinds.__contains__, map(id, map(type, again))))
     met = Met(chain(islice(wanted, 0, PICKED * APART, APART), emptied))
+    del met[-2:]  # what emptying returns
+    return met
+
+
+def _backwards(found: Iterator[list[Any]], objects: int) -> Iterator[Any]:
+    listed = chain.from_iterable(map(reversed, found))
+    return chain(islice(listed, TAIL), islice(listed, None, None, 1 + objects // TAIL))
+
+
+def met_again(way: tuple[Identity, ...]) -> Met:
+    """Return the objects that have these identities now."""
+    found, emptied = listing()
+    ids, again = {one for one, _ in way}, chain.from_iterable(copy(found))
+    those = compress(chain.from_iterable(found), map(ids.__contains__, map(id, again)))
+    met = Met(chain(those, emptied))
     del met[-2:]  # what emptying returns
     return met
 

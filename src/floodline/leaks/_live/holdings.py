@@ -18,6 +18,7 @@ from floodline.leaks._heap.owner_names import owner_of
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import NOWHERE, Slots, is_name, shorten
 from floodline.leaks._heap.walk import Held
+from floodline.leaks._live.readings.rare_steps import RareSteps
 from floodline.leaks._live.walk.outline_walk import OURS, OutlineWalk
 from floodline.leaks._live.walk.slot_totals import SlotTotals
 from floodline.leaks._objects.items import part, some
@@ -27,8 +28,10 @@ from floodline.leaks._suspect_record import HoldingRecord, SplitRecord
 
 MOST_SHOWN = 12
 MOST_TRIED = 60  # places that are looked up before there are so many
+EACH = 10e-6  # seconds per MiB that it takes to split resident memory, until it was measured
 DEAR = 3000  # times what it takes to split resident memory, until it is split again
 WEIGHED = 64  # items whose numbers and keys are weighed
+SPLIT = "split"  # the rare step that splits resident memory
 LEAST = 0.001  # of resident memory: what is smaller is not listed
 _NUMBERS = (int, float, complex)
 _HOLDS = ("container", "text", "cache")
@@ -38,10 +41,12 @@ class Holdings:
     """Estimates the largest holders after each walk, a slice at a time."""
 
     def __init__(
-        self, slots: Slots, places: Places, outlines: Outlines, resident: Callable[[], int]
-    ) -> None:
+        self, slots: Slots, places: Places, outlines: Outlines, rare: RareSteps,
+        resident: Callable[[], int],
+    ) -> None:  # fmt: skip
         self._slots, self._places, self._outlines = slots, places, outlines
-        self._resident = resident
+        self._rare, self._resident = rare, resident
+        rare.reserved = SPLIT  # somebody may be waiting for the first
         self._job: Iterator[None] | None = None
         self._split_again = 0.0
         self.found: tuple[HoldingRecord, ...] = ()
@@ -92,9 +97,10 @@ class Holdings:
 
     def _measure_split(self) -> None:
         """Ask the allocators, which takes milliseconds in a large heap: then seldom."""
-        began = time.perf_counter()
-        if began >= self._split_again:
-            self.split = split_record()
+        began, size = time.perf_counter(), self._resident() >> 20
+        likely = self._rare.expected(SPLIT, size, EACH)
+        if began >= self._split_again and self._rare.allows(SPLIT, likely):
+            self.split, self._rare.reserved = self._rare.take(SPLIT, split_record, size), ""
             took = time.perf_counter() - began
             self._split_again = began + DEAR * took
 

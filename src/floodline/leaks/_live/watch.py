@@ -19,6 +19,7 @@ from floodline.leaks._live.inherited_pages import Inherited
 from floodline.leaks._live.judge import Judge
 from floodline.leaks._live.readings.own_memory import OwnMemory
 from floodline.leaks._live.readings.process_sampler import Sampler
+from floodline.leaks._live.readings.rare_steps import RareSteps
 from floodline.leaks._live.readings.tracks import Row, Tracks
 from floodline.leaks._live.readings.watched_slots import Ticks
 from floodline.leaks._live.walk.outline_walk import Anchors
@@ -88,12 +89,15 @@ class Live:
         self._tracks = Tracks(self._slots)
         self._walked = Tracks(self._slots)
         self._ticks = Ticks(self._tracks, self._places, self._outlines)
-        self._own = OwnMemory(alone=self._alone)
+        self._own, rare = OwnMemory(alone=self._alone), RareSteps(self._now)
+        self._rare = rare
         kept = self._tracks.by_index, self._walked.by_index
-        self._sampler = Sampler(self._own, census=fresh, tracks=lambda: sum(map(len, kept)))
+        self._sampler = Sampler(self._own, rare, census=fresh, tracks=lambda: sum(map(len, kept)))
         self._judge = Judge(self._tracks, self._walked, self._places, self._sampler.process)
-        self._search = HolderSearch(self._slots, self._outlines, self._anchors, self._ticks.watch)
-        self._holdings = Holdings(self._slots, self._places, self._outlines, rss)
+        self._search = HolderSearch(
+            self._slots, self._outlines, self._anchors, rare, self._ticks.watch
+        )
+        self._holdings = Holdings(self._slots, self._places, self._outlines, rare, rss)
         self._next_holdings = 0.0
         self._judge.first_look = FIRST_GUESS
         self._walk: SlicedWalk | None = None
@@ -184,9 +188,9 @@ class Live:
             self._search.work(now, counted.ids, self._sampler.objects)
             counted.searched = self._search.told
         large = self._walks + self._sampler.censuses  # what takes memory for a while
-        if self._tidied != large:
+        if self._tidied != large and self._rare.allows("tidy", self._rare.expected("tidy")):
             self._tidied = large
-            self._own.give_back(self._sampler.free)
+            self._rare.take("tidy", lambda: self._own.give_back(self._sampler.free))
         if self._ticks.busy or now >= self._next_tick:
             self._tick(due, now)
         elif self._judge.due(now):

@@ -9,7 +9,9 @@ import pytest
 
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slots
+from floodline.leaks._live import holder_search
 from floodline.leaks._live.holder_search import LONG, REST, HolderSearch, Met, let_go
+from floodline.leaks._live.readings.rare_steps import RareSteps
 from floodline.leaks._objects.outline import Outlines
 from soak_programs import module
 
@@ -35,12 +37,14 @@ class Search(HolderSearch):
 
     def __init__(self) -> None:
         self.slots, self.watched, outlines, anchors = Slots(), [], Outlines(), {}
-        self.places = Places(outlines, anchors)
-        super().__init__(self.slots, outlines, anchors, self.watched.append)
+        self.places, self.now, self.spent = Places(outlines, anchors), 0.0, 0.0
+        self.rare = RareSteps(lambda: self.now, lambda: self.spent)
+        super().__init__(self.slots, outlines, anchors, self.rare, self.watched.append)
 
-    def look(self, now: float = 0.0, kind: type = Event) -> list[str]:
+    def look(self, now: float = 0.0, kind: type = Event, objects: int = 100_000) -> list[str]:
         gc.collect()  # what is new has survived then
-        self.work(now, frozenset({id(kind)}), 100_000)
+        self.now = now
+        self.work(now, frozenset({id(kind)}), objects)
         return [self.slots[index].path for index in self.watched]
 
 
@@ -112,7 +116,7 @@ def test_where_no_name_leads_what_was_found_is_described(events):
     connection.close()
 
 
-def test_two_passes_a_minute_and_none_without_a_type(events):
+def test_no_search_without_a_type_and_then_a_rest_after_each(events):
     KEPT.append(events())
     search = Search()
     search.work(0.0, frozenset(), 100_000)
@@ -120,10 +124,49 @@ def test_two_passes_a_minute_and_none_without_a_type(events):
     assert search.told == ""
     search.look()
     passes = search.passes
-    search.look(now=passes * REST - 1)
+    search.look(now=REST - 1)
     assert search.passes == passes
-    search.look(now=passes * REST)
+    search.look(now=REST)
     assert search.passes == 2 * passes
+
+
+def test_in_a_large_heap_a_search_is_suspended_and_two_steps_a_minute_are_long(events, monkeypatch):
+    search, began = Search(), []
+    ask = gc.get_referrers
+
+    def slowly(*asked):
+        began.append(search.now)
+        search.spent += 0.05
+        return ask(*asked)
+
+    def install(connection):
+        rows = events()
+        connection.create_function("audit", 1, lambda value: rows.append(value))
+
+    connection = sqlite3.connect(":memory:")
+    install(connection)
+    monkeypatch.setattr(holder_search.gc, "get_referrers", slowly)
+    for second in range(300):
+        if found := search.look(now=float(second), objects=1_000_000):
+            break
+        assert not any(isinstance(one, Event) for one in gc.get_referents(search, search.__dict__))
+    assert [path.rpartition(".")[2] for path in found] == ["<lambda>{rows}"]
+    assert began == [0.0, 1.0, 60.0, 61.0]  # one pass each
+    connection.close()
+
+
+def test_a_search_ends_if_what_it_has_met_is_gone_when_it_goes_on(events, monkeypatch):
+    search = Search()
+    monkeypatch.setattr(RareSteps, "longest", lambda *_: -1.0)
+    KEPT.append({"doc": [events()]})
+    search.look()
+    assert search.passes == 1
+    KEPT.clear()
+    search.look(now=1.0)
+    assert search.passes == 1
+    assert search.watched == []
+    search.look(now=REST)
+    assert search.passes == 1  # it rests
 
 
 def test_a_few_objects_in_short_lists_have_no_holder_worth_a_name(events):

@@ -167,7 +167,9 @@ def test_resident_memory_is_split_seldom_where_that_is_dear(watched, monkeypatch
     asked = []
     split = {"resident": 1, "python": 1}
     monkeypatch.setattr(holdings_module, "split_record", lambda: asked.append(1) or split)
-    weigh = Holdings(watch.live._slots, watch.live._places, watch.live._outlines, lambda: 1)
+    weigh = Holdings(
+        watch.live._slots, watch.live._places, watch.live._outlines, watch.live._rare, lambda: 1
+    )
     monkeypatch.setattr(holdings_module, "DEAR", 1e12)
     weigh._measure_split()
     weigh._measure_split()

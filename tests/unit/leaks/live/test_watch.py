@@ -8,7 +8,7 @@ import pytest
 from floodline.errors import ConfigError
 from floodline.leaks import Live
 from floodline.leaks._figures.reasons import unnamed_objects
-from floodline.leaks._live import judge
+from floodline.leaks._live import holder_search, judge
 from floodline.leaks._live.readings.tracks import MAX_POINTS
 from floodline.leaks._live.readings.watched_slots import MAX_MANY, MAX_WATCHED
 from floodline.leaks._live.watch import LONGEST, SLICE
@@ -211,8 +211,9 @@ def test_the_census_tells_of_objects_without_a_name(watched, monkeypatch):
     assert "more objects per second" in answer.needed["why"]
 
 
-def test_holders_are_looked_for_while_objects_have_no_name(watched):
+def test_holders_are_looked_for_while_objects_have_no_name(monkeypatch, watched):
     made, watch = watched(CALM)
+    monkeypatch.setattr(holder_search, "newest", lambda *_: holder_search.Met([made]))
     live = watch.live
     live._sampler.process.counted.ids = frozenset({id(type(made))})
     for unnamed in (False, True):
@@ -241,16 +242,15 @@ def test_malloc_is_asked_less_often_if_that_takes_long(monkeypatch, watched):
     _, watch = watched(CALM)
     asked, ticks = [], count()
     sampler = watch.live._sampler
-    monkeypatch.setattr(
-        "floodline.leaks._live.readings.process_sampler.time.perf_counter",
-        lambda: next(ticks) * 0.02,
-    )
+    watch.live._rare.timer = lambda: next(ticks) * 0.02
+    watch.live._rare.reserved = "malloc"
     monkeypatch.setattr(
         "floodline.leaks._live.readings.process_sampler.judged_malloc",
         lambda: asked.append(1) or (0, 0, 0),
     )
     for second in range(300):
-        sampler.sample(float(second))
+        watch.now = float(second)
+        sampler.sample(watch.now)
     assert len(asked) == 3
 
 

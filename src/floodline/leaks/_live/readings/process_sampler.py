@@ -1,26 +1,27 @@
 """Samples the figures of the whole process, often if that is cheap and rarely if it is not.
 
 The census counts all objects that the collector tracks. It lists them in one go, which takes about
-a millisecond per 100,000, so it is rare, and skipped if the heap is very large.
+a millisecond per 100,000, so it is a rare step in a large heap, and skipped in a very large one.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 
 from floodline import telemetry
 from floodline.leaks._figures.rss_split import judged_malloc
 from floodline.leaks._live.readings.listed_objects import count
 from floodline.leaks._live.readings.own_memory import OwnMemory
+from floodline.leaks._live.readings.rare_steps import LIKELY, RareSteps
 from floodline.leaks._live.readings.tracks import Process
 from floodline.memory import rss
 
 EVERY = 1.0
 CENSUS_EVERY = 3.0
-RARE = 30.0  # seconds between two that take ten times as long as a slice
+SELDOM = 30.0  # seconds between two that take ten times as long as a slice
 APART = 3_000  # times what one takes, until the next
+EACH = 20e-9  # seconds per object that one takes, until it was measured
 CENSUS_BLOCKS = 3_000_000  # blocks of Python's allocator; above this there is no census
 BLOCKS_EACH = 2  # about how many of them an object takes
 BLOCK = 96  # average bytes of a block of Python's allocator
@@ -32,18 +33,23 @@ class Sampler:
     """Samples resident memory, Python's blocks and malloc's own figures, less what is `own`."""
 
     def __init__(
-        self, own: OwnMemory, *, census: bool = True, tracks: Callable[[], int] = int
+        self,
+        own: OwnMemory,
+        rare: RareSteps,
+        *,
+        census: bool = True,
+        tracks: Callable[[], int] = int,
     ) -> None:
         self.process = Process()
         self.censuses = 0
-        self._own, self._tracks = own, tracks
+        self._own, self._rare, self._tracks = own, rare, tracks
         self.counting = census
         self._census = census
         self._next = self._next_malloc = self._next_census = 0.0
         self._malloc = (0, 0, 0)
         self._objects = self._highest = 0
         self.objects = 0  # about how many there are, also if they are not counted
-        judged_malloc()  # the first call loads a library
+        rare.take("malloc", judged_malloc)  # the first call loads a library
 
     def allow_census(self) -> None:
         """Count objects from now on."""
@@ -59,13 +65,13 @@ class Sampler:
         if now < self._next:
             return
         self._next = now + EVERY
-        if now >= self._next_malloc:
+        if now >= self._next_malloc and self._allows("malloc"):
             self._ask_malloc(now)
         blocks = sys.getallocatedblocks() - TRACK_BLOCKS * self._tracks()
-        if now >= self._next_census:
+        if harder and self._census and self.process.counted.is_due(now, self.objects, self._rare):
+            self._count_types(now)
+        elif now >= self._next_census:
             self._count(now, blocks)
-        elif harder and self._census:
-            self.process.counted.work(now, self.objects)
         # Python's own allocator rarely gives memory back; only its debug output reports its
         # arenas, so they are estimated
         self._highest = max(self._highest, blocks)
@@ -73,19 +79,31 @@ class Sampler:
         beyond = rss() - known
         self.process.add(now, (round(now), self._objects, 0, beyond, blocks, *self._malloc, 0))
 
+    def _allows(self, kind: str, size: int = 1, first: float = 0.0) -> bool:
+        return self._rare.allows(kind, self._rare.expected(kind, size, first))
+
     def _count(self, now: float, blocks: int) -> None:
-        self._next_census = now + CENSUS_EVERY
         self.counting = self._census and blocks <= CENSUS_BLOCKS
+        about = max(self.objects, blocks // BLOCKS_EACH)
+        if not self.counting:
+            self.objects, self._next_census = blocks // BLOCKS_EACH, now + CENSUS_EVERY
+        elif self._allows("count", about, EACH):
+            self._counted(now, self._rare.take("count", count, about), "count")
+
+    def _count_types(self, now: float) -> None:
+        """Count all objects by type, and so how many there are."""
+        types = self.process.counted
+        types.work(now, self.objects, self._rare)
         if self.counting:
-            began = time.thread_time()
-            self._objects = max(0, count() - TRACK_OBJECTS * self._tracks())
-            self.censuses += 1
-            took = time.thread_time() - began
-            self._next_census = now + min(RARE, max(CENSUS_EVERY, APART * took))
-        self.objects = self._objects if self.counting else blocks // BLOCKS_EACH
+            self._counted(now, types.objects, "census")
+
+    def _counted(self, now: float, objects: int, kind: str) -> None:
+        took = self._rare.expected(kind, objects) / LIKELY
+        self.objects = self._objects = max(0, objects - TRACK_OBJECTS * self._tracks())
+        self.censuses += 1
+        self._next_census = now + min(SELDOM, max(CENSUS_EVERY, APART * took))
 
     def _ask_malloc(self, now: float) -> None:
-        began = time.perf_counter()
-        self._malloc = judged_malloc()
-        took = time.perf_counter() - began
+        self._malloc = self._rare.take("malloc", judged_malloc)
+        took = self._rare.expected("malloc") / LIKELY
         self._next_malloc = now + max(EVERY, MALLOC_APART * took)

@@ -1,17 +1,16 @@
 """Counts all objects by type, while there are more and more that no name explains.
 
-It takes about 0.2 ms per 1,000 objects; in a large heap only every n-th is counted. It happens
-twice a minute at most.
+It takes about 0.2 ms per 1,000 objects; in a large heap only every n-th is counted.
 """
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from itertools import chain, islice
 from math import sqrt
 
 from floodline.leaks._live.readings.listed_objects import listing
+from floodline.leaks._live.readings.rare_steps import RareSteps
 from floodline.leaks._objects.anatomy import is_standard, label_of
 
 EVERY = 30.0
@@ -21,6 +20,7 @@ AT_ONCE = 80_000  # objects that are counted, of more every n-th
 MOST_NAMED = 2
 LEAST = 100  # new objects of a type that is named
 NOISE = 4  # standard errors of a count
+EACH = 0.2e-6  # seconds for an object that is counted, until it was measured
 SHARE = 0.15  # of all new objects: what multiplies less is not named
 
 
@@ -32,20 +32,24 @@ class TypeCensus:
         self._step, self._next = 0, 0.0
         self.taken = 0
         self.longest = 0.0  # seconds
+        self.objects = 0  # in all, of many about
         self.kinds: tuple[str, ...] = ()  # the types that multiply, most first
         self.searched = ""  # what was done to find their holders
         self.ids: frozenset[int] = frozenset()  # their identities
 
-    def work(self, now: float, objects: int) -> None:
-        """Count if it is time to; `objects` is about how many there are."""
-        if now < self._next:
-            return
+    def is_due(self, now: float, objects: int, rare: RareSteps) -> bool:
+        """Return True if it is time to count and allowed; `objects` is about how many there are."""
+        return now >= self._next and rare.allows("census", rare.expected("census", objects, EACH))
+
+    def work(self, now: float, objects: int, rare: RareSteps) -> None:
+        """Count now."""
         self._next = now + (EVERY if self.taken < SOME else LATER)
         step = self._step or 1 + objects // AT_ONCE
-        began = time.thread_time()
-        counts = _count(step)
-        self.longest = max(self.longest, time.thread_time() - began)
+        began = rare.timer()
+        counts = rare.take("census", lambda: _count(step), objects)
+        self.longest = max(self.longest, rare.timer() - began)
         self.taken += 1
+        self.objects = step * sum(counts.values())
         if not self._first:
             self._first, self._step = counts, step
             return

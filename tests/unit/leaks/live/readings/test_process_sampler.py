@@ -6,11 +6,16 @@ from typing import Any
 from floodline import telemetry
 from floodline.leaks._live.readings import process_sampler
 from floodline.leaks._live.readings.process_sampler import Sampler
+from floodline.leaks._live.readings.rare_steps import RareSteps
+
+
+def never_rare() -> RareSteps:
+    return RareSteps(lambda: 0.0, lambda: 0.0)
 
 
 def test_our_caches_in_c_code_are_left_out_while_they_fill(monkeypatch):
     own: Any = SimpleNamespace(bytes=0)
-    sampler = Sampler(own, census=False)
+    sampler = Sampler(own, never_rare(), census=False)
     monkeypatch.setattr(process_sampler.sys, "getallocatedblocks", lambda: 1000)
     for second, cached in enumerate((0, 4 << 20, 8 << 20)):
         monkeypatch.setattr(process_sampler, "rss", lambda cached=cached: (100 << 20) + cached)
@@ -22,7 +27,7 @@ def test_our_caches_in_c_code_are_left_out_while_they_fill(monkeypatch):
 def test_the_objects_of_our_own_tracks_are_left_out(monkeypatch):
     own: Any = SimpleNamespace(bytes=0)
     tracks: list[int] = []
-    sampler = Sampler(own, tracks=lambda: len(tracks))
+    sampler = Sampler(own, never_rare(), tracks=lambda: len(tracks))
     for second in range(0, 40, 4):
         tracks.extend(range(100))
         ours = len(tracks)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from floodline.leaks._figures import reasons
 from floodline.leaks._live.readings import type_census
+from floodline.leaks._live.readings.rare_steps import RareSteps
 from floodline.leaks._live.readings.type_census import EVERY, LATER, SOME, TypeCensus
 
 
@@ -9,14 +10,20 @@ class Node:
     pass
 
 
+def work(census: TypeCensus, now: float, objects: int) -> None:
+    rare = RareSteps(lambda: now, lambda: 0.0)
+    if census.is_due(now, objects, rare):
+        census.work(now, objects, rare)
+
+
 def test_the_types_that_multiply_are_named():
     census, kept = TypeCensus(), []
-    census.work(0.0, 10_000)
+    work(census, 0.0, 10_000)
     assert census.kinds == ()
     kept += [Node() for _ in range(5000)]
-    census.work(EVERY / 2, 10_000)
+    work(census, EVERY / 2, 10_000)
     assert census.taken == 1  # twice a minute at most
-    census.work(EVERY, 10_000)
+    work(census, EVERY, 10_000)
     assert census.kinds[0] == f"{__name__}.Node"
     told = reasons.unnamed_objects(50.0, "second", census).text
     assert f"50 more objects per second, mostly {__name__}.Node" in told
@@ -28,7 +35,7 @@ def test_of_many_objects_some_are_counted(monkeypatch):
     monkeypatch.setattr(type_census, "_count", lambda step: steps.append(step) or {id(Node): 1})
     census = TypeCensus()
     for second in range(0, 2000, 10):
-        census.work(float(second), 300_000)
+        work(census, float(second), 300_000)
     assert set(steps) == {4}
     assert SOME + 1500 / LATER <= census.taken <= SOME + 1 + 2000 / LATER
 

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from floodline.leaks._live.readings.rare_steps import LONG, MINUTE, SHORT, RareSteps
+
+
+class Steps(RareSteps):
+    """Rare steps with a clock of their own, and when the long ones were taken."""
+
+    def __init__(self) -> None:
+        self.now, self.spent, self.long = 0.0, 0.0, []
+        super().__init__(lambda: self.now, lambda: self.spent)
+
+    def wish(self, kind: str, seconds: float, size: int = 1) -> bool:
+        """Take one of so many seconds if it is allowed."""
+        if not self.allows(kind, self.expected(kind, size, seconds)):
+            return False
+        self.take(kind, lambda: self._spend(seconds), size)
+        if seconds > SHORT:
+            self.long.append((self.now, kind))
+        return True
+
+    def _spend(self, seconds: float) -> None:
+        self.spent += seconds
+
+
+def test_two_in_any_minute_may_be_long_whoever_asks():
+    steps = Steps()
+    for second in range(600):
+        steps.now = float(second)
+        for kind in ("count", "census", "search"):
+            steps.wish(kind, 0.015)
+    times = [at for at, _ in steps.long]
+    assert len(times) == 20
+    assert all(later - at >= MINUTE for at, later in zip(times, times[2:], strict=False))
+
+
+def test_of_those_that_wait_the_one_that_was_served_longest_ago_comes_first():
+    steps = Steps()
+    for second in range(240):
+        steps.now = float(second)
+        for kind in ("count", "census", "search"):
+            steps.wish(kind, 0.015)
+    kinds = [kind for _, kind in steps.long]
+    assert {kind: kinds.count(kind) for kind in kinds} == {"count": 3, "census": 3, "search": 2}
+
+
+def test_what_takes_no_longer_than_a_slice_or_two_is_not_rare():
+    steps = Steps()
+    assert all(steps.wish("count", SHORT / 2) for _ in range(50))
+    assert steps.long == []
+
+
+def test_what_it_took_for_a_unit_tells_what_more_of_them_will_take():
+    steps = Steps()
+    assert steps.wish("count", 0.001, size=100_000)
+    assert steps.expected("count", 400_000) > 0.004
+    assert steps.wish("split", 0.010)
+    assert steps.wish("split", 0.010)
+    assert not steps.allows("count", steps.expected("count", 400_000))
+    assert steps.longest("count", 1_000) == SHORT
+    steps.now = MINUTE
+    assert steps.allows("count", steps.expected("count", 400_000))
+    assert steps.longest("count", 1_000) == LONG
+    assert steps.longest("count", 1_000_000) > 2 * LONG  # a full collection takes longer
+
+
+def test_one_that_is_reserved_is_left_by_the_others():
+    steps = Steps()
+    steps.reserved = "split"
+    assert steps.wish("count", 0.015)
+    assert not steps.wish("malloc", 0.015)
+    assert steps.wish("split", 0.015)
