@@ -7,9 +7,9 @@ REPOSITORIES has a git directory for each application of a list, as `owner+name`
 depth. `draw` prints containers that an enumerator of its own finds (an attribute or a global that
 is created as a container and grows in a function that does not create it), drawn with a seed: so
 many of those that no line of their file shrinks, and so many of the others. `applications.json`
-has the labels of the first list, `applications_second.json` and `applications_third.json` those of
-the other two, given by reading the source and committed before the first scan. `measure` scans each
-application and counts.
+has the applications and the labels of the first list, `applications_second.json` those of the
+second and so on, given by reading the source and committed before the first scan. `measure` scans
+each application and counts.
 """
 
 from __future__ import annotations
@@ -24,82 +24,16 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 HERE = Path(__file__).parent
 
-FIRST = {
-    "BeehiveInnovations/zen-mcp-server": "an MCP server",
-    "Just-Some-Bots/MusicBot": "a Discord bot",
-    "ProgVal/Limnoria": "an IRC bot",
-    "Syncplay/syncplay": "a server of rooms, with its client",
-    "TeamYukki/YukkiMusicBot": "a Telegram bot",
-    "comfyanonymous/ComfyUI": "a server for workflows",
-    "kyb3r/modmail": "a Discord bot",
-    "lss233/kirara-ai": "a chat bot for many networks",
-    "n3d1117/chatgpt-telegram-bot": "a Telegram bot",
-    "oraios/serena": "an MCP server",
-    "python-discord/bot": "a Discord bot",
-    "zhayujie/chatgpt-on-wechat": "a chat bot for many networks",
-}
-SECOND = {
-    "LAION-AI/Open-Assistant": "a chat server with its workers",
-    "MaiM-with-u/MaiBot": "a chat bot",
-    "RockChinQ/LangBot": "a chat bot for many networks",
-    "Rapptz/RoboDanny": "a Discord bot",
-    "anasty17/mirror-leech-telegram-bot": "a Telegram bot",
-    "blakeblackshear/frigate": "a server for cameras",
-    "father-bot/chatgpt_telegram_bot": "a Telegram bot",
-    "jxxghp/MoviePilot": "a server for a media library",
-    "mealie-recipes/mealie": "a web application",
-    "music-assistant/server": "a server for music players",
-    "sabnzbd/sabnzbd": "a download server",
-    "searxng/searxng": "a search server",
-    "sooperset/mcp-atlassian": "an MCP server",
-    "HibiKier/zhenxun_bot": "a chat bot",
-    "Kav-K/GPTDiscord": "a Discord bot",
-    "LlmKira/Openaibot": "a chat bot for many networks",
-    "TheHamkerCat/WilliamButcherBot": "a Telegram bot",
-    "yym68686/ChatGPT-Telegram-Bot": "a Telegram bot",
-}
-THIRD = {
-    "All-Hands-AI/OpenHands": "an agent server",
-    "AnimeKaizoku/SaitamaRobot": "a Telegram bot",
-    "AstrBotDevs/AstrBot": "a chat bot for many networks",
-    "Cog-Creators/Red-DiscordBot": "a Discord bot",
-    "CoplayDev/unity-mcp": "an MCP server",
-    "Tautulli/Tautulli": "a web application",
-    "assafelovic/gpt-researcher": "an agent with a web server",
-    "binary-husky/gpt_academic": "a web application with agents",
-    "cheshire-cat-ai/core": "an agent server",
-    "errbotio/errbot": "a chat bot for many networks",
-    "khoj-ai/khoj": "an agent server",
-    "lm-sys/FastChat": "a chat server with its workers",
-    "maubot/maubot": "a Matrix bot with a web server",
-    "open-webui/open-webui": "a chat server",
-    "TeamUltroid/Ultroid": "a Telegram bot",
-    "xtekky/gpt4free": "a server in front of chat services",
-    "UsergeTeam/Userge": "a Telegram bot",
-    "Zero6992/chatGPT-discord-bot": "a Discord bot",
-    "crystaldba/postgres-mcp": "an MCP server",
-    "freqtrade/freqtrade": "a bot for trading",
-    "sopel-irc/sopel": "an IRC bot",
-}
-
-
-class Drawn(NamedTuple):
-    """One list: its applications, where the labels are, and how it is drawn."""
-
-    applications: dict[str, str]
-    labels: str
-    seed: int
-    per_repository: dict[str, int]
-
-
 LISTS = {
-    "first": Drawn(FIRST, "applications.json", 1416, {"grows only": 9, "shrinks too": 6}),
-    "second": Drawn(SECOND, "applications_second.json", 1417, {"grows only": 8, "shrinks too": 4}),
-    "third": Drawn(THIRD, "applications_third.json", 1420, {"grows only": 7, "shrinks too": 3}),
+    "first": "applications.json",
+    "second": "applications_second.json",
+    "third": "applications_third.json",
+    "fourth": "applications_fourth.json",
+    "fifth": "applications_fifth.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
@@ -236,23 +170,30 @@ def sites(folder: Path) -> Iterator[Site]:
                 yield Site(path=place.as_posix(), line=line, symbol=name, stratum=kind)
 
 
-def draw(root: Path, chosen: Drawn) -> None:
+def draw(root: Path, document: dict[str, Any]) -> None:
     """Print the drawn sites, one JSON object per line."""
-    chance = random.Random(chosen.seed)
-    for repository in chosen.applications:
-        directory = git_of(root, repository)
-        commit = git(directory, "rev-parse", "HEAD").decode().strip()
-        with tempfile.TemporaryDirectory() as name:
-            lay_out(directory, commit, Path(name))
-            found: dict[str, list[Site]] = defaultdict(list)
-            for site in sites(Path(name)):
-                found[site["stratum"]].append(site)
-        for kind, number in chosen.per_repository.items():
-            for site in sorted(
-                chance.sample(found[kind], min(number, len(found[kind]))),
-                key=lambda s: (s["path"], s["line"]),
-            ):
-                print(json.dumps({"repository": repository, "commit": commit, **site}))
+    for part in document["drawn"]:
+        chance = random.Random(part["seed"])
+        for repository in part["applications"]:
+            for site in drawn_from(root, repository, part["per_repository"], chance):
+                print(json.dumps(site))
+
+
+def drawn_from(
+    root: Path, repository: str, per_stratum: dict[str, int], chance: random.Random
+) -> Iterator[Site]:
+    """Yield the drawn sites of one application."""
+    directory = git_of(root, repository)
+    commit = git(directory, "rev-parse", "HEAD").decode().strip()
+    with tempfile.TemporaryDirectory() as name:
+        lay_out(directory, commit, Path(name))
+        found: dict[str, list[Site]] = defaultdict(list)
+        for site in sites(Path(name)):
+            found[site["stratum"]].append(site)
+    for kind, number in per_stratum.items():
+        drawn = chance.sample(found[kind], min(number, len(found[kind])))
+        for site in sorted(drawn, key=lambda s: (s["path"], s["line"])):
+            yield Site(repository=repository, commit=commit, **site)
 
 
 def hit(site: dict[str, Any], findings: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -266,9 +207,8 @@ def hit(site: dict[str, Any], findings: list[dict[str, Any]]) -> dict[str, Any] 
     return None
 
 
-def measure(root: Path, chosen: Drawn, confidence: str) -> None:
+def measure(root: Path, document: dict[str, Any], confidence: str) -> None:
     """Scan each application once, and count what is reported of its labelled sites."""
-    document = json.loads((HERE / chosen.labels).read_text(encoding="utf-8"))
     count: Counter[tuple[str, bool]] = Counter()
     by_repository: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for site in document["sites"]:
@@ -308,13 +248,14 @@ def main() -> None:
     )
     parser.add_argument("what", choices=["draw", "measure"])
     parser.add_argument("repositories", type=Path)
-    parser.add_argument("--list", choices=sorted(LISTS), default="first")
+    parser.add_argument("--list", choices=list(LISTS), default="first")
     parser.add_argument("--confidence", default="medium")
     asked = parser.parse_args()
+    document = json.loads((HERE / LISTS[asked.list]).read_text(encoding="utf-8"))
     if asked.what == "draw":
-        draw(asked.repositories, LISTS[asked.list])
+        draw(asked.repositories, document)
     else:
-        measure(asked.repositories, LISTS[asked.list], asked.confidence)
+        measure(asked.repositories, document, asked.confidence)
 
 
 if __name__ == "__main__":
