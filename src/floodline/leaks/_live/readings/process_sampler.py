@@ -13,7 +13,7 @@ from floodline import telemetry
 from floodline.leaks._figures.rss_split import judged_malloc
 from floodline.leaks._live.readings.listed_objects import count
 from floodline.leaks._live.readings.own_memory import OwnMemory
-from floodline.leaks._live.readings.rare_steps import LIKELY, RareSteps
+from floodline.leaks._live.readings.rare_steps import COUNT, LIKELY, RareSteps
 from floodline.leaks._live.readings.tracks import Process
 from floodline.memory import rss
 
@@ -87,8 +87,8 @@ class Sampler:
         about = max(self.objects, blocks // BLOCKS_EACH)
         if not self.counting:
             self.objects, self._next_census = blocks // BLOCKS_EACH, now + CENSUS_EVERY
-        elif self._allows("count", about, EACH):
-            self._counted(now, self._rare.take("count", count, about), "count")
+        elif self._allows(COUNT, about, EACH):
+            self._counted(now, self._rare.take(COUNT, count, about), COUNT)
 
     def _count_types(self, now: float) -> None:
         """Count all objects by type, and so how many there are."""

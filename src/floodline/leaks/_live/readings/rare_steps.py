@@ -12,7 +12,9 @@ from typing import TypeVar
 
 SHORT = 0.002  # seconds: what takes no longer is not rare
 LONG = 0.020  # what a rare one may take in any heap
+COUNT = "count"  # the rare step that counts all objects
 COLLECTION = 60e-9  # seconds per object that a full collection takes at least, if there are many
+COUNTS = 5  # times a count of the same heap: the same where all is faster
 MINUTE = 60.0
 EACH_MINUTE = 2
 LIKELY = 1.5  # times what it took the last time
@@ -52,7 +54,10 @@ class RareSteps:
 
     def longest(self, kind: str, objects: int) -> float:
         """Return how many seconds one may take in all, in a heap of so many objects."""
-        return max(LONG, COLLECTION * objects) if self._is_free(kind) else SHORT
+        if not self._is_free(kind):
+            return SHORT
+        each = min(COLLECTION, COUNTS * self._each.get(COUNT, COLLECTION) / LIKELY)
+        return max(LONG, each * objects)
 
     def take(self, kind: str, call: Callable[[], Result], size: int = 1) -> Result:
         """Call something; it is counted if it takes long."""

@@ -48,12 +48,16 @@ def test_what_takes_no_longer_than_a_slice_or_two_is_not_rare():
     steps = Steps()
     assert all(steps.wish("count", SHORT / 2) for _ in range(50))
     assert steps.long == []
+    assert all(steps.wish("split", 0.010) for _ in range(2))
+    assert steps.wish("count", SHORT / 2)
+    assert not steps.wish("census", 2 * SHORT)
 
 
 def test_what_it_took_for_a_unit_tells_what_more_of_them_will_take():
     steps = Steps()
     assert steps.wish("count", 0.001, size=100_000)
     assert steps.expected("count", 400_000) > 0.004
+    assert steps.expected("count", 100_000) < SHORT
     assert steps.wish("split", 0.010)
     assert steps.wish("split", 0.010)
     assert not steps.allows("count", steps.expected("count", 400_000))
@@ -62,6 +66,16 @@ def test_what_it_took_for_a_unit_tells_what_more_of_them_will_take():
     assert steps.allows("count", steps.expected("count", 400_000))
     assert steps.longest("count", 1_000) == LONG
     assert steps.longest("count", 1_000_000) > 2 * LONG  # a full collection takes longer
+
+
+def test_one_may_take_as_long_as_a_full_collection_which_is_shorter_where_counting_is():
+    steps = Steps()
+    first = steps.longest("search", 1_000_000)
+    assert steps.wish("count", 0.020, size=1_000_000)
+    assert steps.longest("search", 1_000_000) == first
+    steps.now = MINUTE
+    assert steps.wish("count", 0.006, size=1_000_000)
+    assert LONG < steps.longest("search", 1_000_000) < first / 1.9
 
 
 def test_one_that_is_reserved_is_left_by_the_others():
