@@ -155,10 +155,14 @@ def test_in_a_large_heap_a_search_is_suspended_and_two_steps_a_minute_are_long(e
     connection.close()
 
 
+class Rows(list):
+    __slots__ = ()
+
+
 def test_a_search_ends_if_what_it_has_met_is_gone_when_it_goes_on(events, monkeypatch):
     search = Search()
     monkeypatch.setattr(RareSteps, "longest", lambda *_: -1.0)
-    KEPT.append({"doc": [events()]})
+    KEPT.append({"doc": [Rows(events())]})  # a type of which there is no other at its address
     search.look()
     assert search.passes == 1
     KEPT.clear()
@@ -167,6 +171,20 @@ def test_a_search_ends_if_what_it_has_met_is_gone_when_it_goes_on(events, monkey
     assert search.watched == []
     search.look(now=REST)
     assert search.passes == 1  # it rests
+
+
+def test_a_search_ends_if_only_a_part_of_what_it_has_met_is_left(events, monkeypatch):
+    search, rows, closed = Search(), events(), Closed()
+    monkeypatch.setattr(RareSteps, "longest", lambda *_: -1.0)
+    closed.rows = rows
+    KEPT.append(closed)
+    del closed
+    search.look()
+    search.look(now=1.0)
+    assert search.passes == 2
+    KEPT[:] = [rows]
+    search.look(now=2.0)
+    assert search.passes == 2
 
 
 def test_a_few_objects_in_short_lists_have_no_holder_worth_a_name(events):
