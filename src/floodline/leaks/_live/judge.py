@@ -190,7 +190,7 @@ class Judge:
         # named growth needs no figures of the process, which restart once the watch has settled
         sure = [one for one in growing if not may_fill(one)]
         named = Verdict(Outcome.GROWING, Where.PYTHON) if sure else None
-        verdict = named or decide(self._process, growing, rising)
+        verdict = named or self._climbing(decide(self._process, growing, rising), now)
         self.unnamed = verdict.reason is not None and verdict.reason.cause in _UNNAMED
         verdict = self._doubted(verdict, growing, rising, now)
         left = self._seconds_for(verdict, now)
@@ -204,6 +204,18 @@ class Judge:
             self._suspects = tuple(_refreshed(one, fresh) for one in self._suspects)
             return
         self._suspects = _ranked(growing or rising, self._verdict)
+
+    def _climbing(self, verdict: Verdict, now: float) -> Verdict:
+        """Return a verdict, undecided if rare counts of all objects speak against bounded."""
+        process = self._process
+        if verdict.verdict != Outcome.BOUNDED:
+            return verdict
+        if process.climb:
+            reason = reasons.unnamed_objects(process.climb, process.unit, process.counted)
+            return Verdict(Outcome.UNDECIDED, Where.PYTHON, round(2 * now), reason)
+        if process.few_counts:
+            return Verdict(Outcome.UNDECIDED, Where.UNKNOWN, 60, reasons.too_short(now))
+        return verdict
 
     def _doubted(
         self, verdict: Verdict, growing: list[Suspect], rising: list[Suspect], now: float

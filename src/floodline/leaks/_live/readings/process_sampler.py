@@ -13,7 +13,7 @@ from floodline import telemetry
 from floodline.leaks._figures.rss_split import judged_malloc
 from floodline.leaks._live.readings.listed_objects import count
 from floodline.leaks._live.readings.own_memory import OwnMemory
-from floodline.leaks._live.readings.rare_steps import COUNT, LIKELY, RareSteps
+from floodline.leaks._live.readings.rare_steps import COUNT, LIKELY, SHORT, RareSteps
 from floodline.leaks._live.readings.tracks import Process
 from floodline.memory import rss
 
@@ -94,12 +94,14 @@ class Sampler:
         """Count all objects by type, and so how many there are."""
         types = self.process.counted
         types.work(now, self.objects, self._rare)
-        if self.counting:
+        rare = self._rare.expected(COUNT, self.objects, EACH) > SHORT
+        if self.counting and rare:  # it saves a count
             self._counted(now, types.objects, "census")
 
     def _counted(self, now: float, objects: int, kind: str) -> None:
         took = self._rare.expected(kind, objects) / LIKELY
         self.objects = self._objects = max(0, objects - TRACK_OBJECTS * self._tracks())
+        self.process.count(now, self._objects)
         self.censuses += 1
         self._next_census = now + min(SELDOM, max(CENSUS_EVERY, APART * took))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import pairwise
 from struct import Struct
 from typing import Any
 
@@ -14,6 +16,8 @@ from floodline.leaks._vocabulary import Step
 MAX_POINTS = 48
 MAX_SPACING = 64.0  # seconds between two points; beyond that the oldest half is forgotten
 MAX_TRACKS = 2_000
+RECENT = 3  # counts of all objects that must agree before they are called flat
+SPARSE = 20.0  # seconds that these span where counting is rare
 Row = tuple[int, int, int, int]
 _RECORDS = {width: Struct("d" + "q" * width) for width in (len(COLUMNS), len(PROCESS))}
 
@@ -153,6 +157,7 @@ class Process:
 
     def __init__(self) -> None:
         self._track = Track(len(PROCESS))
+        self._counts = Track()
         self.holders = OwnHolders()
         self.counted = TypeCensus()
 
@@ -166,13 +171,47 @@ class Process:
 
     def process(self, name: str) -> list[int]:
         """Return a figure of the whole process, one per sample."""
+        if name == "objects" and len(self._counts) > 1:
+            return between(self._counts.times, self._counts.column(0), self._track.times)
         return self._track.column(PROCESS.index(name))
+
+    def count(self, at: float, objects: int) -> None:
+        """Record how many objects there are, which not every sample has counted anew."""
+        self._counts.add(at, (objects, 0, 0, 0))
+
+    @property
+    def few_counts(self) -> bool:
+        """True if objects are counted, but were not often enough to call them flat."""
+        return 0 < len(self._counts) < RECENT
+
+    @property
+    def climb(self) -> float:
+        """Objects per second by which rare counts rose each time, 0 if they did not."""
+        times, counts = self._counts.times[-RECENT:], self._counts.column(0)[-RECENT:]
+        if len(counts) < RECENT or times[-1] - times[0] < SPARSE:
+            return 0.0
+        rises = all(after > before for before, after in pairwise(counts))
+        gain = counts[-1] - counts[0]
+        return gain / (times[-1] - times[0]) if rises and gain >= self.least_rise else 0.0
 
     def restart(self) -> None:
         """Forget the samples so far."""
-        self._track = Track(len(PROCESS))
+        self._track, self._counts = Track(len(PROCESS)), Track()
 
     def add(self, at: float, row: tuple[int, ...]) -> None:
         """Record the figures, in the order of `PROCESS`."""
         self.holders.note(at)
         self._track.add(at, row)
+
+
+def between(times: list[float], values: list[int], wanted: list[float]) -> list[int]:
+    """Return the values at other times: on the line between two, outside them the nearest."""
+    found, last = [], len(times) - 1
+    for at in wanted:
+        after = bisect_right(times, at)
+        if not 0 < after <= last:
+            found.append(values[0 if after == 0 else last])
+            continue
+        share = (at - times[after - 1]) / (times[after] - times[after - 1])
+        found.append(round(values[after - 1] + share * (values[after] - values[after - 1])))
+    return found

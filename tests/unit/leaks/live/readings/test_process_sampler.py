@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,3 +38,64 @@ def test_the_objects_of_our_own_tracks_are_left_out(monkeypatch):
         sampler.sample(float(second))
     assert set(sampler.process.process("objects")) == {5000}
     assert set(sampler.process.process("blocks")) == {9000}
+
+
+class Timed(RareSteps):
+    """Rare steps whose time is told, in a heap of so many objects."""
+
+    def __init__(self, each: float) -> None:
+        self.now, self.spent, self.each = 0.0, 0.0, each
+        super().__init__(lambda: self.now, lambda: self.spent)
+
+    def count(self, objects: int) -> int:
+        self.spent += self.each * objects
+        return objects
+
+
+def sampled(monkeypatch, each: float, seconds: int, grown: int) -> tuple[Sampler, list[float]]:
+    own: Any = SimpleNamespace(bytes=0)
+    rare, counted = Timed(each), []
+    sampler = Sampler(own, rare)
+    monkeypatch.setattr(process_sampler.sys, "getallocatedblocks", lambda: 9000)
+
+    def count() -> int:
+        counted.append(rare.now)
+        return rare.count(600_000 + grown * int(rare.now))
+
+    monkeypatch.setattr(process_sampler, "count", count)
+    for second in range(seconds):
+        rare.now = float(second)
+        sampler.sample(rare.now)
+    return sampler, counted
+
+
+def test_between_rare_counts_objects_rise_on_a_line_and_are_not_called_flat(monkeypatch):
+    sampler, counted = sampled(monkeypatch, each=20e-9, seconds=100, grown=100)
+    process = sampler.process
+    assert len(counted) < 6
+    objects = dict(zip(process.rounds, process.process("objects"), strict=True))
+    steps = [objects[at] for at in process.rounds if at <= counted[-1]]
+    assert all(after > before for before, after in pairwise(steps))
+    assert 95 < process.climb < 105
+
+
+def test_rare_counts_that_agree_do_not_climb_and_two_are_too_few(monkeypatch):
+    sampler, counted = sampled(monkeypatch, each=20e-9, seconds=100, grown=0)
+    assert len(counted) > 2
+    assert sampler.process.climb == 0.0
+    assert not sampler.process.few_counts
+    sampler.process.restart()
+    sampler.process.count(101.0, 5)
+    assert sampler.process.few_counts
+
+
+def test_counting_by_type_puts_off_no_count_that_is_cheap(monkeypatch):
+    own: Any = SimpleNamespace(bytes=0)
+    sampler = Sampler(own, never_rare())
+    counted: list[float] = []
+    monkeypatch.setattr(process_sampler, "count", lambda: counted.append(sampler._next) or 5000)
+    monkeypatch.setattr(sampler.process.counted, "is_due", lambda now, *_: now % 2 == 1)
+    monkeypatch.setattr(sampler.process.counted, "work", lambda *_: None)
+    for second in range(60):
+        sampler.sample(float(second), harder=True)
+    assert len(counted) >= 14
