@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from floodline.scan._facts.circumstances import Arms, arms_of
 from floodline.scan._facts.model import Change
@@ -26,6 +27,13 @@ def is_forgetting(function: str) -> bool:
     """Return True if a framework calls a function on a request to remove something."""
     name = function.rpartition(":")[2].rpartition(".")[2]
     return bool(EVENTS.match(name) and FORGETS.search(name))
+
+
+def undoes(change: Change, grown: list[Change]) -> bool:
+    """Return True if an error handler removes the very entry that was put in before the error."""
+    return "except" in change.marks and any(
+        "except" not in c.marks and c.key_text and c.key_text == change.key_text for c in grown
+    )
 
 
 class Branches:
@@ -64,6 +72,16 @@ class Branches:
             callers = {edge.caller for edge in self._program.callers.get(here, ())}
             queue += callers - found - parted
         return found
+
+    @cached_property
+    def loops(self) -> frozenset[str]:
+        """The functions that call something in a loop; an error is the usual way to leave it."""
+        return frozenset(
+            f"{file.module}:{call.function}"
+            for file in self._program.files
+            for call in file.calls
+            if call.repeats not in ("", "once")
+        )
 
     def needs_event(self, change: Change, function: str) -> bool:
         """Return True if every path to a change first asks for one particular event."""

@@ -38,6 +38,7 @@ class Holders:
     def __init__(self, program: Program, reach: Reach, events: Events, *, library: bool) -> None:
         self._program = program
         self._reach = reach
+        self._events = events
         handlers = events.handlers - events.servants
         self._handlers = handlers
         # classes with methods that are registered for events
@@ -84,6 +85,8 @@ class Holders:
     def _captured(self, held: Held, at: str) -> Evidence:
         function = self._program.names.functions.get(f"{held.file.module}:{held.made[0].function}")
         inner = f"{held.made[0].function}.<locals>."
+        if self._is_for_handlers(held, inner):
+            return Evidence(Holder.CAPTURED_BY_HANDLER(), PROVED, at)
         if (
             function is None
             or not function.returns_inner
@@ -98,6 +101,20 @@ class Holders:
         if edges:
             return Evidence(Holder.CAPTURED_BY_CALLER(), UNKNOWN, at)
         return Evidence(Holder.CAPTURED_AND_RETURNED(), PROVED, at)
+
+    def _is_for_handlers(self, held: Held, inner: str) -> bool:
+        """Return True if a function that makes handlers at start-up shares a container with them.
+
+        What makes handlers while it handles an event itself makes them for that event.
+        """
+        module = held.file.module
+        maker = f"{module}:{held.made[0].function}"
+        return self._events.why(maker) is None and any(
+            change.verb != "shrink"
+            and change.function.startswith(inner)
+            and f"{file.module}:{change.function}" in self._handlers
+            for file, change in held.changes
+        )
 
     def instance(self, owner: str, depth: int = 0) -> Evidence:
         """Judge whether instances of a class are long-lived."""

@@ -15,7 +15,7 @@ from floodline.scan._facts.reasons import Reason
 from floodline.scan._facts.references import INSTANCE
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Held, Program
-from floodline.scan._proofs.branches import Branches, exclude, is_forgetting
+from floodline.scan._proofs.branches import Branches, exclude, is_forgetting, undoes
 from floodline.scan._proofs.events import Events, in_a_loop
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Out
@@ -135,6 +135,8 @@ class Removals:
             for file, change in held.guesses
             if self._removes(held, file, change, depth)
         ]  # fmt: skip
+        if ways and all(way.reason.ground is Out.AFTER_ERROR for way in ways):
+            ways = [way._replace(when=EVENT, how=How.EVENT) for way in ways]
         ways.sort(key=lambda way: RANK.index(way.when))
         if not ways:
             return self._none(held)
@@ -150,11 +152,11 @@ class Removals:
         """Return when other functions remove, apart from what this one does."""
         growing = [(f, c) for f, c in held.changes if c.verb == "grow" and c.function == function]
         growth = _Growth(held, growing, self._reach)
-        found = [
+        found = (
             self._way(file, change, growth).when
             for file, change in held.changes
             if self._removes(held, file, change, depth) and change.function != function
-        ]  # fmt: skip
+        )
         return min(found, key=RANK.index, default=NONE)
 
     def _none(self, held: Held) -> Removal:
@@ -222,7 +224,8 @@ class Removals:
             same = [c for f, c in growth.places if f"{f.module}:{c.function}" == function]
             if all(exclude(arms_of(change.marks), arms_of(c.marks)) for c in same):
                 return EVENT, Out.OTHER_EVENT(name)
-            return RUNS, Out.WHERE_IT_GROWS(name)
+            failed = undoes(change, same) and function not in self._arms.loops
+            return RUNS, (Out.AFTER_ERROR if failed else Out.WHERE_IT_GROWS)(name)
         if _encloses(function, change, growth.places):
             return RUNS, Out.WHERE_IT_GROWS(name)
         if self._own(function, change, growth.places):
@@ -370,11 +373,8 @@ def _encloses(function: str, change: Change, grown: list[tuple[FileFacts, Change
 
 def _is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
     """Return True if an entry is removed only where its age is checked, on a read of that entry."""
-    if (
-        change.op not in TAKES_NAMED_OF_MAP
-        or not change.key_text
-        or change.marks & {"for", "while"}
-    ):
+    named = change.op in TAKES_NAMED_OF_MAP and change.key_text
+    if not named or change.marks & {"for", "while"}:
         return False
     aged = "branch" in change.marks and any(
         mark.kind == "ttl" and mark.function == change.function and mark.at.line <= change.at.line

@@ -16,6 +16,42 @@ APP = """
     app = App()
 """
 GROWS: dict[str, Program] = {
+    "what an app's handlers share in the function that makes the app": (
+        "enter{seen}",
+        {
+            "main": """
+    from web import App
+    def make_app():
+        app = App()
+        seen = {}
+        @app.post("/")
+        def enter(body):
+            seen[body.id] = body
+        return app
+    app = make_app()
+""",
+        },
+    ),
+    "a removal after an error only": (
+        "jobs",
+        {
+            "main": APP
+            + """
+    import uuid
+    jobs = {}
+    @app.post("/jobs")
+    async def create(body):
+        job_id = str(uuid.uuid4())
+        jobs[job_id] = {"status": "running"}
+        try:
+            await run(body)
+        except Exception:
+            del jobs[job_id]
+            raise
+        return job_id
+""",
+        },
+    ),
     "a timer that adds": (
         "samples",
         {
@@ -695,6 +731,58 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "an error ends a loop that waits": (
+        "clients",
+        {
+            "main": APP
+            + """
+    clients = {}
+    @app.websocket("/ws")
+    async def talk(socket):
+        clients[socket.id] = socket
+        try:
+            while True:
+                await socket.receive()
+        except Gone:
+            clients.pop(socket.id)
+""",
+        },
+    ),
+    "an answer removes, and so does an error": (
+        "waiting",
+        {
+            "main": APP
+            + """
+    waiting = {}
+    @app.post("/ask")
+    async def ask(body):
+        waiting[body.id] = body
+        try:
+            await body.answered()
+        except TimeoutError:
+            waiting.pop(body.id)
+            raise
+        return finish(body)
+    def finish(body):
+        return waiting.pop(body.id)
+""",
+        },
+    ),
+    "a handler makes another one for its own event": (
+        "steps",
+        {
+            "main": APP
+            + """
+    @app.post("/")
+    def enter(request):
+        steps = {}
+        @request.on("step")
+        def step(item):
+            steps[item.id] = item
+        return request.run()
+""",
+        },
+    ),
     "a timer removes what was put in": (
         "jobs",
         {
