@@ -61,11 +61,14 @@ def group(debug: bool) -> None:
     """Bounded memory for long-running Python agents and services."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status; an error is one line unless `--debug` is given."""
+def main(arguments: Sequence[str] | None = None, *, left: list[object] | None = None) -> int:
+    """Run a command and return its exit status; an error is one line unless `--debug` is given.
+
+    A command may append to `left` what is not worth freeing before the process ends.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        status = group.main(given, prog_name="floodline", standalone_mode=False)
+        status = group.main(given, prog_name="floodline", standalone_mode=False, obj=left)
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
         return 130

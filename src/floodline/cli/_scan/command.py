@@ -61,7 +61,10 @@ LEVEL = click.Choice(settings.LEVELS)
               help="Read files in N processes.  [default: one per core, up to 4]")  # fmt: skip
 @click.option("--no-cache", is_flag=True, help="Read every file and cache nothing.")
 @click.option("--why-not", metavar="NAME", help="Explain what is known about a container.")
+@click.pass_obj
 def command(
+    left: list[object] | None,
+    *,
     paths: tuple[Path, ...],
     form: str,
     confidence: str | None,
@@ -133,6 +136,8 @@ def command(
         return found._replace(findings=tuple(kept))
 
     with opened() as scan:
+        if left is not None:
+            left.append(scan)  # freeing all facts takes longer than ending the process
         if why_not:
             return _explain(scan, why_not)
         if audit:
