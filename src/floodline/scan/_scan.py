@@ -83,10 +83,11 @@ class Scan:
         if self._cache is None:
             return self._judging.report(chosen, left_out, preview=preview)
         asked = f"{chosen} {left_out} {preview} {self._library} {self._project}".encode()
-        key = self._cache.key(b"report", asked, self._reading.digest())
-        if (known := self._cache.get(key)) is not None:
-            with suppress(ValueError, TypeError, EOFError, LookupError):
-                return unpack_report(known)
+        if not self._cache.is_empty:  # else reading all files for their digest is in vain
+            key = self._cache.key(b"report", asked, self._reading.digest())
+            if (known := self._cache.get(key)) is not None:
+                with suppress(ValueError, TypeError, EOFError, LookupError):
+                    return unpack_report(known)
         report = self._judging.report(chosen, left_out, preview=preview)
         if not self._reading.exhausted:
             key = self._cache.key(b"report", asked, self._reading.digest())

@@ -57,9 +57,11 @@ class Cache:
         self._waiting = 0
         self._old: list[tuple[int, bytes]] = []
         self._wrote = False
+        self._was_empty = False
 
     def __enter__(self) -> Cache:
         self._base = _opened(self._folder)
+        self._was_empty = self._base is None or not _has_entries(self._base)
         return self
 
     def __exit__(
@@ -74,6 +76,11 @@ class Cache:
                     self._write(self._base)
             self._base.close()
             self._base = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Return True if no entry can be found: nothing was there, and nothing was written."""
+        return self._was_empty and not self._wrote
 
     def key(self, *parts: bytes) -> bytes:
         """Return the key of some content: the same content and tool have the same key."""
@@ -176,6 +183,12 @@ def _opened(folder: Path) -> sqlite3.Connection | None:
         with suppress(OSError):
             (folder / NAME).unlink()
     return None
+
+
+def _has_entries(base: sqlite3.Connection) -> bool:
+    with suppress(*_errors()):
+        return base.execute("select 1 from entries limit 1").fetchone() is not None
+    return True  # another scan is writing
 
 
 def _close(base: sqlite3.Connection | None) -> None:

@@ -321,3 +321,30 @@ def test_a_file_that_cannot_be_read_has_a_digest_too(project, monkeypatch):
 
 def test_without_a_cache_there_is_no_digest(project):
     assert Reading([project]).digest() == b""
+
+
+def test_a_cache_is_empty_until_something_is_written(tmp_path: Path) -> None:
+    with Cache(tmp_path, "1", day=1) as cache:
+        assert cache.is_empty
+        cache.put(cache.key(b"x = {}"), b"facts")
+    with Cache(tmp_path, "1", day=1) as cache:
+        assert not cache.is_empty
+
+
+def test_an_empty_cache_is_filled_without_reading_files_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "app.py").write_text("seen = {}\n")
+    read: list[Path] = []
+    real = Path.read_bytes
+
+    def noted(path: Path) -> bytes:
+        read.append(path)
+        return real(path)
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    with Cache(tmp_path / "cache", "1", day=1) as cache:
+        first = Scan([tmp_path / "app.py"], cache=cache).report()
+    assert read == [tmp_path / "app.py"]
+    with Cache(tmp_path / "cache", "1", day=1) as cache:
+        assert Scan([tmp_path / "app.py"], cache=cache).report() == first
