@@ -21,10 +21,12 @@ from floodline.errors import (
     ConfigError,
     SessionConflict,
     StoreCorrupt,
+    StoreError,
     StoreTooNew,
     StoreUnavailable,
 )
 from floodline.stores import Held, PostgresStore, RedisStore, open_store
+from floodline.stores._postgres.schema import SCHEMA
 from floodline.stores._postgres.wire import _LOCK
 from floodline.stores._server.link import Unanswered
 from floodline.stores._writer import Call
@@ -250,11 +252,17 @@ def test_what_is_not_ours_is_left_alone(own: Valkey, pg: Postgres) -> None:
     told(own, "HSET", "{floodline}:meta", "schema", "99", "born", "x")
     with pytest.raises(StoreTooNew, match="schema 99"):
         RedisStore(own.url)
+    told(own, "HSET", "{floodline}:meta", "schema", "1")
+    with pytest.raises(StoreError, match=r"older version.*another prefix"):
+        RedisStore(own.url)
     PostgresStore(pg.url).close()
     asked(pg, "UPDATE floodline.meta SET version = 99")
     with pytest.raises(StoreTooNew, match="schema 99"):
         PostgresStore(pg.url)
     asked(pg, "UPDATE floodline.meta SET version = 1")
+    with pytest.raises(StoreError, match=r"older version.*another schema"):
+        PostgresStore(pg.url)
+    asked(pg, f"UPDATE floodline.meta SET version = {SCHEMA}")
     with PostgresStore(pg.url, schema="damaged") as store:
         asked(pg, "DROP TABLE damaged.leases CASCADE")
         with pytest.raises(StoreCorrupt, match="lacks what a store has"):

@@ -23,7 +23,7 @@ from floodline.stores._postgres.lease_schema import LEASES
 from floodline.stores._postgres.row_schema import LOGS
 from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS
 
-SCHEMA = 1
+SCHEMA = 2
 
 _TABLES = """
 CREATE SCHEMA IF NOT EXISTS "{s}";

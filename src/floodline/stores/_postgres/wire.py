@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from floodline import telemetry
-from floodline.errors import FloodlineError, StoreTooNew, StoreUnavailable
+from floodline.errors import FloodlineError, StoreUnavailable
 from floodline.stores._postgres.columns import Column, Together
 from floodline.stores._postgres.faults import needs_another_server, translate
 from floodline.stores._postgres.row_operations import Request
 from floodline.stores._postgres.schema import SCHEMA, ddl
 from floodline.stores._server.addresses import mask, need
+from floodline.stores._server.layout import check_layout
 from floodline.stores._server.link import Unanswered
 from floodline.stores._server.times import Times
 
@@ -168,11 +169,7 @@ class PostgresWire:
         if table is None:
             self._create(schema)
         ((version,),) = ask(f'SELECT version FROM "{schema}".meta').fetchall()
-        if version > SCHEMA:
-            raise StoreTooNew(
-                f"{mask(self._target.url)!r} was written by a newer version of floodline "
-                f"(schema {version}, this one knows {SCHEMA}); update floodline"
-            )
+        check_layout(self._target.url, version, SCHEMA, "schema")
         self._warn({"fsync": fsync, "full_page_writes": pages, "synchronous_commit": commit})
         ask(
             f'SELECT "{schema}".forget_stale(%s::float8, %s::float8)',

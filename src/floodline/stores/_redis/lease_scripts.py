@@ -7,7 +7,7 @@ lease, `hears` that its owner hears who wants it; both are told on the channel `
 
 from __future__ import annotations
 
-SCHEMA = 1
+SCHEMA = 2
 
 LEASES = """
 local function held(since, till, at)

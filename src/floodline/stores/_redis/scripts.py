@@ -129,7 +129,7 @@ if not found[1] then
   redis.call('HSET', meta, 'schema', {SCHEMA}, 'run', ARGV[3], 'born', ARGV[4])
   return {{'{SCHEMA}', ARGV[4]}}
 end
-if tonumber(found[1]) > {SCHEMA} then return {{found[1], found[3]}} end
+if tonumber(found[1]) ~= {SCHEMA} then return {{found[1], found[3]}} end
 if found[2] ~= ARGV[3] then
   redis.call('HSET', meta, 'run', ARGV[3], 'base', text(math.max(figure('base'), time())))
 end

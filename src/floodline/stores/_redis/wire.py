@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from floodline.errors import ConfigError, FloodlineError, StoreTooNew, StoreUnavailable
+from floodline.errors import ConfigError, FloodlineError, StoreUnavailable
 from floodline.stores._redis.batches import Batch, batches
 from floodline.stores._redis.faults import code_of, needs_another_server, translate
 from floodline.stores._redis.lease_scripts import SCHEMA
@@ -20,6 +20,7 @@ from floodline.stores._redis.requests import Request
 from floodline.stores._redis.risks import check_risks
 from floodline.stores._redis.scripts import Script, scripts_for
 from floodline.stores._server.addresses import conceal, mask, need
+from floodline.stores._server.layout import check_layout
 from floodline.stores._server.link import Unanswered
 
 _KEEPS = frozenset({"save", "delete", "quarantine", "confirm", "append_rows", "delete_rows"})
@@ -173,11 +174,7 @@ class RedisWire:
         check_risks(facts, self._asked, self._target.url, self._target.accept_eviction)
         mine = operations.greeting(facts.get("run_id", ""))
         schema, born = self._asked(self._command(mine, whole=True))[0]
-        if int(schema) > SCHEMA:
-            raise StoreTooNew(
-                f"{mask(self._target.url)!r} was written by a newer version of floodline "
-                f"(schema {int(schema)}, this one knows {SCHEMA}); update floodline"
-            )
+        check_layout(self._target.url, int(schema), SCHEMA, "prefix")
         operations.meet(born)
 
     def _asked(self, *commands: tuple[Any, ...]) -> list[Any]:
