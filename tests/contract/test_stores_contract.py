@@ -121,7 +121,7 @@ class TestPostgresStore(OnServer):
             first.execute(lock)  # as if another connection were between its look and its step
             second.execute("SET lock_timeout = '20ms'")
             with pytest.raises(psycopg.errors.LockNotAvailable):
-                second.execute('SELECT "floodline".next_fences(1)')
+                second.execute('SELECT "floodline".next_fence()')
 
 
 # ---- the suite finds what it is for

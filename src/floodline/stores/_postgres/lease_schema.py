@@ -28,7 +28,7 @@ DECLARE
 BEGIN
     LOOP
         t := coalesce(p_now, "{s}".now_s());
-        o_fence := "{s}".next_fences(1);
+        o_fence := "{s}".next_fence();
         INSERT INTO "{s}".leases AS l
         VALUES (p_name, p_id, p_owner, o_fence, t, t + p_lease, p_hears)
         ON CONFLICT (name, id) DO UPDATE SET owner = excluded.owner,

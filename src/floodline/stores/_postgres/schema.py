@@ -18,12 +18,11 @@ another time: what was lost may have had any of the next numbers.
 
 from __future__ import annotations
 
-from floodline.stores._postgres.batch_schema import BATCHES
 from floodline.stores._postgres.lease_schema import LEASES
 from floodline.stores._postgres.row_schema import LOGS
 from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS
 
-SCHEMA = 2
+SCHEMA = 1
 
 _TABLES = """
 CREATE SCHEMA IF NOT EXISTS "{s}";
@@ -64,7 +63,7 @@ CREATE TABLE "{s}".dropped (kind text PRIMARY KEY, count bigint NOT NULL);
 _TIMES = """
 CREATE FUNCTION "{s}".now_s() RETURNS float8 LANGUAGE sql VOLATILE AS
     'SELECT extract(epoch FROM clock_timestamp())::float8';
-CREATE FUNCTION "{s}".next_fences(p_count bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION "{s}".next_fence() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     lock bigint := hashtext('"{s}".fences');
     fence bigint;
@@ -73,8 +72,10 @@ BEGIN
     -- one at a time, or two that find the sequence behind the clock both set it to the same number
     PERFORM pg_advisory_lock(lock);
     micros := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
-    fence := greatest(nextval('"{s}".fences'), micros);
-    PERFORM setval('"{s}".fences', fence + p_count - 1);
+    fence := nextval('"{s}".fences');
+    IF fence < micros THEN
+        fence := setval('"{s}".fences', micros);
+    END IF;
     PERFORM pg_advisory_unlock(lock);
     RETURN fence;
 EXCEPTION WHEN OTHERS THEN
@@ -289,5 +290,5 @@ INSERT INTO "{s}".meta (version, started, base) VALUES ({version}, pg_postmaster
 
 def ddl(schema: str) -> str:
     """Return everything that makes a store in an empty schema."""
-    text = _TABLES + _TIMES + LEASES + LOGS + _SAVE + BATCHES + _DELETE
+    text = _TABLES + _TIMES + LEASES + LOGS + _SAVE + _DELETE
     return text.format(s=schema, rows=KEPT_ROWS, bytes=KEPT_BYTES, version=SCHEMA)
