@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from itertools import pairwise
 from struct import Struct
 from typing import Any
@@ -18,6 +17,7 @@ MAX_SPACING = 64.0  # seconds between two points; beyond that the oldest half is
 MAX_TRACKS = 2_000
 RECENT = 3  # counts of all objects that must agree before they are called flat
 SPARSE = 20.0  # seconds that these span where counting is rare
+EVEN = 0.6  # of the fastest pace: what the watch itself adds comes once, not evenly
 Row = tuple[int, int, int, int]
 _RECORDS = {width: Struct("d" + "q" * width) for width in (len(COLUMNS), len(PROCESS))}
 
@@ -171,8 +171,6 @@ class Process:
 
     def process(self, name: str) -> list[int]:
         """Return a figure of the whole process, one per sample."""
-        if name == "objects" and len(self._counts) > 1:
-            return between(self._counts.times, self._counts.column(0), self._track.times)
         return self._track.column(PROCESS.index(name))
 
     def count(self, at: float, objects: int) -> None:
@@ -186,13 +184,14 @@ class Process:
 
     @property
     def climb(self) -> float:
-        """Objects per second by which rare counts rose each time, 0 if they did not."""
+        """Objects per second by which rare counts rise at an even pace, 0 if they do not."""
         times, counts = self._counts.times[-RECENT:], self._counts.column(0)[-RECENT:]
         if len(counts) < RECENT or times[-1] - times[0] < SPARSE:
             return 0.0
-        rises = all(after > before for before, after in pairwise(counts))
-        gain = counts[-1] - counts[0]
-        return gain / (times[-1] - times[0]) if rises and gain >= self.least_rise else 0.0
+        steps = zip(pairwise(times), pairwise(counts), strict=True)
+        rates = [(more - less) / (to - since) for (since, to), (less, more) in steps]
+        even = min(rates) >= EVEN * max(rates)
+        return min(rates) if even and counts[-1] - counts[0] >= self.least_rise else 0.0
 
     def restart(self) -> None:
         """Forget the samples so far."""
@@ -202,16 +201,3 @@ class Process:
         """Record the figures, in the order of `PROCESS`."""
         self.holders.note(at)
         self._track.add(at, row)
-
-
-def between(times: list[float], values: list[int], wanted: list[float]) -> list[int]:
-    """Return the values at other times: on the line between two, outside them the nearest."""
-    found, last = [], len(times) - 1
-    for at in wanted:
-        after = bisect_right(times, at)
-        if not 0 < after <= last:
-            found.append(values[0 if after == 0 else last])
-            continue
-        share = (at - times[after - 1]) / (times[after] - times[after - 1])
-        found.append(round(values[after - 1] + share * (values[after] - values[after - 1])))
-    return found
