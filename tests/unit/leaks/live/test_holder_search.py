@@ -9,7 +9,6 @@ import pytest
 
 from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import Slots
-from floodline.leaks._live import holder_search
 from floodline.leaks._live.holder_search import LONG, REST, HolderSearch, Met, let_go
 from floodline.leaks._live.readings.rare_steps import RareSteps
 from floodline.leaks._objects.outline import Outlines
@@ -132,12 +131,16 @@ def test_no_search_without_a_type_and_then_a_rest_after_each(events):
 
 def test_in_a_large_heap_a_search_is_suspended_and_two_steps_a_minute_are_long(events, monkeypatch):
     search, began = Search(), []
-    ask = gc.get_referrers
+    time = search.rare.time
 
-    def slowly(*asked):
-        began.append(search.now)
-        search.spent += 0.05
-        return ask(*asked)
+    def slow(kind, call, size):
+        def slowly():
+            if kind == "ask":
+                began.append(search.now)
+                search.spent += 0.05
+            return call()
+
+        return time(kind, slowly, size)
 
     def install(connection):
         rows = events()
@@ -145,7 +148,7 @@ def test_in_a_large_heap_a_search_is_suspended_and_two_steps_a_minute_are_long(e
 
     connection = sqlite3.connect(":memory:")
     install(connection)
-    monkeypatch.setattr(holder_search.gc, "get_referrers", slowly)
+    monkeypatch.setattr(search.rare, "time", slow)
     for second in range(300):
         if found := search.look(now=float(second), objects=1_000_000):
             break
