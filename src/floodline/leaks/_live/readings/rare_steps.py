@@ -1,4 +1,4 @@
-"""Lets at most two steps in any minute take longer than a slice, whoever asks for them.
+"""Lets at most two steps in any minute take long, whoever asks for them.
 
 Some calls cannot be interrupted, and take longer the larger the heap is: listing all objects,
 asking who holds one, asking malloc. What they take is predicted from the last time, per unit.
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-SHORT = 0.002  # seconds: what takes no longer is not rare
+SHORT = 0.015  # seconds: what takes no longer is not rare; less than the 20 ms that are promised
 LONG = 0.020  # what a rare one may take in any heap
 COUNT = "count"  # the rare step that counts all objects
 COLLECTION = 60e-9  # seconds per object that a full collection takes at least, if there are many
