@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from floodline.stores import (
 )
 from floodline.testing.store_contract import Clock, RowLogContract, StoreContract, Wall
 from floodline.testing.store_contract._concurrency import check_fences, check_purge
-from floodline.testing.store_contract._fixtures import put
+from floodline.testing.store_contract._fixtures import put, take
 
 
 class Ours(StoreContract, RowLogContract):
@@ -122,6 +123,27 @@ class TestPostgresStore(OnServer):
             second.execute("SET lock_timeout = '20ms'")
             with pytest.raises(psycopg.errors.LockNotAvailable):
                 second.execute('SELECT "floodline".next_fence()')
+
+    def test_who_waited_for_a_lease_gets_a_fence_of_its_own(self, made: Any, pg: Any) -> None:
+        psycopg = pytest.importorskip("psycopg")
+        put(made, b"state")
+        take(made, lease=0.0)
+        found: list[Any] = []
+        late = threading.Thread(target=lambda: found.append(take(made, owner="late")))
+        ask = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        draw = 'SELECT "floodline".next_fence()'
+        with psycopg.connect(pg.url) as other:
+            ahead = "SELECT setval('\"floodline\".fences', last_value + 1000000000000)"
+            other.execute(f'{ahead} FROM "floodline".fences')  # so that no clock makes a gap
+            other.execute('SELECT FROM "floodline".leases FOR UPDATE')
+            late.start()
+            while not other.execute(ask).fetchone()[0]:  # until it has a fence, and waits
+                pass
+            (theirs,) = other.execute(draw).fetchone()
+            other.execute('UPDATE "floodline".leases SET fence = %s', (theirs,))
+            (elsewhere,) = other.execute(draw).fetchone()
+        late.join()
+        assert found[0].fence > elsewhere > theirs
 
 
 # ---- the suite finds what it is for

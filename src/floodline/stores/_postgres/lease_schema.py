@@ -32,7 +32,9 @@ BEGIN
         INSERT INTO "{s}".leases AS l
         VALUES (p_name, p_id, p_owner, o_fence, t, t + p_lease, p_hears)
         ON CONFLICT (name, id) DO UPDATE SET owner = excluded.owner,
-            fence = greatest(excluded.fence, l.fence + 1), hears = excluded.hears, beat = 0,
+            fence = CASE WHEN excluded.fence > l.fence THEN excluded.fence
+                ELSE greatest("{s}".next_fence(), l.fence + 1) END,  -- others were given meanwhile
+            hears = excluded.hears, beat = 0,
             since = excluded.since, until = excluded.until, wanted = false
         WHERE l.owner = excluded.owner OR l.owner = p_dead OR l.fence = over
             OR NOT (l.beat > 0 OR l.since <= excluded.since + 60 AND excluded.since < l.until)
