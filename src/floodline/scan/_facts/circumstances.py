@@ -19,10 +19,11 @@ Guard = Literal["", "finally", "except", "branch"]
 class Circumstance(NamedTuple):
     """A circumstance that needs more than a word."""
 
-    # arm: `text` was compared with `case`; endless: a loop that begins in this line has no end;
-    # over: a loop goes over an object of the class `text`; empty: `text` was found to be empty;
-    # size: the size of a local, or of an attribute of another object, of this name is compared
-    kind: Literal["arm", "endless", "over", "empty", "size"]
+    # arm: `text` was compared with `case`; past: it was found to be another one; endless: a loop
+    # that begins in this line has no end; over: a loop goes over an object of the class `text`;
+    # empty: `text` was found to be empty; size: the size of a local, or of an attribute of
+    # another object, of this name is compared
+    kind: Literal["arm", "past", "endless", "over", "empty", "size"]
     text: str
     case: str = ""
     line: int = 0
@@ -48,8 +49,11 @@ def details(marks: Marks, kind: Literal["arm", "endless", "over", "empty"]) -> l
 
 
 def arms_of(marks: Marks) -> Arms:
-    """Return the arms of choices that something is in; only a branch has any."""
-    return tuple(details(marks, "arm")) if "branch" in marks else ()
+    """Return the arms of choices that something is in, and those that it is past."""
+    if not marks:
+        return ()
+    told = [mark for mark in marks if not isinstance(mark, str) and mark.kind in ("arm", "past")]
+    return tuple(sorted(told))
 
 
 def is_limited(marks: Marks, name: str) -> bool:

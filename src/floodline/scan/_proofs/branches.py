@@ -18,9 +18,18 @@ ENDS = re.compile(rf"{FORGETS.pattern}|clos|disconnect|expir", re.IGNORECASE)
 
 
 def exclude(one: Arms, other: Arms) -> bool:
-    """Return True if two places are in different arms of one choice."""
-    theirs = {arm.text: arm.case for arm in other}
-    return any(theirs.get(arm.text, arm.case) != arm.case for arm in one)
+    """Return True if two places are in different arms of one choice, or one is past it."""
+    return _leads_apart(one, other) or _leads_apart(other, one)
+
+
+def _leads_apart(one: Arms, other: Arms) -> bool:
+    theirs = {arm.text: arm.case for arm in other if arm.kind == "arm"}
+    passed = {(arm.text, arm.case) for arm in other if arm.kind == "past"}
+    return any(
+        (arm.text, arm.case) in passed or theirs.get(arm.text, arm.case) != arm.case
+        for arm in one
+        if arm.kind == "arm"
+    )
 
 
 def is_forgetting(function: str) -> bool:
@@ -111,4 +120,6 @@ def _is_asked(edge: Edge) -> bool:
 
 def _asks(arms: Arms) -> bool:
     """Return True if one of the arms is for an event that removes something."""
-    return any(KINDS.search(arm.text) and ENDS.search(arm.case) for arm in arms)
+    return any(
+        arm.kind == "arm" and KINDS.search(arm.text) and ENDS.search(arm.case) for arm in arms
+    )

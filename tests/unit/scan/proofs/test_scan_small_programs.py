@@ -32,6 +32,41 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "a command forgets, and returns before it grows": (
+        "history",
+        {
+            "main": APP
+            + """
+    history = {}
+    @app.message
+    async def answer(message):
+        if message.text == "/reset":
+            history.pop(message.chat_id, None)
+            return
+        history.setdefault(message.chat_id, []).append(message.text)
+""",
+        },
+    ),
+    "a flag in the text forgets": (
+        "history",
+        {
+            "main": APP
+            + """
+    history = {}
+    def forget(chat_id):
+        if chat_id in history:
+            del history[chat_id]
+    @app.message
+    async def answer(message):
+        if message.text.startswith("/new"):
+            forget(message.chat_id)
+            return
+        elif "-clear" in message.text:
+            return forget(message.chat_id)
+        history[message.chat_id] = message.text
+""",
+        },
+    ),
     "a removal after an error only": (
         "jobs",
         {
@@ -731,6 +766,52 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "added only to what is empty": (
+        "cut",
+        {
+            "main": APP
+            + """
+    cut = []
+    @app.post("/cut")
+    def mark(body):
+        if cut:
+            return "paste first"
+        cut.append(body.path)
+""",
+        },
+    ),
+    "both are taken out in a loop over them": (
+        "threads",
+        {
+            "main": APP
+            + """
+    import threading
+    managers, threads = {}, {}
+    @app.post("/open")
+    def enter(body):
+        managers[body.id] = body
+        threads[body.id] = threading.Thread(target=work, args=(body.id,))
+    def work(key):
+        for held in [managers, threads]:
+            held.pop(key, None)
+""",
+        },
+    ),
+    "a choice that all ways leave behind removes too": (
+        "recent",
+        {
+            "main": APP
+            + """
+    recent = {}
+    @app.post("/")
+    def enter(body):
+        if body.kind == "ping":
+            body.answer()
+        recent.pop(body.before, None)
+        recent[body.id] = body
+""",
+        },
+    ),
     "an error ends a loop that waits": (
         "clients",
         {

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from floodline._python.kinds import kind_of_class
-from floodline._python.names import dotted, last_name
+from floodline._python.names import dotted, last_name, written
 from floodline._python.removals import only_logs
 from floodline.scan._facts.calls import (
     DECORATING,
@@ -26,11 +26,13 @@ from floodline.scan._facts.vocabulary import PERIODIC
 from floodline.scan._frontends.python.bindings import Bindings
 from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.pairs import pairs_of
-from floodline.scan._frontends.python.scope import NAMING, Scope
+from floodline.scan._frontends.python.scope import NAMING, Found, Scope
 from floodline.scan._frontends.python.signs import closes, size_of_cache, unclosed
 from floodline.scan._frontends.python.statements import (
     absent,
     annotation,
+    arms_behind,
+    arms_left,
     called,
     collect_locals,
     event_arm,
@@ -44,7 +46,10 @@ from floodline.scan._frontends.python.statements import (
 )
 
 MAKING = {ast.Call, ast.Attribute, ast.JoinedStr}  # what may create a new value
-TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp}  # tests that may explain why a branch is taken
+# tests that may explain why a branch is taken
+TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call}
+SEQUENCES = {ast.List, ast.Tuple}
+MOST_LISTED = 8  # containers: the body of the loop is read once for each
 UNITS = {"seconds", "minutes", "hours", "days", "weeks", "interval"}  # of what runs by itself
 EVERY = by_name(PERIODIC)
 NONE: Marks = frozenset()
@@ -100,7 +105,10 @@ class _Reader(Bindings):
                 for value in ast.iter_child_nodes(statement):
                     if isinstance(value, ast.expr):
                         self.expression(value, marks)
-            if type(statement) is ast.If and leaves(statement):
+            if type(statement) is not ast.If:
+                continue
+            marks = marks | arms_behind(statement)
+            if leaves(statement):
                 self._refuse(statement)
                 if tests_membership(statement):
                     marks = marks | {"absent"}
@@ -108,6 +116,8 @@ class _Reader(Bindings):
                     marks = marks | _limited(found[0])
                 elif runs_once(statement, body[number + 1 :]):
                     marks = marks | {"once"}
+                elif type(statement.test) in NAMING:
+                    marks = marks | {Circumstance("empty", written(statement.test))}
 
     def _refuse(self, node: ast.If) -> None:
         """Read `if key not in known: raise`: what follows has only known keys."""
@@ -233,7 +243,7 @@ class _Reader(Bindings):
         inside = marks | added | sized
         self.block(node.body, inside)
         if node.orelse:
-            self.block(node.orelse, marks | BRANCH | sized)
+            self.block(node.orelse, marks | BRANCH | sized | arms_left(node.test))
 
     def _compare_sizes(self, test: ast.expr, body: list[ast.stmt]) -> Marks:
         found = self.sized(test)
@@ -264,8 +274,18 @@ class _Reader(Bindings):
             repeats = TURNS if type(node.iter) is ast.Call else SERVED
         if made:
             repeats |= {Circumstance("over", made)}
-        self.block(node.body, marks | repeats)
+        for held in self._listed(node) or (None,):
+            if held is not None:
+                self.scope.refs[written(node.target)] = held
+            self.block(node.body, marks | repeats)
         self.block(node.orelse, marks)
+
+    def _listed(self, node: ast.For | ast.AsyncFor) -> list[Found]:
+        """Return the containers that `for one in (self.a, self.b)` goes over, each in its turn."""
+        if type(node.iter) not in SEQUENCES or type(node.target) is not ast.Name:
+            return []
+        found = [self.scope.reference(one) for one in node.iter.elts[:MOST_LISTED]]  # type: ignore[attr-defined]  # a display
+        return [one for one in found if one and one[0].kind != LOCAL]
 
     def try_(self, node: ast.Try, marks: Marks) -> None:
         self._tried += bool(node.handlers)  # an error is a way out of a loop

@@ -21,6 +21,7 @@ RUNNING = {"map", "filter", "sorted", "reduce", "any", "all", "sum", "min", "max
 # checks for every node compare the type itself: `isinstance` takes ten times as long
 LEAVING = {ast.Return, ast.Raise, ast.Continue, ast.Break}
 MEMBERS = {ast.In, ast.NotIn}
+CONSTANTS = {ast.Constant, ast.Attribute}
 DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 BINDING = {ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor}
 PLAIN = {ast.Expr, ast.Return, ast.If, ast.Raise, ast.Pass, ast.Assert}
@@ -108,11 +109,36 @@ def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
 
 def event_arm(test: ast.expr) -> Circumstance | None:
     """Return a mark for `x == "constant"`: branches of the same x exclude each other."""
-    for part in _parts(test):
-        if type(part) is ast.Compare and type(part.ops[0]) is ast.Eq:
-            right = part.comparators[0]
-            if type(right) is ast.Constant or type(right) is ast.Attribute:
-                return Circumstance("arm", written(part.left), written(right))
+    return next((arm for part in _parts(test) if (arm := _arm(part))), None)
+
+
+def arms_left(test: ast.expr) -> Marks:
+    """Return marks for the arms that are taken if a test holds: what it leads past has none."""
+    alone = type(test) is not ast.BoolOp or type(test.op) is ast.Or
+    arms = [_arm(part) for part in _parts(test)] if alone else []
+    return frozenset(arm._replace(kind="past") for arm in arms if arm)
+
+
+def arms_behind(node: ast.If) -> Marks:
+    """Return marks for the arms of a choice that end the function: what follows is past them."""
+    found = arms_left(node.test) if leaves(node) else frozenset()
+    if len(node.orelse) == 1 and type(node.orelse[0]) is ast.If:
+        found |= arms_behind(node.orelse[0])
+    return found
+
+
+def _arm(test: ast.expr) -> Circumstance | None:
+    if type(test) is ast.Call:
+        prefix = type(test.func) is ast.Attribute and test.func.attr == "startswith"
+        fixed = prefix and len(test.args) == 1 and type(test.args[0]) is ast.Constant
+        return Circumstance("arm", written(test), "True") if fixed else None
+    if type(test) is not ast.Compare:
+        return None
+    left, right = test.left, test.comparators[0]
+    if type(test.ops[0]) is ast.Eq and type(right) in CONSTANTS:
+        return Circumstance("arm", written(left), written(right))
+    if type(test.ops[0]) is ast.In and type(left) is ast.Constant:
+        return Circumstance("arm", written(test), "True")
     return None
 
 
