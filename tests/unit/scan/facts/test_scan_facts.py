@@ -201,6 +201,7 @@ def test_an_argument_names_a_local_that_is_ever_a_container_a_function_or_fixed(
 
 
 ARM, OTHER_ARM = Circumstance("arm", "kind", "'a'"), Circumstance("arm", "state", "1")
+PASSED = ARM._replace(kind="past")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +214,7 @@ ARM, OTHER_ARM = Circumstance("arm", "kind", "'a'"), Circumstance("arm", "state"
         ({"while", "serves", Circumstance("endless", "", "", 3)}, ("forever", "", (), "")),
         ({"for", Circumstance("over", "Jobs")}, ("for", "Jobs", (), "")),
         ({"branch", OTHER_ARM, ARM}, ("", "", (ARM, OTHER_ARM), "branch")),
-        ({"except", ARM}, ("", "", (), "except")),
+        ({"except", PASSED}, ("", "", (PASSED,), "except")),
         ({"branch", "except", "finally"}, ("", "", (), "finally")),
     ],
 )
