@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 # absent: after `if key in known`; none: after `if x is None`; limit: where the size of what an
-# object or a module holds is compared;
-# once: behind a flag; main: where a file is run; serves: in a loop that waits; answer: what is put
-# in was made by a call that knows the key
+# object or a module holds is compared; left: in a branch that ends the function or the iteration;
+# aged: after `if it is young: return`; once: behind a flag; main: where a file is run; serves: in
+# a loop that waits; answer: what is put in was made by a call that knows the key
 Word = Literal[
-    "branch", "absent", "none", "limit", "once", "main", "for", "while", "serves", "except",
-    "finally", "answer",
+    "branch", "left", "aged", "absent", "none", "limit", "once", "main", "for", "while", "serves",
+    "except", "finally", "answer",
 ]  # fmt: skip
 Repeats = Literal["", "for", "while", "serves", "forever", "once"]
 Guard = Literal["", "finally", "except", "branch"]
@@ -56,9 +56,9 @@ def arms_of(marks: Marks) -> Arms:
     return tuple(sorted(told))
 
 
-def is_limited(marks: Marks, name: str) -> bool:
-    """Return True if a size was compared before, and it was not that of some other local."""
-    return "limit" in marks or Circumstance("size", name) in marks
+def sizes_of(marks: Marks) -> list[str]:
+    """Return the names of what had its size compared before."""
+    return [mark.text for mark in marks if not isinstance(mark, str) and mark.kind == "size"]
 
 
 def is_endless(marks: Marks) -> bool:

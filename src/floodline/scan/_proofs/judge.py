@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from floodline._python.kinds import Kind
-from floodline.scan._facts.circumstances import is_limited
+from floodline.scan._facts.circumstances import sizes_of
 from floodline.scan._facts.model import Change, FileFacts, Mark, Sign
 from floodline.scan._facts.references import INSTANCE
 from floodline.scan._program.program import Held, Program
@@ -60,7 +60,7 @@ class Judge:
         found: list[Grown] = []
         filled = all(made.fills == "bounded" for made in held.made)  # with what has a limit
         for file, change in held.changes:
-            if change.verb not in verbs or is_limited(change.marks, change.ref.name):
+            if change.verb not in verbs or self._is_limited(held, change):
                 continue
             if change.depth and (kinds == {"set"} or filled):
                 continue
@@ -70,6 +70,24 @@ class Judge:
             found.append((file, change, path, key))
         found.sort(key=lambda g: (_worst(g[2], g[3]), g[1].verb == "lookup", g[1].depth))
         return found
+
+    def _is_limited(self, held: Held, change: Change) -> bool:
+        """Return True if a size was compared before: its own, or that of one that never shrinks."""
+        sizes = sizes_of(change.marks)
+        if change.ref.name in sizes:
+            return True
+        owner = held.key.removesuffix(change.ref.name)
+        return "limit" in change.marks and not all(
+            self._drains(f"{owner}{name}", held) for name in sizes
+        )
+
+    def _drains(self, other: str, held: Held) -> bool:
+        """Return True if entries leave another container while those of this one stay."""
+        shrunk = {c.function for _, c in held.changes if c.verb == "shrink"}
+        found = self.program.held.get(other)
+        return found is not None and any(
+            c.verb == "shrink" and c.function not in shrunk for _, c in found.changes
+        )
 
     def trusts(self) -> bool:
         """Return True if much is taken on trust, since the program does not show its events."""

@@ -103,7 +103,7 @@ class Refusals:
                     for origin in {mark.origin, *mark.origin.parts}:
                         known[mark.function, origin].append((mark.at.line, mark.ref, True))
             for change in file.changes:
-                if change.verb == "lookup":
+                if change.verb == "lookup" and "left" not in change.marks:
                     asked = known[change.function, change.key]
                     asked.append((change.at.line, change.ref, False))
         return known

@@ -376,7 +376,7 @@ def _is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
     named = change.op in TAKES_NAMED_OF_MAP and change.key_text
     if not named or change.marks & {"for", "while"}:
         return False
-    aged = "branch" in change.marks and any(
+    aged = change.marks & {"branch", "aged"} and any(
         mark.kind == "ttl" and mark.function == change.function and mark.at.line <= change.at.line
         for where, mark in held.signs
         if where is file

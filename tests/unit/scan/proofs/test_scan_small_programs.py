@@ -764,6 +764,82 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "behind a limit of a window that is emptied": (
+        "errors",
+        {
+            "main": APP
+            + """
+    from collections import deque
+    window, errors = deque(), {}
+    @app.post("/")
+    def enter(request):
+        while window and window[0] < request.time - 10:
+            window.popleft()
+        if len(window) >= 10:
+            return
+        window.append(request.time)
+        errors[request.id] = request.time
+""",
+        },
+    ),
+    "an item of a new key, where the function ends": (
+        "offers",
+        {
+            "main": APP
+            + """
+    offers = {}
+    @app.post("/")
+    def enter(request):
+        if request.id not in offers:
+            offers[request.id] = request.user
+            return "offered"
+        return offers[request.id]
+""",
+        },
+    ),
+    "after a look into another table, where the function ends": (
+        "results",
+        {
+            "main": APP
+            + """
+    results, pending = {}, {}
+    def result_of(text):
+        query = text.strip()
+        if query in pending:
+            return pending[query]
+        results[query] = text
+    @app.post("/")
+    def enter(request):
+        result_of(request.text)
+""",
+        },
+    ),
+    "an entry of its age, which the next read of it removes": (
+        "pages",
+        {
+            "main": APP
+            + """
+    import time
+    pages = {}
+    def cached(key):
+        entry = pages.get(key)
+        if entry is None:
+            return None
+        text, at = entry
+        if time.monotonic() - at < 60:
+            return text
+        del pages[key]
+        return None
+    @app.post("/")
+    def enter(request):
+        found = cached(request.url)
+        if found is None:
+            found = request.text
+            pages[request.url] = (found, time.monotonic())
+        return found
+""",
+        },
+    ),
 }
 SAFE: dict[str, Program] = {
     "added only to what is empty": (

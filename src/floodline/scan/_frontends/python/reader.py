@@ -54,7 +54,6 @@ UNITS = {"seconds", "minutes", "hours", "days", "weeks", "interval"}  # of what 
 EVERY = by_name(PERIODIC)
 NONE: Marks = frozenset()
 BRANCH: Marks = frozenset({"branch"})
-LIMITED: Marks = frozenset({"limit"})
 LASTING = (INSTANCE, MODULE)
 SERVED: Marks = frozenset({"while", "serves"})
 LOOP: Marks = frozenset({"for"})
@@ -98,6 +97,7 @@ class _Reader(Bindings):
 
     def block(self, body: list[ast.stmt], marks: Marks) -> None:
         for number, statement in enumerate(body):
+            before, told = len(self.changes), len(self.marks)
             handler = _STATEMENTS.get(type(statement))
             if handler is not None:
                 handler(self, statement, marks)
@@ -110,6 +110,9 @@ class _Reader(Bindings):
             marks = marks | arms_behind(statement)
             if leaves(statement):
                 self._refuse(statement)
+                self._leave(before)
+                if any(mark.kind == "ttl" for mark in self.marks[told:]):
+                    marks = marks | {"aged"}
                 if tests_membership(statement):
                     marks = marks | {"absent"}
                 elif found := self.sized(statement.test):
@@ -125,8 +128,14 @@ class _Reader(Bindings):
             found = self.scope.reference(table)
             ref = found[0] if found else None
             origin = self.scope.origin(key)
-            told = Mark("refused", "", at(node.test), self.scope.name, "", ref, None, origin)
+            told = Mark("refused", "", at(node.body[-1]), self.scope.name, "", ref, None, origin)
             self.marks.append(told)
+
+    def _leave(self, before: int) -> None:
+        """Mark what was read in a branch that ends here: it tells nothing of the keys below it."""
+        for number, change in enumerate(self.changes[before:], before):
+            if change.verb == "lookup":
+                self.changes[number] = change._replace(marks=change.marks | {"left"})
 
     # definitions
 
@@ -353,7 +362,8 @@ class _Reader(Bindings):
 
 def _limited(sized: Reference) -> Marks:
     """Return what follows from a comparison of a size: the length of a text bounds nothing else."""
-    return LIMITED if sized.kind in LASTING else frozenset({Circumstance("size", sized.name)})
+    size = Circumstance("size", sized.name)
+    return frozenset({"limit", size} if sized.kind in LASTING else {size})
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {
