@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from floodline._python.kinds import Kind
 from floodline.scan._facts.circumstances import sizes_of
 from floodline.scan._facts.model import Change, FileFacts, Mark, Sign
-from floodline.scan._facts.references import INSTANCE
+from floodline.scan._facts.references import INSTANCE, in_module, of_instance
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.events import in_a_loop
 from floodline.scan._proofs.evidence import STATES, Evidence
@@ -60,7 +60,7 @@ class Judge:
         found: list[Grown] = []
         filled = all(made.fills == "bounded" for made in held.made)  # with what has a limit
         for file, change in held.changes:
-            if change.verb not in verbs or self._is_limited(held, change):
+            if change.verb not in verbs or self._is_limited(held, file, change):
                 continue
             if change.depth and (kinds == {"set"} or filled):
                 continue
@@ -71,23 +71,23 @@ class Judge:
         found.sort(key=lambda g: (_worst(g[2], g[3]), g[1].verb == "lookup", g[1].depth))
         return found
 
-    def _is_limited(self, held: Held, change: Change) -> bool:
+    def _is_limited(self, held: Held, file: FileFacts, change: Change) -> bool:
         """Return True if a size was compared before: its own, or that of one that never shrinks."""
         sizes = sizes_of(change.marks)
         if change.ref.name in sizes:
             return True
-        owner = held.key.removesuffix(change.ref.name)
         return "limit" in change.marks and not all(
-            self._drains(f"{owner}{name}", held) for name in sizes
+            self._drains(name, held, file, change.function) for name in sizes
         )
 
-    def _drains(self, other: str, held: Held) -> bool:
-        """Return True if entries leave another container while those of this one stay."""
+    def _drains(self, name: str, held: Held, file: FileFacts, function: str) -> bool:
+        """Return True if entries leave another container, or may, while those of this one stay."""
+        keys = (self.program.key(file, function, make(name)) for make in (of_instance, in_module))
+        other = next((self.program.held[key] for key in keys if key in self.program.held), None)
+        if other is None:
+            return True  # nothing is known of it
         shrunk = {c.function for _, c in held.changes if c.verb == "shrink"}
-        found = self.program.held.get(other)
-        return found is not None and any(
-            c.verb == "shrink" and c.function not in shrunk for _, c in found.changes
-        )
+        return any(c.verb == "shrink" and c.function not in shrunk for _, c in other.changes)
 
     def trusts(self) -> bool:
         """Return True if much is taken on trust, since the program does not show its events."""

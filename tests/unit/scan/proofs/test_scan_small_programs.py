@@ -840,6 +840,25 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "while something else is full, of which nothing is known": (
+        "inside",
+        {
+            "main": APP
+            + """
+    class Room:
+        def __init__(self):
+            self.inside = {}
+        def add(self, body):
+            if len(self.others) >= self.most:
+                return
+            self.inside[body.id] = body
+    room = Room()
+    @app.post("/")
+    def enter(body):
+        room.add(body)
+""",
+        },
+    ),
 }
 SAFE: dict[str, Program] = {
     "added only to what is empty": (
