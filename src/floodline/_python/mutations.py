@@ -99,6 +99,7 @@ def methods(
 
 GROWS_BY_KEY = methods(Effect.GROWS, _KEYED)  # the same key again adds nothing
 GROWS_BY_ITEM = methods(Effect.GROWS) - GROWS_BY_KEY
+ONLY_OF_A_STACK = methods(Effect.GROWS, Kind.STACK)  # nothing else in the library has these
 SHRINKS = methods(Effect.SHRINKS)
 GROWS_ANYTHING = methods(Effect.GROWS, ~Kind(0))
 SHRINKS_ANYTHING = methods(Effect.SHRINKS, ~Kind(0))

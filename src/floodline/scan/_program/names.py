@@ -92,6 +92,8 @@ class Names:
         return known
 
     def _follow(self, module: str, name: str) -> str:
+        if "." in name:
+            return self._follow_path(module, name)
         for _ in range(HOPS):
             target = self.imports.get(module, {}).get(name)
             if target is None:
@@ -107,6 +109,18 @@ class Names:
             if f"{module}.{name}" in self.modules and not self._has(module, name):
                 return f"{module}.{name}:"
         return f"{module}:{name}"
+
+    def _follow_path(self, module: str, path: str) -> str:
+        """Follow `package.module.name` after `import package.module`, as far as these are known."""
+        head, _, rest = path.partition(".")
+        key = self._follow(module, head)
+        for part in rest.split("."):
+            if not key.endswith(":"):
+                return f"{module}:{path}"
+            inside = f"{key[:-1]}.{part}"
+            known = inside in self.modules and not self._has(key[:-1], part)
+            key = f"{inside}:" if known else self._follow(key[:-1], part)
+        return key
 
     def _giver(self, module: str, name: str) -> str:
         """Return the module from which `import *` takes a name, `""` if there is none."""
@@ -294,22 +308,18 @@ class Names:
         return found
 
     def _class_of_global(self, module: str, text: str) -> str:
-        head, _, rest = text.partition(".")
-        key = self.resolve(module, head)
-        if rest:
+        holder, _, last = text.rpartition(".")
+        key = self.resolve(module, holder or text)
+        if holder:
             if not key.endswith(":"):
-                return self._along(self._class_of_global(module, head), rest)
-            key = f"{key}{rest}" if "." not in rest else key
+                found = self._class_of_global(module, holder)
+                return self.attribute_class(found, last) if found else ""
+            key = self._follow(key[:-1], last)
         if key in self.classes:
             return key
         owner, _, name = key.partition(":")
         made = self.globals.get(owner, {}).get(name)
         return self.type_of(owner, made) if made else ""
-
-    def _along(self, key: str, attributes: str) -> str:
-        for attribute in attributes.split("."):
-            key = self.attribute_class(key, attribute) if key else ""
-        return key
 
     def type_of(self, module: str, made: Base, owner: str = "") -> str:
         """Return the class that is instantiated, or that a function returns."""

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from floodline._python.kinds import Kind
+from floodline._python.mutations import ONLY_OF_A_STACK
 from floodline.scan._facts.circumstances import sizes_of
 from floodline.scan._facts.model import Change, FileFacts, Mark, Sign
 from floodline.scan._facts.references import INSTANCE, in_module, of_instance
@@ -66,6 +67,8 @@ class Judge:
                 continue
             if kinds == {"list"} and change.op == "[]=" and not change.depth:
                 continue  # an item of a list is replaced
+            if change.op in ONLY_OF_A_STACK and "stack" not in kinds:
+                continue  # a method of the same name on another object
             path, key = self.paths.path(held, file, change), self.paths.key(file, change)
             found.append((file, change, path, key))
         found.sort(key=lambda g: (_worst(g[2], g[3]), g[1].verb == "lookup", g[1].depth))

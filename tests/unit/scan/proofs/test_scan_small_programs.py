@@ -859,6 +859,72 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "a key that its branch makes another one": (
+        "reports",
+        {
+            "main": APP
+            + """
+    reports = {}
+    @app.post("/")
+    def enter(request):
+        name = request.name
+        if name in reports:
+            name = name + request.id
+            reports[name] = request.text
+""",
+        },
+    ),
+    "what an exit stack calls at its end": (
+        "ends",
+        {
+            "main": APP
+            + """
+    from contextlib import ExitStack
+    ends = ExitStack()
+    @app.post("/")
+    def enter(request):
+        ends.callback(print, request.text)
+""",
+        },
+    ),
+    "a module under its whole path": (
+        "addresses",
+        {
+            "shop/__init__": "",
+            "shop/state": """
+    resolver: "Resolver"
+    class Resolver:
+        def __init__(self):
+            self.addresses = {}
+        def of(self, headers):
+            self.addresses[headers.split(",")[0]] = 1
+""",
+            "shop/main": APP
+            + """
+    import shop.state
+    shop.state.resolver = shop.state.Resolver()
+    @app.post("/")
+    def enter(request):
+        shop.state.resolver.of(request.headers)
+""",
+        },
+    ),
+    "whoever a call does not know, if that only logs": (
+        "checked",
+        {
+            "main": APP
+            + """
+    from registry import find
+    checked = {}
+    @app.post("/")
+    def enter(service_path):
+        service = find(service_path)
+        if not service:
+            print("unknown", service_path)
+        checked[service_path] = 1
+""",
+        },
+    ),
 }
 SAFE: dict[str, Program] = {
     "added only to what is empty": (
@@ -1390,6 +1456,110 @@ SAFE: dict[str, Program] = {
 """,
         },
     ),
+    "an entry is replaced, where another test comes after that for its key": (
+        "texts",
+        {
+            "main": APP
+            + """
+    from texts import load
+    texts = {}
+    for language in load():
+        texts[language] = {}
+    @app.post("/")
+    def enter(request):
+        if request.language in texts and not texts[request.language]:
+            texts[request.language] = load(request.language)
+        if request.name not in texts.keys():
+            print("unknown")
+        else:
+            texts[request.name] = request.text
+""",
+        },
+    ),
+    "a method of an entry is called like one of an exit stack": (
+        "commands",
+        {
+            "main": APP
+            + """
+    from commands import every
+    commands = {}
+    for command in every():
+        commands[command.name] = command
+    @app.post("/")
+    def enter(request):
+        command = commands.get(request.name)
+        command.callback(request.text)
+""",
+        },
+    ),
+    "what is removed by a method of what an annotation names": (
+        "counts",
+        {
+            "main": APP
+            + """
+    from collections import defaultdict
+    class Other:
+        def check(self, key):
+            return True
+    class Another:
+        def check(self, key):
+            return True
+    class Limiter:
+        def __init__(self):
+            self.counts = defaultdict(int)
+        def check(self, key, today):
+            if today != self.today:
+                self.counts.clear()
+            return self.counts[key] < 5
+        def increase(self, key):
+            self.counts[key] += 1
+    LIMITERS = {"search": Limiter()}
+    @app.post("/")
+    def enter(request):
+        limiter: Limiter = LIMITERS["search"]
+        if limiter.check(request.user_id, request.day):
+            limiter.increase(request.user_id)
+""",
+        },
+    ),
+    "what a module forgets that is called by its whole path": (
+        "addresses",
+        {
+            "shop/__init__": "",
+            "shop/state": """
+    addresses = {}
+    def note(key):
+        addresses[key] = 1
+    def sweep():
+        addresses.clear()
+""",
+            "shop/main": APP
+            + """
+    import shop.state
+    from shop.state import note
+    @app.post("/")
+    def enter(request):
+        note(request.ip)
+        shop.state.sweep()
+""",
+        },
+    ),
+    "whoever a call does not know is turned away": (
+        "checked",
+        {
+            "main": APP
+            + """
+    from registry import find
+    checked = {}
+    @app.post("/")
+    def enter(service_path):
+        service = find(service_path)
+        if not service:
+            return "unknown"
+        checked[service_path] = 1
+""",
+        },
+    ),
 }
 
 
@@ -1398,7 +1568,7 @@ def reported(folder: Path, program: Program) -> bool:
     symbol, files = program
     for name, code in files.items():
         path = folder / f"{name}.py"
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(dedent(code), encoding="utf-8")
     found = Scan([folder], library=None).report().findings
     return any(

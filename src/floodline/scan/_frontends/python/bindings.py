@@ -84,13 +84,7 @@ class Bindings(Calls):
                     self.scope.waiters.update(dict.fromkeys(names, found[0]))
 
     def annotated(self, node: ast.AnnAssign, marks: Marks) -> None:
-        if self.scope.name.endswith(":") or type(node.target) is ast.Attribute:
-            said = annotation(node.annotation)
-            found = self.scope.reference(node.target) if said[:1].isupper() else None
-            if found and found[0].kind == INSTANCE:
-                self._note_type(found[0], base_of_class(said))
-            elif found and self.scope.name.endswith(":"):
-                self._note_type(of_instance(last_name(node.target)), base_of_class(said))
+        self._note_said(node)
         if node.value is None:
             return
         self.expression(node.value, marks, kept=self._kept(node.target))
@@ -102,6 +96,22 @@ class Bindings(Calls):
         if self.scope.name.endswith(":") and last_name(node.annotation) == "ClassVar":
             shared = Mark("classvar", last_name(node.target), at(node), self.scope.name, "")
             self.marks.append(shared)
+
+    def _note_said(self, node: ast.AnnAssign) -> None:
+        """Note the class that an annotation names: of an attribute, a local, or a bare global."""
+        scope, said = self.scope, annotation(node.annotation)
+        if not said.rpartition(".")[2][:1].isupper():
+            return
+        in_class = scope.name.endswith(":")
+        if type(node.target) is ast.Name and scope.name and not in_class:
+            if node.target.id not in scope.globals:
+                scope.annotations[node.target.id] = said
+            return
+        found = scope.reference(node.target)
+        if in_class:
+            self._note_type(of_instance(last_name(node.target)), base_of_class(said))
+        elif found and (found[0].kind == INSTANCE or node.value is None):
+            self._note_type(found[0], base_of_class(said))
 
     def _kept(self, target: ast.expr) -> Kept:
         if type(target) is ast.Subscript:
@@ -171,14 +181,15 @@ class Bindings(Calls):
     def _note_maker(self, name: str, value: ast.expr) -> None:
         """Note the class or the function that a local's value comes from."""
         scope = self.scope
+        call = value.value if type(value) is ast.Await else value
+        if type(call) is ast.Call and call.args:
+            scope.asked[name] = call
         if type(value) is ast.Call:
             made = dotted(value.func)
             if made and last_name(value.func)[:1].isupper():
                 scope.types[name] = made
             elif made:
                 scope.answers[name] = made
-            if type(value.func) is ast.Attribute and value.func.attr == "get":
-                scope.asked[name] = value
         elif type(value) is ast.Await and type(value.value) is ast.Call:
             scope.answers[name] = dotted(value.value.func)
         elif type(value) is ast.Subscript and under(value):

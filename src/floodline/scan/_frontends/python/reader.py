@@ -36,9 +36,11 @@ from floodline.scan._frontends.python.statements import (
     called,
     collect_locals,
     event_arm,
+    insiders,
     is_endless,
     leaves,
     outsiders,
+    rebinds,
     returns_inner,
     runs_once,
     serves,
@@ -125,7 +127,7 @@ class _Reader(Bindings):
     def _refuse(self, node: ast.If) -> None:
         """Read `if key not in known: raise`: what follows has only known keys."""
         for key, table in outsiders(self.scope, node.test):
-            found = self.scope.reference(table)
+            found = self.scope.reference(table) if table is not None else None
             ref = found[0] if found else None
             origin = self.scope.origin(key)
             told = Mark("refused", "", at(node.body[-1]), self.scope.name, "", ref, None, origin)
@@ -250,9 +252,32 @@ class _Reader(Bindings):
             added |= absent(node.test)
             sized = self._compare_sizes(node.test, node.body)
         inside = marks | added | sized
+        before = len(self.changes)
         self.block(node.body, inside)
+        if len(self.changes) > before:
+            self._replaces(insiders(node.test), node.body, before)
         if node.orelse:
+            before = len(self.changes)
             self.block(node.orelse, marks | BRANCH | sized | arms_left(node.test))
+            if len(self.changes) > before:
+                self._replaces(outsiders(self.scope, node.test), node.orelse, before)
+
+    def _replaces(
+        self, known: list[tuple[ast.expr, ast.expr | None]], body: list[ast.stmt], before: int
+    ) -> None:
+        """Drop what a branch puts under a key that its test has found: nothing grows by that."""
+        for key, table in known:
+            text, found = written(key), self.scope.reference(table) if table is not None else None
+            there = [
+                number
+                for number, change in enumerate(self.changes[before:], before)
+                if change.key_text == text
+                and change.verb in ("grow", "insert")
+                and (change.ref, change.depth) == found
+            ]
+            if there and not rebinds(body, key):
+                for number in reversed(there):
+                    del self.changes[number]
 
     def _compare_sizes(self, test: ast.expr, body: list[ast.stmt]) -> Marks:
         found = self.sized(test)

@@ -90,7 +90,7 @@ class Scope:
         self.types: dict[str, str] = {}
         self.answers: dict[str, str] = {}  # a local, and the function whose result it is
         self.items: dict[str, Base] = {}  # a local, and the constant key that it was read under
-        self.asked: dict[str, ast.Call] = {}  # a local, and the `get` of a map that it is
+        self.asked: dict[str, ast.Call] = {}  # a local, and the call that it is the answer of
         self.stored: dict[str, Stored] = {}
         self.clients: dict[str, ast.expr] = {}
         self.again: set[str] = set()  # locals that are bound more than once

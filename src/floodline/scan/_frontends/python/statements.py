@@ -40,19 +40,50 @@ def tests_membership(node: ast.If) -> bool:
     return False
 
 
-def outsiders(scope: Scope, test: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """Return the keys that a test does not find, each with where it looks."""
-    found = []
+def outsiders(scope: Scope, test: ast.expr) -> list[tuple[ast.expr, ast.expr | None]]:
+    """Return the keys that a test does not find, each with where it looks, if that is a map."""
+    found: list[tuple[ast.expr, ast.expr | None]] = []
     for part in test.values if type(test) is ast.BoolOp and type(test.op) is ast.Or else [test]:
         if type(part) is ast.Compare and type(part.ops[0]) is ast.NotIn:
-            found.append((part.left, part.comparators[0]))
-        elif (asked := _missing(scope, part)) is not None and len(asked.args) == 1:
-            found.append((asked.args[0], asked.func.value))  # type: ignore[attr-defined]  # a method
+            found.append((part.left, _whole(part.comparators[0])))
+        elif (asked := _missing(scope, part)) is None:
+            continue
+        elif type(asked.func) is ast.Attribute and asked.func.attr == "get":
+            found += [(key, asked.func.value) for key in asked.args if len(asked.args) == 1]
+        else:
+            found += [(key, None) for key in asked.args if type(key) in NAMING]
     return found
 
 
+def insiders(test: ast.expr) -> list[tuple[ast.expr, ast.expr | None]]:
+    """Return the keys that a test finds, each with the table that it is in."""
+    every = test.values if type(test) is ast.BoolOp and type(test.op) is ast.And else [test]
+    return [
+        (part.left, _whole(part.comparators[0]))
+        for part in every
+        if type(part) is ast.Compare and type(part.ops[0]) is ast.In
+    ]
+
+
+def _whole(table: ast.expr) -> ast.expr:
+    """Return the map that all keys are asked of: `known` for `known.keys()`."""
+    if type(table) is ast.Call and type(table.func) is ast.Attribute and table.func.attr == "keys":
+        return table.func.value
+    return table
+
+
+def rebinds(body: list[ast.stmt], value: ast.expr) -> bool:
+    """Return True if a name that a value is made of gets another value in a branch."""
+    names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+    return any(
+        isinstance(node, ast.Name) and type(node.ctx) is ast.Store and node.id in names
+        for statement in body
+        for node in ast.walk(statement)
+    )
+
+
 def _missing(scope: Scope, test: ast.expr) -> ast.Call | None:
-    """Return the `get` of a map whose answer a test finds to be `None` or empty."""
+    """Return the call whose answer a test finds to be `None` or empty."""
     if type(test) is ast.Compare and type(test.ops[0]) is ast.Is:
         test = test.left
     elif type(test) is ast.UnaryOp and type(test.op) is ast.Not:
