@@ -128,7 +128,7 @@ class Events:
         function = self._program.names.functions[key]
         own = bool(function.owner) and "<" not in function.name
         name = function.name.rpartition(".")[2]
-        if name.startswith("__"):
+        if name.startswith("__") or key in self._reach.commands:
             return None
         if own and self._overrides(key, name):
             return Run.CALLED_FOR_EVENTS(name)

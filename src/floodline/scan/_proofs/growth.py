@@ -159,6 +159,8 @@ class Paths:
             return REFUTED, Why.A_CONSTANT() if kind == "constant" else Why.A_TYPE()
         if kind == "fresh":
             return _new(name, maker=function.rpartition(".")[2] in MAKERS)
+        if member := self._member_of(module, origin):
+            return REFUTED, Why.ONE_OF_FIXED_SET(f"{member}()", member)
         function = outer or function
         if (given := before_call(origin)) is not None:
             return self._through(module, function, given, depth)
@@ -310,13 +312,22 @@ class Paths:
         return answers
 
     def _is_closed(self, module: str, annotation: str) -> bool:
-        if annotation in CLOSED_TYPES:
-            return True
-        key = self._program.names.class_of(module, annotation) if annotation else ""
-        if not key:
-            return False
+        return annotation in CLOSED_TYPES or self._is_enum(module, annotation)
+
+    def _member_of(self, module: str, origin: Origin) -> str:
+        """Return the enum that a value was looked up in: `Mode(number)`, `Mode(number).name`."""
+        made = [step.name for step in origin.steps if step.how == "called"]
+        last = made[-1] if made else origin.name if origin.kind == "call" else ""
+        after = origin.steps[-1:] if origin.steps and origin.steps[-1].how == "asked" else ()
+        known = not after or after[0].name in OF_MEMBERS
+        return last if known and last[:1].isupper() and self._is_enum(module, last) else ""
+
+    def _is_enum(self, module: str, name: str) -> bool:
         names = self._program.names
-        return any("Enum" in b for k in names.order(key) for b in names.classes[k].bases)
+        key = names.class_of(module, name) if name else ""
+        return bool(key) and any(
+            "Enum" in base for kind in names.order(key) for base in names.classes[kind].bases
+        )
 
     def _closed_field(self, module: str, annotation: str, steps: tuple[Step, ...]) -> str:
         """Return the annotation of a field with a fixed set of values, else `""`."""

@@ -7,6 +7,7 @@ from collections import deque
 from enum import StrEnum
 
 from floodline.scan._facts.vocabulary import LISTED, PERIODIC, SUBSCRIBING
+from floodline.scan._program.commands import commands_of
 from floodline.scan._program.program import Program
 
 # parts of the names of modules that are run by hand
@@ -61,6 +62,7 @@ class Reach:
         self._callers: dict[str, set[str]] = {}
         # asked for every call and for every function above another
         self._definitions = frozenset(filter(self._defines, program.names.functions))
+        self.commands = commands_of(program)
         self._ends = frozenset(filter(self._is_end, program.names.functions))
         # what `@factory(...)` returns runs when a function is defined, not when it is called
         self._factories = {e.callee for e in program.edges if e.call.kept.how == "decorator"}
@@ -121,7 +123,8 @@ class Reach:
             name = function.name.rpartition(".")[2]
             uncalled = key not in self._often and not self._program.callers.get(key)
             defines = key.rpartition(".<locals>.")[0] in self._factories
-            if uncalled and (defines or name.startswith(PREPARING)):
+            prepares = defines or name.startswith(PREPARING) or key in self.commands
+            if uncalled and prepares:
                 self._often[key] = Often.STARTS
                 queue.append(key)
         for key in self._program.by_reference:
@@ -158,7 +161,7 @@ class Reach:
     def _is_root(self, key: str) -> bool:
         function = self._program.names.functions[key]
         name = function.name.rpartition(".")[2]
-        if self.is_definition(key):
+        if self.is_definition(key) or key in self.commands:
             return False
         if name in ("__init__", "__new__", "__post_init__"):
             return self._library and not function.owner.startswith("_") and bool(function.owner)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from floodline._python.mutations import NOT_OF_A_MAP, TAKES_NAMED, TAKES_NAMED_OF_MAP
+from floodline._python.mutations import NOT_OF_A_MAP, TAKES_NAMED
 from floodline.scan._facts.circumstances import arms_of
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.reasons import Reason
@@ -16,6 +16,7 @@ from floodline.scan._facts.references import INSTANCE
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.branches import Branches, exclude, is_forgetting, undoes
+from floodline.scan._proofs.entries import begins_anew, encloses, is_lazy, replaces_inherited
 from floodline.scan._proofs.events import Events, in_a_loop
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Out
@@ -123,10 +124,10 @@ class Removals:
         growth = _Growth(held, growing, self._reach)
         ways = [
             _when_asked(file, change)
-            if _is_lazy(held, file, change)
+            if is_lazy(held, file, change)
             else self._way(file, change, growth)
             for file, change in held.changes
-            if self._removes(held, file, change, depth) or _begins_anew(change, growing)
+            if self._removes(held, file, change, depth) or begins_anew(change, growing)
         ]
         ways += self._limits(held, depth, growth)
         ways += [
@@ -173,7 +174,11 @@ class Removals:
             return False  # a method of the same name on another object
         if change.verb == "replace":
             made = {m.function for m in held.made}
-            return made != {change.function} or self._begins_again(file, change)
+            return (
+                made != {change.function}
+                or self._begins_again(file, change)
+                or replaces_inherited(self._program, held, change)
+            )
         return True
 
     def _begins_again(self, file: FileFacts, change: Change) -> bool:
@@ -226,7 +231,7 @@ class Removals:
                 return EVENT, Out.OTHER_EVENT(name)
             failed = undoes(change, same) and function not in self._arms.loops
             return RUNS, (Out.AFTER_ERROR if failed else Out.WHERE_IT_GROWS)(name)
-        if _encloses(function, change, growth.places):
+        if encloses(function, change, growth.places):
             return RUNS, Out.WHERE_IT_GROWS(name)
         if self._own(function, change, growth.places):
             return RUNS, Out.BY_ITS_INSTANCE(name)
@@ -362,39 +367,5 @@ class Removals:
         return function.rpartition(":")[2].rpartition(".")[2]
 
 
-def _encloses(function: str, change: Change, grown: list[tuple[FileFacts, Change]]) -> bool:
-    """Return True if a function removes the very entry that functions inside it put in."""
-    inside = f"{function}.<locals>."
-    return bool(change.key_text) and all(
-        f"{f.module}:{c.function}".startswith(inside) and c.key_text == change.key_text
-        for f, c in grown
-    )
-
-
-def _is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
-    """Return True if an entry is removed only where its age is checked, on a read of that entry."""
-    named = change.op in TAKES_NAMED_OF_MAP and change.key_text
-    if not named or change.marks & {"for", "while"}:
-        return False
-    aged = change.marks & {"branch", "aged"} and any(
-        mark.kind == "ttl" and mark.function == change.function and mark.at.line <= change.at.line
-        for where, mark in held.signs
-        if where is file
-    )
-    if not aged:
-        return False
-    added = {c.key_text for _, c in held.changes if c.verb == "grow" and not c.depth
-             and c.function == change.function}  # fmt: skip
-    return not added or change.key_text in added  # if not, it makes room for another entry
-
-
 def _when_asked(file: FileFacts, change: Change) -> Way:
     return Way(LAZY, Out.EXPIRED(), place(file.path, change.at.line), change.at.line, How.TTL)
-
-
-def _begins_anew(change: Change, growing: list[tuple[FileFacts, Change]]) -> bool:
-    """Return True if the function that grows it first creates it again, each time."""
-    return change.verb == "replace" and any(
-        c.function == change.function and c.at.line > change.at.line and not change.marks - c.marks
-        for _, c in growing
-    )

@@ -925,6 +925,124 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "a removal for another kind of event than the object has": (
+        "texts",
+        {
+            "main": APP
+            + """
+    class Machine:
+        def __init__(self):
+            self.texts = []
+            self.kind = "open"
+        def step(self, text):
+            if self.kind == "open":
+                self.texts.append(text)
+            elif self.kind == "delete":
+                self.texts.pop()
+    machine = Machine()
+    @app.post("/")
+    def enter(request):
+        machine.step(request.text)
+""",
+        },
+    ),
+    "what an object is made of, which is no enum": (
+        "stats",
+        {
+            "main": APP
+            + """
+    class Mode:
+        def __init__(self, number):
+            self.number = number
+    stats = {}
+    @app.post("/")
+    def enter(request):
+        mode = Mode(request.user_id)
+        stats[mode] = request.text
+""",
+        },
+    ),
+    "an attribute that a method only creates": (
+        "parts",
+        {
+            "main": APP
+            + """
+    class Speech:
+        def __init__(self):
+            self.begun = False
+    class Stream(Speech):
+        def speak(self, part):
+            if not self.begun:
+                self.begun = True
+                self.parts = []
+            self.parts.append(part)
+    stream = Stream()
+    @app.post("/")
+    def enter(request):
+        stream.speak(request.part)
+""",
+        },
+    ),
+    "what an app calls that others run": (
+        "markets",
+        {
+            "main": APP
+            + """
+    markets = {}
+    @app.command
+    def run(request):
+        markets[request.market_id] = request.text
+    app.run()
+""",
+        },
+    ),
+    "a key that is dropped from one of two, whatever was under it": (
+        "clients",
+        {
+            "main": APP
+            + """
+    class Hub:
+        def __init__(self):
+            self.clients = {}
+            self.logs = {}
+        def join(self, address):
+            self.clients[address] = {}
+            self.logs[address] = []
+        def leave(self, address):
+            self.clients.pop(address, None)
+            self.logs.pop(address, None)
+        def forget(self, address):
+            del self.logs[address]
+    hub = Hub()
+    @app.post("/")
+    def enter(request):
+        hub.join(request.address)
+    @app.post("/leave")
+    def leave(request):
+        hub.leave(request.address)
+    @app.post("/forget")
+    def forget(request):
+        hub.forget(request.address)
+""",
+        },
+    ),
+    "a slot that stays taken if an event fails": (
+        "slots",
+        {
+            "main": APP
+            + """
+    from server import connect
+    slots = []
+    @app.post("/")
+    def enter(request):
+        if request.slot in slots:
+            return
+        slots.append(request.slot)
+        connect(request)
+        slots.remove(request.slot)
+""",
+        },
+    ),
 }
 SAFE: dict[str, Program] = {
     "added only to what is empty": (
@@ -1557,6 +1675,144 @@ SAFE: dict[str, Program] = {
         if not service:
             return "unknown"
         checked[service_path] = 1
+""",
+        },
+    ),
+    "a stack of states, each of which the last one leads to": (
+        "texts",
+        {
+            "main": APP
+            + """
+    class Machine:
+        def __init__(self):
+            self.texts = []
+            self.kind = "open"
+        def step(self, text):
+            if self.kind == "open":
+                self.texts.append(text)
+                self.kind = "delete"
+            elif self.kind == "delete":
+                self.texts.pop()
+                self.kind = "open"
+    machine = Machine()
+    @app.post("/")
+    def enter(request):
+        machine.step(request.text)
+""",
+        },
+    ),
+    "the members of an enum": (
+        "stats",
+        {
+            "main": APP
+            + """
+    from enum import IntEnum
+    from rows import fetch
+    class Mode(IntEnum):
+        EASY = 0
+        HARD = 1
+    stats = {}
+    names = {}
+    @app.post("/")
+    def enter(request):
+        mode = Mode(request.user_id)
+        stats[mode] = request.text
+        stats[Mode(request.user_id).name] = request.text
+        stats[Mode(fetch(request).user_id)] = request.text
+""",
+        },
+    ),
+    "an attribute of a base, which a method begins anew": (
+        "parts",
+        {
+            "main": APP
+            + """
+    class Speech:
+        def __init__(self):
+            self.parts = []
+    class Stream(Speech):
+        def speak(self, part):
+            if part.begins:
+                self.parts = []
+            self.parts.append(part)
+    stream = Stream()
+    @app.post("/")
+    def enter(request):
+        stream.speak(request.part)
+""",
+        },
+    ),
+    "what a command does once, since the program calls what has its commands": (
+        "markets",
+        {
+            "trade": APP
+            + """
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+            "main": """
+    from tool import Tool
+    tool = Tool()
+    markets = {}
+    @tool.command
+    def run(path):
+        for market in load(path):
+            markets[market.market_id] = market
+    if __name__ == "__main__":
+        tool()
+""",
+        },
+    ),
+    "one of two drops a key under which nothing is left": (
+        "clients",
+        {
+            "main": APP
+            + """
+    class Hub:
+        def __init__(self):
+            self.clients = {}
+            self.logs = {}
+        def join(self, address):
+            self.clients[address] = {}
+            self.logs[address] = []
+        def leave(self, address):
+            self.clients.pop(address, None)
+            self.logs.pop(address, None)
+        def forget(self, address):
+            if len(self.logs[address]) == 0:
+                del self.logs[address]
+        def clear(self, address):
+            if not self.logs[address]:
+                del self.logs[address]
+    hub = Hub()
+    @app.post("/")
+    def enter(request):
+        hub.join(request.address)
+        hub.leave(request.address)
+    @app.post("/forget")
+    def forget(request):
+        hub.forget(request.address)
+        hub.clear(request.address)
+""",
+        },
+    ),
+    "a slot that stays taken if what nobody is seen to call fails": (
+        "slots",
+        {
+            "main": APP
+            + """
+    from server import connect
+    slots = []
+    def joined(request):
+        if request.slot in slots:
+            return
+        slots.append(request.slot)
+        connect(request)
+        slots.remove(request.slot)
+    @app.post("/")
+    def enter(request):
+        return request.text
 """,
         },
     ),

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from floodline._python.kinds import kind_of_class
 from floodline._python.names import dotted, last_name, written
-from floodline._python.removals import only_logs
 from floodline.scan._facts.calls import (
     DECORATING,
     DROPPED,
@@ -19,32 +18,33 @@ from floodline.scan._facts.calls import (
     by_name,
 )
 from floodline.scan._facts.circumstances import Circumstance, Marks, Repeats, Word
-from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Limit, Mark
+from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Mark
 from floodline.scan._facts.origins import UNKNOWN, attribute, function_called
-from floodline.scan._facts.references import INSTANCE, ITSELF, LOCAL, MODULE, Reference
+from floodline.scan._facts.references import ITSELF, LOCAL
 from floodline.scan._facts.vocabulary import PERIODIC
-from floodline.scan._frontends.python.bindings import Bindings
+from floodline.scan._frontends.python.branches import NONE, Branches, limited
+from floodline.scan._frontends.python.conditions import (
+    absent,
+    arms_behind,
+    arms_left,
+    event_arm,
+    insiders,
+    outsiders,
+    runs_once,
+    tests_membership,
+)
 from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.pairs import pairs_of
 from floodline.scan._frontends.python.scope import NAMING, Found, Scope
 from floodline.scan._frontends.python.signs import closes, size_of_cache, unclosed
 from floodline.scan._frontends.python.statements import (
-    absent,
     annotation,
-    arms_behind,
-    arms_left,
     called,
     collect_locals,
-    event_arm,
-    insiders,
     is_endless,
     leaves,
-    outsiders,
-    rebinds,
     returns_inner,
-    runs_once,
     serves,
-    tests_membership,
 )
 
 MAKING = {ast.Call, ast.Attribute, ast.JoinedStr}  # what may create a new value
@@ -54,9 +54,7 @@ SEQUENCES = {ast.List, ast.Tuple}
 MOST_LISTED = 8  # containers: the body of the loop is read once for each
 UNITS = {"seconds", "minutes", "hours", "days", "weeks", "interval"}  # of what runs by itself
 EVERY = by_name(PERIODIC)
-NONE: Marks = frozenset()
 BRANCH: Marks = frozenset({"branch"})
-LASTING = (INSTANCE, MODULE)
 SERVED: Marks = frozenset({"while", "serves"})
 LOOP: Marks = frozenset({"for"})
 TURNS: Marks = frozenset({"while"})
@@ -83,12 +81,11 @@ def read_tree(tree: ast.Module, path: str, module: str, lines: int) -> FileFacts
     )  # fmt: skip
 
 
-class _Reader(Bindings):
-    """Walks statements in order; the rest is in `Bindings` and `Calls`."""
+class _Reader(Branches):
+    """Walks statements in order; the rest is in `Branches`, `Bindings` and `Calls`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.limits: list[Limit] = []
         self.classes: list[Class] = []
         self.functions: list[Function] = []
         self.imports: dict[str, str] = {}
@@ -109,35 +106,20 @@ class _Reader(Bindings):
                         self.expression(value, marks)
             if type(statement) is not ast.If:
                 continue
-            marks = marks | arms_behind(statement)
+            marks = marks | arms_behind(self.scope, statement)
             if leaves(statement):
-                self._refuse(statement)
-                self._leave(before)
+                self.refuse(statement)
+                self.leave(before)
                 if any(mark.kind == "ttl" for mark in self.marks[told:]):
                     marks = marks | {"aged"}
                 if tests_membership(statement):
                     marks = marks | {"absent"}
                 elif found := self.sized(statement.test):
-                    marks = marks | _limited(found[0])
+                    marks = marks | limited(found[0])
                 elif runs_once(statement, body[number + 1 :]):
                     marks = marks | {"once"}
                 elif type(statement.test) in NAMING:
                     marks = marks | {Circumstance("empty", written(statement.test))}
-
-    def _refuse(self, node: ast.If) -> None:
-        """Read `if key not in known: raise`: what follows has only known keys."""
-        for key, table in outsiders(self.scope, node.test):
-            found = self.scope.reference(table) if table is not None else None
-            ref = found[0] if found else None
-            origin = self.scope.origin(key)
-            told = Mark("refused", "", at(node.body[-1]), self.scope.name, "", ref, None, origin)
-            self.marks.append(told)
-
-    def _leave(self, before: int) -> None:
-        """Mark what was read in a branch that ends here: it tells nothing of the keys below it."""
-        for number, change in enumerate(self.changes[before:], before):
-            if change.verb == "lookup":
-                self.changes[number] = change._replace(marks=change.marks | {"left"})
 
     # definitions
 
@@ -245,52 +227,26 @@ class _Reader(Bindings):
         if not self.scope.name and "__name__" in ast.dump(node.test):
             added.add("main")
         if type(node.test) in TELLING:
-            if arm := event_arm(node.test):
+            if arm := event_arm(self.scope, node.test):
                 added.add(arm)
             if tests_membership(node):
                 added.add("absent")
             added |= absent(node.test)
-            sized = self._compare_sizes(node.test, node.body)
+            sized = self.compare_sizes(node.test, node.body)
         inside = marks | added | sized
         before = len(self.changes)
         self.block(node.body, inside)
         if len(self.changes) > before:
-            self._replaces(insiders(node.test), node.body, before)
+            self.replaces(insiders(node.test), node.body, before)
         if node.orelse:
             before = len(self.changes)
-            self.block(node.orelse, marks | BRANCH | sized | arms_left(node.test))
+            self.block(node.orelse, marks | BRANCH | sized | arms_left(self.scope, node.test))
             if len(self.changes) > before:
-                self._replaces(outsiders(self.scope, node.test), node.orelse, before)
-
-    def _replaces(
-        self, known: list[tuple[ast.expr, ast.expr | None]], body: list[ast.stmt], before: int
-    ) -> None:
-        """Drop what a branch puts under a key that its test has found: nothing grows by that."""
-        for key, table in known:
-            text, found = written(key), self.scope.reference(table) if table is not None else None
-            there = [
-                number
-                for number, change in enumerate(self.changes[before:], before)
-                if change.key_text == text
-                and change.verb in ("grow", "insert")
-                and (change.ref, change.depth) == found
-            ]
-            if there and not rebinds(body, key):
-                for number in reversed(there):
-                    del self.changes[number]
-
-    def _compare_sizes(self, test: ast.expr, body: list[ast.stmt]) -> Marks:
-        found = self.sized(test)
-        if found is None:
-            return NONE
-        acts = not only_logs(body)
-        if found[0].kind != LOCAL:
-            self.limits.append(Limit(*found, at(test), self.scope.name, acts))
-        return _limited(found[0]) if acts else NONE
+                self.replaces(outsiders(self.scope, node.test), node.orelse, before)
 
     def while_(self, node: ast.While, marks: Marks) -> None:
         self.expression(node.test, marks)
-        inside = marks | TURNS | self._compare_sizes(node.test, node.body)
+        inside = marks | TURNS | self.compare_sizes(node.test, node.body)
         if not self._tried and is_endless(node):
             inside |= {Circumstance("endless", "", "", node.lineno)}
         if serves(node):
@@ -383,12 +339,6 @@ class _Reader(Bindings):
 
     def nothing(self, node: ast.stmt, marks: Marks) -> None:
         """Ignore a statement without facts."""
-
-
-def _limited(sized: Reference) -> Marks:
-    """Return what follows from a comparison of a size: the length of a text bounds nothing else."""
-    size = Circumstance("size", sized.name)
-    return frozenset({"limit", size} if sized.kind in LASTING else {size})
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {

@@ -74,7 +74,7 @@ class Scope:
     __slots__ = (
         "again", "annotations", "answers", "asked", "clients", "filled", "globals", "holding",
         "items", "kinds", "locals", "name", "origins", "outer", "owner", "parameters", "passed",
-        "refs", "selves", "stored", "types", "waiters",
+        "refs", "selves", "states", "stored", "types", "waiters",
     )  # fmt: skip
 
     def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
@@ -95,6 +95,7 @@ class Scope:
         self.clients: dict[str, ast.expr] = {}
         self.again: set[str] = set()  # locals that are bound more than once
         self.filled: dict[str, Origin] = {}  # local maps, and where their keys come from
+        self.states: set[str] = set()  # attributes of the instance that are set here
         self.selves: set[str] = set()  # other names of the instance, in `__new__`
         self.waiters: dict[str, Reference] = {}  # locals that are awaited, and their containers
         self.kinds: set[str] = set()  # locals that are containers created here

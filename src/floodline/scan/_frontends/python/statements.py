@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from floodline._python.comparisons import measured
 from floodline._python.names import last_name, written
-from floodline._python.numbers import number
-from floodline.scan._facts.circumstances import Circumstance, Marks
 from floodline.scan._facts.origins import UNKNOWN
 from floodline.scan._facts.references import Reference
 from floodline.scan._frontends.python.expressions import created
-from floodline.scan._frontends.python.scope import NAMING, Scope
+from floodline.scan._frontends.python.scope import Scope
 
 # what sockets, queues, selectors and clocks of the standard library wait with
 RECEIVES = {"recv", "recvfrom", "recv_into", "accept", "select", "sleep", "wait"}
@@ -20,8 +17,6 @@ FUNCTIONS = {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda}
 RUNNING = {"map", "filter", "sorted", "reduce", "any", "all", "sum", "min", "max", "list", "tuple"}
 # checks for every node compare the type itself: `isinstance` takes ten times as long
 LEAVING = {ast.Return, ast.Raise, ast.Continue, ast.Break}
-MEMBERS = {ast.In, ast.NotIn}
-CONSTANTS = {ast.Constant, ast.Attribute}
 DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 BINDING = {ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor}
 PLAIN = {ast.Expr, ast.Return, ast.If, ast.Raise, ast.Pass, ast.Assert}
@@ -30,147 +25,6 @@ TRIES = (ast.Try, ast.TryStar)
 COPIES = {"list", "dict", "set", "sorted", "copy", "deepcopy"}
 DECLARING = (ast.Global, ast.Nonlocal)
 HOLDING_NOTHING = {ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Await, ast.BinOp}
-
-
-def tests_membership(node: ast.If) -> bool:
-    """Return True if the test is a membership test."""
-    for part in _parts(node.test):
-        if type(part) is ast.Compare and type(part.ops[0]) in MEMBERS:
-            return True
-    return False
-
-
-def outsiders(scope: Scope, test: ast.expr) -> list[tuple[ast.expr, ast.expr | None]]:
-    """Return the keys that a test does not find, each with where it looks, if that is a map."""
-    found: list[tuple[ast.expr, ast.expr | None]] = []
-    for part in test.values if type(test) is ast.BoolOp and type(test.op) is ast.Or else [test]:
-        if type(part) is ast.Compare and type(part.ops[0]) is ast.NotIn:
-            found.append((part.left, _whole(part.comparators[0])))
-        elif (asked := _missing(scope, part)) is None:
-            continue
-        elif type(asked.func) is ast.Attribute and asked.func.attr == "get":
-            found += [(key, asked.func.value) for key in asked.args if len(asked.args) == 1]
-        else:
-            found += [(key, None) for key in asked.args if type(key) in NAMING]
-    return found
-
-
-def insiders(test: ast.expr) -> list[tuple[ast.expr, ast.expr | None]]:
-    """Return the keys that a test finds, each with the table that it is in."""
-    every = test.values if type(test) is ast.BoolOp and type(test.op) is ast.And else [test]
-    return [
-        (part.left, _whole(part.comparators[0]))
-        for part in every
-        if type(part) is ast.Compare and type(part.ops[0]) is ast.In
-    ]
-
-
-def _whole(table: ast.expr) -> ast.expr:
-    """Return the map that all keys are asked of: `known` for `known.keys()`."""
-    if type(table) is ast.Call and type(table.func) is ast.Attribute and table.func.attr == "keys":
-        return table.func.value
-    return table
-
-
-def rebinds(body: list[ast.stmt], value: ast.expr) -> bool:
-    """Return True if a name that a value is made of gets another value in a branch."""
-    names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
-    return any(
-        isinstance(node, ast.Name) and type(node.ctx) is ast.Store and node.id in names
-        for statement in body
-        for node in ast.walk(statement)
-    )
-
-
-def _missing(scope: Scope, test: ast.expr) -> ast.Call | None:
-    """Return the call whose answer a test finds to be `None` or empty."""
-    if type(test) is ast.Compare and type(test.ops[0]) is ast.Is:
-        test = test.left
-    elif type(test) is ast.UnaryOp and type(test.op) is ast.Not:
-        test = test.operand
-    else:
-        return None
-    if type(test) is ast.NamedExpr:
-        test = test.value
-    if type(test) is ast.Name:
-        return scope.asked.get(test.id)
-    is_get = type(test) is ast.Call and type(test.func) is ast.Attribute and test.func.attr == "get"
-    return test if is_get else None  # type: ignore[return-value]  # just asked
-
-
-def absent(test: ast.expr) -> Marks:
-    """Return a mark if the test asks whether something was already created.
-
-    `x is None` and `not hasattr(...)` count for any `x`, `not x` only for that `x`.
-    """
-    for part in _parts(test):
-        if type(part) is ast.Compare:
-            if type(part.ops[0]) is ast.Is:
-                return frozenset({"none"})
-            if type(part.ops[0]) is ast.Eq and number(part.comparators[0]) == 0:
-                held = measured(part.left)
-                if held is not None:
-                    return frozenset({Circumstance("empty", written(held))})
-        elif type(part) is ast.UnaryOp and type(part.op) is ast.Not:
-            if type(part.operand) in NAMING:
-                return frozenset({Circumstance("empty", written(part.operand))})
-            return frozenset({"none"})
-    return frozenset()
-
-
-def _parts(test: ast.expr) -> list[ast.expr]:
-    return test.values if type(test) is ast.BoolOp else [test]
-
-
-def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
-    """Return True if `if done: return` or `if x is not None: return` precedes what sets it."""
-    test = node.test
-    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
-        test = test.left
-    if type(test) not in NAMING or type(node.body[-1]) is not ast.Return:
-        return False
-    flag = written(test)
-    return any(
-        isinstance(statement, ast.Assign)
-        and not (isinstance(statement.value, ast.Constant) and not statement.value.value)
-        and any(written(target) == flag for target in statement.targets)
-        for statement in rest
-    )
-
-
-def event_arm(test: ast.expr) -> Circumstance | None:
-    """Return a mark for `x == "constant"`: branches of the same x exclude each other."""
-    return next((arm for part in _parts(test) if (arm := _arm(part))), None)
-
-
-def arms_left(test: ast.expr) -> Marks:
-    """Return marks for the arms that are taken if a test holds: what it leads past has none."""
-    alone = type(test) is not ast.BoolOp or type(test.op) is ast.Or
-    arms = [_arm(part) for part in _parts(test)] if alone else []
-    return frozenset(arm._replace(kind="past") for arm in arms if arm)
-
-
-def arms_behind(node: ast.If) -> Marks:
-    """Return marks for the arms of a choice that end the function: what follows is past them."""
-    found = arms_left(node.test) if leaves(node) else frozenset()
-    if len(node.orelse) == 1 and type(node.orelse[0]) is ast.If:
-        found |= arms_behind(node.orelse[0])
-    return found
-
-
-def _arm(test: ast.expr) -> Circumstance | None:
-    if type(test) is ast.Call:
-        prefix = type(test.func) is ast.Attribute and test.func.attr == "startswith"
-        fixed = prefix and len(test.args) == 1 and type(test.args[0]) is ast.Constant
-        return Circumstance("arm", written(test), "True") if fixed else None
-    if type(test) is not ast.Compare:
-        return None
-    left, right = test.left, test.comparators[0]
-    if type(test.ops[0]) is ast.Eq and type(right) in CONSTANTS:
-        return Circumstance("arm", written(left), written(right))
-    if type(test.ops[0]) is ast.In and type(left) is ast.Constant:
-        return Circumstance("arm", written(test), "True")
-    return None
 
 
 def is_endless(node: ast.While) -> bool:
@@ -334,6 +188,9 @@ def _bound(target: ast.expr, scope: Scope) -> None:
             scope.again.add(target.id)
         elif target.id not in scope.parameters:
             scope.origins[target.id] = UNKNOWN
+    elif type(target) is ast.Attribute:
+        if type(target.value) is ast.Name and target.value.id == "self":
+            scope.states.add(f"self.{target.attr}")
     elif type(target) is ast.Tuple or type(target) is ast.List:
         for part in target.elts:
             _bound(part, scope)

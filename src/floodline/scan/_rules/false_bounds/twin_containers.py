@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from floodline._python.mutations import TAKES_NAMED
+from floodline.scan._facts.circumstances import Circumstance
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.references import INSTANCE, MODULE
@@ -84,10 +85,17 @@ def _left_behind(judge: Judge, left: Held, dropped: Held) -> Iterator[Finding]:
         if (function, change.key_text) in _functions(dropped, "grow"):
             continue
         near = judge.reach.ancestors(function) | judge.reach.descendants(function)
-        if cleaned & near or change.marks & {"except", "finally"}:
+        if cleaned & near or change.marks & {"except", "finally"} or _was_empty(change):
             continue
         yield from _finding(judge, left, file, change)
         return
+
+
+def _was_empty(change: Change) -> bool:
+    """Return True if an entry is dropped because nothing is in it: its key may live on."""
+    entry = f"{change.ref.name}[{change.key_text}]"
+    names = (entry, f"self.{entry}", f"cls.{entry}")
+    return any(Circumstance("empty", name) in change.marks for name in names)
 
 
 def _functions(held: Held, verb: str) -> set[tuple[str, str]]:

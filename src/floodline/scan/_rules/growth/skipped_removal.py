@@ -41,6 +41,8 @@ def _paired(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
         # an exit takes the function's locals along, unless it is caught inside
         local = held.made[0].ref.kind == LOCAL and held.made[0].function == pair.function
         risk = UNKNOWN if pair.risk == "call" or local else PROVED
+        if risk == UNKNOWN and path.state != PROVED and not judge.trusts():
+            continue  # neither that it fails nor what calls it is seen
         told = Told.LEFT_BY if pair.risk in ("return", "raise") else Told.SKIPPED_IF_FAILS
         reason = told(str(pair.removed_line), pair.risk)
         skipped = Evidence(reason, risk, place(file.path, pair.risk_line))
