@@ -9,6 +9,7 @@ from floodline.scan._findings.features import Features
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Confidence
 
 UNSEEN_KEYS = {"caller", "derived", "checked", "unknown"}
+UNSEEN_PATHS = {"uncalled", "unknown"}
 
 
 def rank_of(known: Features) -> int:
@@ -25,7 +26,7 @@ def rank_in_program(known: Features) -> int:
 
     If neither the caller nor the origin of the key is seen there, only the name of the key is left:
     unless it is that of an id, the rank is at most low. The same holds for items of an instance
-    that nothing is seen to create.
+    that nothing is seen to create, and for items that callers bring.
     """
     rank = rank_of(known)
     return min(rank, weights.MEDIUM - 1) if _is_vague(known) else rank
@@ -38,8 +39,10 @@ def _is_vague(known: Features) -> bool:
         return True
     if known.key in ("unknown", "checked") and known.word == "other":
         return True
-    if known.path != "uncalled":
+    if known.path not in UNSEEN_PATHS:
         return False
+    if known.key == "stores":
+        return True  # what gets what its callers have may be a register of them
     if known.word == "none":
         return known.life == "unmade"  # items without a key, in an instance that nothing creates
     return known.key in UNSEEN_KEYS and known.word != "id"

@@ -1043,6 +1043,37 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "what each event brings to a list of callbacks": (
+        "callbacks",
+        {
+            "main": APP
+            + """
+    callbacks = []
+    def on_change(callback):
+        callbacks.append(callback)
+    @app.post("/")
+    def enter(request):
+        on_change(request.callback)
+""",
+        },
+    ),
+    "what each event brings to a set of channels": (
+        "channels",
+        {
+            "main": APP
+            + """
+    class Hub:
+        def __init__(self):
+            self.channels = set()
+        def subscribe(self, channel):
+            self.channels.add(channel)
+    hub = Hub()
+    @app.post("/")
+    def enter(request):
+        hub.subscribe(request.channel)
+""",
+        },
+    ),
 }
 SAFE: dict[str, Program] = {
     "added only to what is empty": (
@@ -1810,6 +1841,38 @@ SAFE: dict[str, Program] = {
         slots.append(request.slot)
         connect(request)
         slots.remove(request.slot)
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
+    "callbacks that nobody is seen to bring": (
+        "callbacks",
+        {
+            "main": APP
+            + """
+    callbacks = []
+    def on_change(callback):
+        callbacks.append(callback)
+    @app.post("/")
+    def enter(request):
+        for callback in callbacks:
+            callback(request)
+""",
+        },
+    ),
+    "channels, where neither is seen how often they come nor from whom": (
+        "channels",
+        {
+            "main": APP
+            + """
+    class Hub:
+        def __init__(self):
+            self.channels = set()
+        def subscribe(self, channel):
+            self.channels.add(channel)
+    hub = Hub()
     @app.post("/")
     def enter(request):
         return request.text
