@@ -42,7 +42,7 @@ def _is_vague(known: Features) -> bool:
     if known.path not in UNSEEN_PATHS:
         return False
     if known.key == "stores":
-        return True  # what gets what its callers have may be a register of them
+        return True  # as often as not a register
     if known.word == "none":
         return known.life == "unmade"  # items without a key, in an instance that nothing creates
     return known.key in UNSEEN_KEYS and known.word != "id"

@@ -11,26 +11,26 @@ def commands_of(program: Program) -> frozenset[str]:
 
     A server or a bot is given to what runs it, or has a method that does.
     """
-    return frozenset(
-        key
-        for key, function in program.names.functions.items()
-        if function.decorators and _is_command(program, key, function.decorators)
-    )
+    names = program.names
+    known: dict[str, bool] = {}  # most functions of a module share a decorator's object
+    found = set()
+    for key, function in names.functions.items():
+        for decorator in function.decorators:
+            head, dot, _ = decorator.partition(".")
+            if not dot:
+                continue
+            made = names.resolve(key.partition(":")[0], head)
+            if made not in known:
+                known[made] = _is_called(program, made)
+            if known[made]:
+                found.add(key)
+    return frozenset(found)
 
 
-def _is_command(program: Program, key: str, decorators: tuple[str, ...]) -> bool:
-    heads = [name.partition(".")[0] for name in decorators if "." in name]
-    return any(_is_called(program, *_home(program, key, head)) for head in heads)
-
-
-def _home(program: Program, key: str, name: str) -> tuple[str, str]:
-    module, _, found = program.names.resolve(key.partition(":")[0], name).partition(":")
-    return module, found
-
-
-def _is_called(program: Program, module: str, name: str) -> bool:
-    """Return True if a module calls what it has under a name, and gives it nothing."""
-    file = program.names.modules.get(module)
+def _is_called(program: Program, made: str) -> bool:
+    """Return True if the module of an object calls it, and gives it nothing."""
+    module, _, name = made.partition(":")
+    file = program.names.modules.get(module) if name else None
     return file is not None and any(
         call.callee.name == name
         and call.callee.kind == NAME

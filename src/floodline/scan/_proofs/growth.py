@@ -159,7 +159,7 @@ class Paths:
             return REFUTED, Why.A_CONSTANT() if kind == "constant" else Why.A_TYPE()
         if kind == "fresh":
             return _new(name, maker=function.rpartition(".")[2] in MAKERS)
-        if member := self._member_of(module, origin):
+        if (steps or kind == "call") and (member := self._member_of(module, origin)):
             return REFUTED, Why.ONE_OF_FIXED_SET(f"{member}()", member)
         function = outer or function
         if (given := before_call(origin)) is not None:

@@ -100,8 +100,8 @@ class Bindings(Calls):
     def _note_said(self, node: ast.AnnAssign) -> None:
         """Note the class that an annotation names: of an attribute, a local, or a bare global."""
         scope, said = self.scope, annotation(node.annotation)
-        if not said.rpartition(".")[2][:1].isupper():
-            return
+        if not (said[:1].isupper() or "." in said):
+            return  # most: builtins
         in_class = scope.name.endswith(":")
         if type(node.target) is ast.Name and scope.name and not in_class:
             if node.target.id not in scope.globals:
