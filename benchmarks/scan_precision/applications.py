@@ -34,6 +34,7 @@ LISTS = {
     "third": "applications_third.json",
     "fourth": "applications_fourth.json",
     "fifth": "applications_fifth.json",
+    "sixth": "applications_sixth.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
