@@ -122,7 +122,7 @@ class TestPostgresStore(OnServer):
             first.execute(lock)  # as if another connection were between its look and its step
             second.execute("SET lock_timeout = '20ms'")
             with pytest.raises(psycopg.errors.LockNotAvailable):
-                second.execute('SELECT "floodline".next_fence()')
+                second.execute('SELECT "floodline".next_fences(1, 0)')
 
     def test_who_waited_for_a_lease_gets_a_fence_of_its_own(self, made: Any, pg: Any) -> None:
         psycopg = pytest.importorskip("psycopg")
@@ -131,7 +131,7 @@ class TestPostgresStore(OnServer):
         found: list[Any] = []
         late = threading.Thread(target=lambda: found.append(take(made, owner="late")))
         ask = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        draw = 'SELECT "floodline".next_fence()'
+        draw = 'SELECT "floodline".next_fences(1, 0)'
         with psycopg.connect(pg.url) as other:
             ahead = "SELECT setval('\"floodline\".fences', last_value + 1000000000000)"
             other.execute(f'{ahead} FROM "floodline".fences')  # so that no clock makes a gap

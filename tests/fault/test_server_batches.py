@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -72,6 +73,100 @@ def test_each_of_a_batch_gets_its_own_answer(opened: Any) -> None:
         assert store.load("chat", f"id{n}") == Record(saved[n], f"id{n} by wid{n}".encode())
     assert store.stats().leases == 3  # "held", "old" and "later"
     assert store.stats().rows == 150
+
+
+def test_a_fence_rises_although_its_batch_had_to_wait(opened: Any, server: Any) -> None:
+    if not isinstance(server, Postgres):
+        pytest.skip("scripts do not wait")
+    psycopg = pytest.importorskip("psycopg")
+    store, other = opened(connections=1), opened(connections=1)
+    take(store, "a", "me")
+    got: list[Any] = []
+    batch = threading.Thread(target=lambda: got.extend(together(store, acquire("a"), acquire("b"))))
+    with psycopg.connect(server.url) as blocker:
+        blocker.execute("SELECT FROM floodline.leases WHERE id = 'a' FOR UPDATE")
+        batch.start()
+        while not asked(server, "SELECT 1 FROM pg_locks WHERE NOT granted"):
+            assert batch.is_alive()
+        between = take(other, "b", "somebody")
+        other.release("chat", "b", between.fence)
+    batch.join()
+    fences = [grant.fence for grant in got]
+    assert min(fences) > between.fence
+    assert len(set(fences)) == 2
+    saved = together(store, *(save(*one, "w") for one in zip("ab", got, strict=True)))
+    assert [store.load("chat", one).version for one in "ab"] == saved
+
+
+@pytest.mark.parametrize("ids", ["a", "ab"])
+def test_a_fence_is_above_all_that_others_drew_while_it_waited(
+    opened: Any, server: Any, ids: str
+) -> None:
+    if not isinstance(server, Postgres):
+        pytest.skip("scripts do not wait")
+    psycopg = pytest.importorskip("psycopg")
+    store = opened(connections=1)
+    take(store, "a", "me")
+    got: list[Any] = []
+    late = threading.Thread(target=lambda: got.extend(together(store, *map(acquire, ids))))
+    with psycopg.connect(server.url) as other:  # who saves, releases and acquires again
+        ahead = "SELECT setval('\"floodline\".fences', last_value + 1000000000000)"
+        other.execute(f'{ahead} FROM "floodline".fences')  # so that no clock makes a gap
+        other.execute("DELETE FROM floodline.leases")
+        late.start()
+        while not asked(server, "SELECT 1 FROM pg_locks WHERE NOT granted"):
+            assert late.is_alive()
+        (theirs,) = other.execute("SELECT floodline.next_fences(1, 0)").fetchone()
+    late.join()
+    fences = [grant.fence for grant in got]
+    assert min(fences) > theirs
+    assert len(set(fences)) == len(ids)
+    assert asked(server, "SELECT fence FROM floodline.leases ORDER BY id") == [
+        (fence,) for fence in fences
+    ]
+
+
+@pytest.mark.parametrize("ids", ["a", "ab", "ba"])
+def test_a_fence_is_above_that_of_its_lease_although_the_sequence_is_behind(
+    opened: Any, server: Any, ids: str
+) -> None:
+    if not isinstance(server, Postgres):
+        pytest.skip("only PostgreSQL has a sequence")
+    store = opened(connections=1)
+    first = take(store, "a", "me").fence
+    asked(server, "UPDATE floodline.leases SET fence = fence + 1000000000000")
+    fences = [grant.fence for grant in together(store, *map(acquire, ids))]
+    assert min(fences) > first + 1000000000000
+    assert take(store, "c", "me").fence > max(fences)
+    assert len(set(fences)) == len(ids)
+
+
+@pytest.mark.parametrize("wrong", ["version", "fence", "write"])
+def test_one_of_a_batch_of_known_sessions_is_judged_for_itself(opened: Any, wrong: str) -> None:
+    store, ids = opened(connections=1), ["a", "b", "c"]
+    first = together(store, *(save(one, take(store, one), "first") for one in ids))
+    for turn in ("2", "3"):
+        grants = together(store, *map(acquire, ids))
+        saved = together(store, *(save(*one, turn) for one in zip(ids, grants, strict=True)))
+    old = together(store, *map(acquire, ids))[1]
+    grants = together(store, *map(acquire, ids))
+    if wrong != "write":
+        fence = old.fence if wrong == "fence" else grants[1].fence
+        version = first[1] if wrong == "version" else grants[1].version
+        grants[1] = Grant(fence, version, None)
+    writes = ["4", "2" if wrong == "write" else "4", "4"]
+    done = together(store, *map(save, ids, grants, writes))
+    contents = [store.load("chat", one).envelope for one in ids]
+    assert contents == [b"a by 4", b"b by 3", b"c by 4"]
+    assert [done[0] > saved[0], done[2] > saved[2]] == [True, True]
+    if wrong == "write":
+        assert done[1] == saved[1] - 1
+    else:
+        assert isinstance(done[1], SessionConflict)
+        assert [kept.envelope for kept in store.conflicts()] == [b"b by 4"]
+    assert (store.stats().leases, store.stats().rows) == (int(wrong == "fence"), 3)
+    assert store.stats().row_bytes == sum(map(len, contents))
+    assert together(store, save("a", grants[0], "4"))[0] == done[0]
 
 
 def test_a_session_may_be_saved_twice_in_a_batch(opened: Any) -> None:

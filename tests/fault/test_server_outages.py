@@ -259,7 +259,7 @@ def test_what_is_not_ours_is_left_alone(own: Valkey, pg: Postgres) -> None:
     asked(pg, "UPDATE floodline.meta SET version = 99")
     with pytest.raises(StoreTooNew, match="schema 99"):
         PostgresStore(pg.url)
-    asked(pg, "UPDATE floodline.meta SET version = 0")
+    asked(pg, "UPDATE floodline.meta SET version = 1")
     with pytest.raises(StoreError, match=r"older version.*another schema"):
         PostgresStore(pg.url)
     asked(pg, f"UPDATE floodline.meta SET version = {SCHEMA}")

@@ -52,26 +52,10 @@ class Together(NamedTuple):
         every = list(zip(*rows, strict=True))
         own = every[self.shared :]
         columns = (column(kind, one) for kind, one in zip(self.kinds, own, strict=True))
-        return (*columns, *(one[0] for one in every[: self.shared]))
+        return (*(one[0] for one in every[: self.shared]), *columns)
 
 
-def together(sql: str, shared: int) -> Together:
-    """Return the statement `… LATERAL function(…)` for several callers.
-
-    The function is called for one after the other, in the order of the columns, and sees what it
-    did for those before.
-    """
-    answer, _, call = sql.partition("LATERAL ")
-    kinds = re.findall(r"%b::(\w+)", call)
-    own = [f"p{n}" for n in range(len(kinds))]
-    names = iter(own)
-
-    def named(found: re.Match[str]) -> str:
-        name = next(names)
-        return found[0] if name in own[:shared] else f"t.{name}"
-
-    columns = ", ".join(f"%b::{kind}[]" for kind in kinds[shared:])
-    table = f"unnest({columns}) WITH ORDINALITY AS t({', '.join(own[shared:])}, n)"
-    call = re.sub(r"%b::\w+", named, call)
-    text = f"{answer}{table} CROSS JOIN LATERAL {call} ORDER BY t.n"
-    return Together(text, shared, tuple(kinds[shared:]))
+def together(sql: str) -> Together:
+    """Return a statement whose parameters are those that all callers share, and then columns."""
+    kinds = tuple(re.findall(r"%b::(\w+)\[\]", sql))
+    return Together(sql, sql.count("%b") - len(kinds), kinds)

@@ -25,16 +25,15 @@ DECLARE
     t float8;
     old "{s}".leases;
     over bigint;
+    drawn bigint;
 BEGIN
     LOOP
         t := coalesce(p_now, "{s}".now_s());
-        o_fence := "{s}".next_fence();
+        drawn := "{s}".next_fences(1, 0);
         INSERT INTO "{s}".leases AS l
-        VALUES (p_name, p_id, p_owner, o_fence, t, t + p_lease, p_hears)
+        VALUES (p_name, p_id, p_owner, drawn, t, t + p_lease, p_hears)
         ON CONFLICT (name, id) DO UPDATE SET owner = excluded.owner,
-            fence = CASE WHEN excluded.fence > l.fence THEN excluded.fence
-                ELSE greatest("{s}".next_fence(), l.fence + 1) END,  -- others were given meanwhile
-            hears = excluded.hears, beat = 0,
+            fence = greatest(excluded.fence, l.fence + 1), hears = excluded.hears, beat = 0,
             since = excluded.since, until = excluded.until, wanted = false
         WHERE l.owner = excluded.owner OR l.owner = p_dead OR l.fence = over
             OR NOT (l.beat > 0 OR l.since <= excluded.since + 60 AND excluded.since < l.until)
@@ -58,6 +57,10 @@ BEGIN
         over := old.fence;
     END LOOP;
     o_seconds := NULL;
+    IF o_fence <> drawn OR drawn <> (SELECT last_value FROM "{s}".fences) THEN
+        UPDATE "{s}".leases SET fence = "{s}".next_fences(1, o_fence)
+        WHERE name = p_name AND id = p_id RETURNING fence INTO o_fence;
+    END IF;
     -- waits for whoever is deleting the row: a lease must not be given for what is about to go
     SELECT version, CASE WHEN version = p_known THEN NULL ELSE envelope END
     INTO o_version, o_envelope FROM "{s}".sessions WHERE name = p_name AND id = p_id FOR KEY SHARE;

@@ -27,7 +27,7 @@ from floodline.stores._server.operations import ServerOperations
 from floodline.stores._server.times import Judgement, Times
 
 _STATEMENTS = {
-    "acquire": """SELECT a.* FROM {each} "{s}".acquire(%b::float8, %b::bytea, %b::bytea, %b::bytea,
+    "acquire": """SELECT a.* FROM "{s}".acquire(%b::float8, %b::bytea, %b::bytea, %b::bytea,
         %b::float8, %b::bigint, %b::bytea, %b::boolean) AS a""",
     "renew": """SELECT a.* FROM "{s}".renew(%b::float8, %b::bytea, %b::bytea, %b::float8,
         %b::bigint, %b::bytea[], %b::bigint[], %b::bytea[], %b::bigint[]) AS a""",
@@ -35,8 +35,7 @@ _STATEMENTS = {
         WHERE wanted AND name = %b::bytea AND owner = %b::bytea RETURNING id""",
     "release": """SELECT a.* FROM "{s}".release(%b::float8, %b::float8, %b::bytea, %b::bytea,
         %b::bigint) AS a""",
-    "save": """WITH b AS MATERIALIZED (SELECT "{s}".look() AS base)
-        SELECT o_version, o_ours, o_stored FROM b CROSS JOIN {each} "{s}".save(b.base, %b::float8,
+    "save": """SELECT o_version, o_ours, o_stored FROM "{s}".save("{s}".look(), %b::float8,
         %b::float8, %b::float8, %b::bytea, %b::text, %b::bytea, %b::bytea, %b::bytea, %b::bigint,
         %b::bigint, %b::bytea, %b::boolean, NULL, NULL, NULL)""",
     "save_rows": f"""SELECT o_version, o_ours, o_stored, (o_refused).why, (o_refused).log,
@@ -76,7 +75,13 @@ _STATEMENTS = {
 _LOST = LOST.encode()
 _OF_LEASES = ("acquire", "renew", "release")
 _RELAX = ", set_config('synchronous_commit', 'off', true)"
-_SHARED = {"acquire": 1, "save": 5}  # the parameters that are the same for all callers
+_TOGETHER = {
+    "acquire": f"""SELECT a.* FROM "{{s}}".acquire_all(%b::float8, %b::bytea, %b::bytea[],
+        %b::bytea[], %b::float8[], %b::bigint[], %b::bytea[], %b::boolean[]) AS a{_RELAX}""",
+    "save": """SELECT a.* FROM "{s}".save_all(%b::float8, %b::float8, %b::float8, %b::bytea,
+        %b::text, %b::bytea, %b::bytea[], %b::bytea[], %b::bigint[], %b::bigint[], %b::bytea[],
+        %b::boolean[]) AS a""",
+}
 
 
 class Operations(ServerOperations, RowOperations):
@@ -85,14 +90,9 @@ class Operations(ServerOperations, RowOperations):
     def __init__(self, schema: str, times: Times, hears: Callable[[str], bool]) -> None:
         super().__init__(times, hears)
         statements = {**_STATEMENTS, **ROW_STATEMENTS}
-        self._sql = {
-            what: text.format(s=schema, each="LATERAL") for what, text in statements.items()
-        }
+        self._sql = {what: text.format(s=schema) for what, text in statements.items()}
         self._relaxed = {what: self._sql[what] + _RELAX for what in _OF_LEASES}
-        self._together = {
-            what: together(self._relaxed.get(what, self._sql[what]), shared)
-            for what, shared in _SHARED.items()
-        }
+        self._together = {what: together(text.format(s=schema)) for what, text in _TOGETHER.items()}
 
     def _acquire(
         self, name: str, id: str, owner: str, lease: float, known: int | None, dead: str | None

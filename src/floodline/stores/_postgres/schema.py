@@ -9,20 +9,23 @@ the same reason; they also hold the floor of the versions.
 The index by slot has `name || ''` and not the name: as long as a table has not been analyzed the
 server would otherwise take it to find a session, and read all of the name.
 
-A fence is `max(next of the sequence, time in microseconds)`, and the sequence follows. A standby
-that is promoted may not know the last ones, and neither may a server that crashed before it wrote
-them to its disk, for which a lease does not wait; but its clock is beyond the time at which they
-were given. Versions begin above the time for the same reason on a server that was started at
-another time: what was lost may have had any of the next numbers.
+A fence is drawn from a sequence before its lease is locked, and drawn again if others drew any
+until then: one of those may have been given for the same session, whose fences must rise. It is
+`max(next of the sequence, time in microseconds)`, and the sequence follows. A standby that is
+promoted may not know the last ones, and neither may a server that crashed before it wrote them to
+its disk, for which a lease does not wait; but its clock is beyond the time at which they were
+given. Versions begin above the time for the same reason on a server that was started at another
+time: what was lost may have had any of the next numbers.
 """
 
 from __future__ import annotations
 
+from floodline.stores._postgres.batch_schema import BATCHES
 from floodline.stores._postgres.lease_schema import LEASES
 from floodline.stores._postgres.row_schema import LOGS
 from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS
 
-SCHEMA = 1
+SCHEMA = 3
 
 _TABLES = """
 CREATE SCHEMA IF NOT EXISTS "{s}";
@@ -63,7 +66,8 @@ CREATE TABLE "{s}".dropped (kind text PRIMARY KEY, count bigint NOT NULL);
 _TIMES = """
 CREATE FUNCTION "{s}".now_s() RETURNS float8 LANGUAGE sql VOLATILE AS
     'SELECT extract(epoch FROM clock_timestamp())::float8';
-CREATE FUNCTION "{s}".next_fence() RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION "{s}".next_fences(p_count bigint, p_above bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
 DECLARE
     lock bigint := hashtext('"{s}".fences');
     fence bigint;
@@ -72,10 +76,8 @@ BEGIN
     -- one at a time, or two that find the sequence behind the clock both set it to the same number
     PERFORM pg_advisory_lock(lock);
     micros := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
-    fence := nextval('"{s}".fences');
-    IF fence < micros THEN
-        fence := setval('"{s}".fences', micros);
-    END IF;
+    fence := greatest(nextval('"{s}".fences'), micros, p_above + 1);
+    PERFORM setval('"{s}".fences', fence + p_count - 1);
     PERFORM pg_advisory_unlock(lock);
     RETURN fence;
 EXCEPTION WHEN OTHERS THEN
@@ -290,5 +292,5 @@ INSERT INTO "{s}".meta (version, started, base) VALUES ({version}, pg_postmaster
 
 def ddl(schema: str) -> str:
     """Return everything that makes a store in an empty schema."""
-    text = _TABLES + _TIMES + LEASES + LOGS + _SAVE + _DELETE
+    text = _TABLES + _TIMES + LEASES + LOGS + _SAVE + BATCHES + _DELETE
     return text.format(s=schema, rows=KEPT_ROWS, bytes=KEPT_BYTES, version=SCHEMA)

@@ -201,11 +201,18 @@ class PostgresWire:
 
 
 def _alike(requests: Sequence[Request]) -> dict[Any, list[int]]:
-    """Return the places of requests that one statement can serve, and of the rest under None."""
+    """Return the places of requests that one statement can serve, and of the rest under None.
+
+    A statement cannot write the same row twice, so the second request for a session is of the rest.
+    """
     places: dict[Any, list[int]] = {}
+    seen: set[Any] = set()
     for place, request in enumerate(requests):
         kind = request.together
         same = None if kind is None else (kind, request.params[: kind.shared])
+        if (same, request.key) in seen:
+            same = None
+        seen.add((same, request.key))
         places.setdefault(same, []).append(place)
     for same, alone in [*places.items()]:
         if same and len(alone) == 1:
