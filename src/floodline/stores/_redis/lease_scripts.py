@@ -56,7 +56,8 @@ for i = 5, #ARGV, 5 do
   n = n + 2
 end
 local found = read(asked)
-local since, till, fence = text(now), text(now + lease)
+local till, fence = text(now + lease)
+local tail = ' ' .. text(now) .. ' ' .. till .. ' 0 '
 local out, blobs, given, places = {{}}, {{''}}, {{}}, {{}}
 for j = 1, n, 2 do
   local i = (j - 1) / 2 * 5 + 5
@@ -86,7 +87,7 @@ for j = 1, n, 2 do
     local mine, row = text(fence), found[j + 1]
     if present then redis.call('SREM', P .. 'wanted:' .. present.owner, k) end
     given[#given + 1] = asked[j]
-    given[#given + 1] = packed_lease(mine, waited, hears, since, till, '0', owner)
+    given[#given + 1] = mine .. ' ' .. waited .. hears .. tail .. owner  -- see `packed_lease`
     places[#places + 1] = till
     places[#places + 1] = k
     local version, envelope = row and string.match(row, '^%d+')

@@ -24,7 +24,10 @@ class Request(NamedTuple):
 
 def request(what: str, moment: Moment, *args: Any, head: tuple[Any, ...] = ()) -> Request:
     """Return the request for a script at a moment."""
-    return Request(what, (micros(moment.now), micros(moment.stamp), *head), args)
+    now, stamp, _ = moment
+    if now is None and stamp is None:
+        return Request(what, ("", "", *head), args)
+    return Request(what, (micros(now), micros(stamp), *head), args)
 
 
 def micros(seconds: float | None) -> int | str:
@@ -34,7 +37,7 @@ def micros(seconds: float | None) -> int | str:
 
 def one_word(write_id: str) -> str:
     """Return a write id without blanks and line ends, which the scripts keep a list of."""
-    if write_id.isalnum():
+    if not ("%" in write_id or " " in write_id or "\n" in write_id):
         return write_id
     return _IN_A_WORD.sub(lambda found: f"%{ord(found[0]):02x}", write_id)
 

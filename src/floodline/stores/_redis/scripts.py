@@ -44,7 +44,6 @@ from floodline.stores._refusals import KEPT_BYTES, KEPT_ROWS
 _BEGINNING = """
 local P, meta = KEYS[1], KEYS[1] .. 'meta'
 local SLACK = 60000000
-local FOUR = '^[^\\n]*\\n[^\\n]*\\n[^\\n]*\\n[^\\n]*\\n'
 local function time()
   local t = redis.call('TIME')
   return t[1] * 1000000 + t[2]
@@ -199,7 +198,9 @@ for j = 1, n, 2 do
       out[#out + 1] = '3 ' .. (ours and 1 or 0) .. ' ' .. stored
     else
       local new = text(math.max(base, row and tonumber(stored) or figure('floor')) + 1)
-      local earlier = row and (string.match(row, FOUR, from) or string.sub(row, from)) or ''
+      local four = from - 1  -- a pattern would look at each character by itself
+      for _ = 1, 4 do four = four and string.find(row or '', '\\n', four + 1, true) end
+      local earlier = row and string.sub(row, from, four or -1) or ''
       local m = #written
       written[m + 1] = asked[j + 1]
       written[m + 2] = new .. ' ' .. #envelope .. '\\n' .. new .. ' ' .. write .. '\\n' .. earlier

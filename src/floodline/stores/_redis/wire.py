@@ -23,6 +23,7 @@ from floodline.stores._server.addresses import conceal, mask, need
 from floodline.stores._server.layout import check_layout
 from floodline.stores._server.link import Unanswered
 
+_SIZES = [b"$%d\r\n" % size for size in range(64)]
 _KEEPS = frozenset({"save", "delete", "quarantine", "confirm", "append_rows", "delete_rows"})
 
 
@@ -215,5 +216,6 @@ def _packed(commands: Sequence[tuple[Any, ...]]) -> bytes:
                 term = term.encode()
             elif kind is int:
                 term = b"%d" % term
-            parts.append(b"$%d\r\n%b\r\n" % (len(term), term))
+            size = len(term)
+            parts += (_SIZES[size] if size < 64 else b"$%d\r\n" % size, term, b"\r\n")
     return b"".join(parts)
