@@ -7,6 +7,9 @@ a second switch, and this thread too as often as it gives the lock up. Whoever c
 is in the next batch. A lone caller runs its call itself, which saves a trip to the thread.
 If no thread can be started (at interpreter exit, or at the system's limit) the caller runs all
 pending calls.
+
+Where calls of two kinds would need a round trip each, `split` puts one kind off: the callers of the
+other do not wait for it, and what they ask for next joins what was put off.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import asyncio
 import sys
 import threading
 from _thread import allocate_lock, get_ident
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
@@ -56,6 +59,9 @@ class Call:
             return
 
 
+Split = Callable[[list[Call]], tuple[list[Call], list[Call]]]  # what to run, and what to put off
+
+
 class Runner(Protocol):
     """What the thread works for."""
 
@@ -72,8 +78,13 @@ class Runner(Protocol):
 class Writer:
     """Brings calls to a runner, one batch at a time."""
 
-    def __init__(self, runner: Runner, path: str) -> None:
-        self._runner, self._path = runner, path
+    def __init__(
+        self,
+        runner: Runner,
+        path: str,
+        split: Split | None = None,
+    ) -> None:
+        self._runner, self._path, self._split = runner, path, split
         self._closed = False
         self._reset()
 
@@ -201,7 +212,7 @@ class Writer:
             self._refuse(StoreUnavailable(f"{self._path!r} can no longer be used at exit"))
             return
         try:
-            while batch := self._take(block=False):
+            while batch := self._take([], block=False):
                 self._runner.run(batch)
                 _settle(batch)
         finally:
@@ -209,26 +220,27 @@ class Writer:
 
     def _work(self) -> None:
         self._ident = get_ident()
-        while batch := self._take(block=True):
+        later: list[Call] = []  # leads the next batch, so that nothing is put off twice
+        while batch := self._take(later, block=not later):
+            self._crowded = len(batch) > 1
+            batch, later = self._split(batch) if self._split else (batch, [])
             self._waiting = True  # or a busy caller might take its turn again and again
             with self._running:
                 self._waiting = False
                 self._runner.run(batch)
-            self._crowded = len(batch) > 1
             _settle_in_turn(batch)
             del batch  # an idle thread holds no caller's bytes
         self._shut()
         self._ident = 0
 
-    def _take(self, *, block: bool) -> list[Call]:
-        """Return pending calls, at most a batch; empty at the end."""
-        batch: list[Call] = []
+    def _take(self, batch: list[Call], *, block: bool) -> list[Call]:
+        """Return these and pending calls, at most a batch; empty at the end."""
         get = self._queue.get_nowait
         try:
             call = self._queue.get(block)
             while call is not None:
                 batch.append(call)
-                if len(batch) == _BATCH:
+                if len(batch) >= _BATCH:
                     return batch
                 call = get()
             if batch:

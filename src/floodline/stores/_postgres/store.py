@@ -17,9 +17,20 @@ from floodline.stores._server.link import Link
 from floodline.stores._server.listening import Listener
 from floodline.stores._server.store import ServerStore
 from floodline.stores._server.times import Times
+from floodline.stores._writer import Call
 
 SCHEMES = ("postgresql", "postgres")
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_APART = {"acquire", "save"}
+
+
+def apart(batch: list[Call]) -> tuple[list[Call], list[Call]]:
+    """Put off the saves or the acquires of a batch of both, which would be two statements."""
+    what = batch[0].what
+    later = [call for call in batch if call.what != what]
+    if not later or not {call.what for call in batch} <= _APART:
+        return batch, []  # a call of another kind must not overtake one for the same session
+    return [call for call in batch if call.what == what], later
 
 
 class PostgresStore(ServerStore):
@@ -69,7 +80,7 @@ class PostgresStore(ServerStore):
             Link(connect, operations.operate)
             for _ in range(parse_count(connections, "connections"))
         ]
-        super().__init__(mask(url), links, listener, at_once=True)
+        super().__init__(mask(url), links, listener, at_once=True, split=apart)
 
     def _lease_token(self, name: str, id: str) -> bytes:
         return sha256(name.encode() + b"\0" + id.encode()).hexdigest().encode()

@@ -16,7 +16,7 @@ from floodline.stores._calls import AwaitedCalls, BlockingCalls
 from floodline.stores._forks import writers
 from floodline.stores._server.link import Link
 from floodline.stores._server.listening import Bell, Listener
-from floodline.stores._writer import Writer
+from floodline.stores._writer import Split, Writer
 
 _OF_ONE_ID = {
     *("acquire", "release", "save", "written", "load", "delete", "quarantine"),
@@ -49,17 +49,23 @@ class ServerStore(BlockingCalls):
     """Calls about one session share a connection, and those about many have the last.
 
     If the server works for all connections `at_once`, sessions are spread over them. Otherwise
-    they have all but the last, since fewer and larger batches cost less.
+    they have all but the last, since fewer and larger batches cost less. See `Writer` for `split`.
     """
 
     def __init__(
-        self, address: str, links: Sequence[Link], listener: Listener, *, at_once: bool
+        self,
+        address: str,
+        links: Sequence[Link],
+        listener: Listener,
+        *,
+        at_once: bool,
+        split: Split | None = None,
     ) -> None:
         self.address = address
         self._spread = len(links) if at_once else max(1, len(links) - 1)
         if _get_running_loop() is None:  # which would stand still; there the first call connects
             links[0].open()
-        self._writers, self._listener = [Writer(link, address) for link in links], listener
+        self._writers, self._listener = [Writer(link, address, split) for link in links], listener
         self._finalizer = weakref.finalize(self, _abandon, [*self._writers, listener])
         self._finalizer.atexit = False  # sessions save at exit
         for writer in self._writers:
