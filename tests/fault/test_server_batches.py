@@ -169,6 +169,16 @@ def test_one_of_a_batch_of_known_sessions_is_judged_for_itself(opened: Any, wron
     assert together(store, save("a", grants[0], "4"))[0] == done[0]
 
 
+@pytest.mark.parametrize(("connections", "used"), [(1, {0}), (2, {0}), (3, {0, 1})])
+def test_sessions_have_all_connections_but_the_last(
+    opened: Any, connections: int, used: set[int]
+) -> None:
+    store = opened(connections=connections)
+    place = {writer: n for n, writer in enumerate(store._writers)}
+    assert {place[store._writer_of("load", ("chat", f"id{n}"))] for n in range(50)} == used
+    assert place[store._writer_of("count", ("chat",))] == connections - 1
+
+
 def test_a_session_may_be_saved_twice_in_a_batch(opened: Any) -> None:
     store = opened(connections=1)
     grant = take(store)

@@ -40,7 +40,8 @@ class PostgresStore(ServerStore):
     `?host=/socket` work as anywhere else. The tables are in a schema of their own, `schema`, which
     is created if it is missing. `timeout` is how long a call may wait for an answer.
     `connections` is the most that this store opens for calls, which share a transaction if they
-    come together; one more hears when a session becomes free.
+    come together: the last is for lists, figures and retention, the others for sessions, where a
+    second one pays if commits are slow; one more hears when a session becomes free.
 
     All calls run on a thread for each connection; `aio` is the coroutine twin on the same ones.
     `clock` and `wall` are for tests: without them leases and retention run on the server's clock.
@@ -80,7 +81,7 @@ class PostgresStore(ServerStore):
             Link(connect, operations.operate)
             for _ in range(parse_count(connections, "connections"))
         ]
-        super().__init__(mask(url), links, listener, at_once=True, split=apart)
+        super().__init__(mask(url), links, listener, split=apart)
 
     def _lease_token(self, name: str, id: str) -> bytes:
         return sha256(name.encode() + b"\0" + id.encode()).hexdigest().encode()

@@ -67,7 +67,7 @@ class RedisStore(ServerStore):
             Link(lambda: RedisWire(target, operations), operations.operate)
             for _ in range(parse_count(connections, "connections"))
         ]
-        super().__init__(mask(url), links, listener, at_once=False)
+        super().__init__(mask(url), links, listener)
 
     def _lease_token(self, name: str, id: str) -> bytes:
         return f"{len(name.encode())}:{name}{id}".encode()

@@ -48,8 +48,8 @@ class ServerCalls(AwaitedCalls):
 class ServerStore(BlockingCalls):
     """Calls about one session share a connection, and those about many have the last.
 
-    If the server works for all connections `at_once`, sessions are spread over them. Otherwise
-    they have all but the last, since fewer and larger batches cost less. See `Writer` for `split`.
+    Sessions have all but the last, over which they are spread: fewer and larger batches cost less.
+    See `Writer` for `split`.
     """
 
     def __init__(
@@ -58,11 +58,10 @@ class ServerStore(BlockingCalls):
         links: Sequence[Link],
         listener: Listener,
         *,
-        at_once: bool,
         split: Split | None = None,
     ) -> None:
         self.address = address
-        self._spread = len(links) if at_once else max(1, len(links) - 1)
+        self._spread = max(1, len(links) - 1)
         if _get_running_loop() is None:  # which would stand still; there the first call connects
             links[0].open()
         self._writers, self._listener = [Writer(link, address, split) for link in links], listener
