@@ -118,7 +118,10 @@ class Places:
         return list(islice(pairs, 2 * MOST_AT_A_STEP))
 
     def values(self, slot: Slot, *, most: int = MOST_AT_A_STEP, whole: bool = False) -> list[Any]:
-        """Return what is in a slot now, at most so many; with `whole`, all of them or nothing."""
+        """Return what is in a slot now, each object once, at most so many.
+
+        With `whole`, all of them or nothing.
+        """
         root, *steps = slot.way
         found = self._roots(root)
         found += self._running(root, steps[0]) if steps else []
@@ -127,7 +130,10 @@ class Places:
             for one in holders:
                 found += self.take(one, label, most)
                 if len(found) >= most:
-                    break
+                    found = _distinct(found)  # many may share what is below
+                    if len(found) >= most:
+                        break
+            found = _distinct(found)
             if len(found) >= most and whole:
                 return []
             del found[most:]
@@ -200,6 +206,10 @@ class Places:
             return []
         held = gc.get_referents(holder)[:MOST_REFERENTS]
         return [value for value in held if label_of(type(value)).rpartition(".")[2] == name]
+
+
+def _distinct(found: list[Any]) -> list[Any]:
+    return list({id(one): one for one in found}.values()) if len(found) > 1 else found
 
 
 def by_name(label: str) -> Any:

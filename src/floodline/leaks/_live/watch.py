@@ -32,6 +32,7 @@ from floodline.memory import rss
 
 SLICE = 0.001  # seconds of CPU time per step
 TICK = 1.0  # seconds, at least, between two readings of the watched slots
+TICK_SHARE = 1 / 4  # of the budget, for readings of single places, and as much for those of many
 REST = 5.0  # seconds, at least, between two walks
 STARVED = 2.5  # times its CPU time: the most a step is charged
 LATE = 0.006  # seconds in which the interpreter switches threads
@@ -106,10 +107,10 @@ class Live:
         self._whole: SlicedWalk | None = None  # the last walk that entered libraries too
         self._stage, self._progress = Stage.PROGRAM, Progress(FIRST_GUESS)
         self._rows = {Stage.PROGRAM: Rows(), Stage.LIBRARIES: Rows()}
-        self._tick_cost = self._walk_seconds = 0.0
+        self._tick_cost = self._walk_seconds = self._next_many = 0.0
         self._compared = self._walks = self._partial = self._tidied = 0
         self._walk_began = self._next_walk = self._next_tick = self._next_limit = 0.0
-        self._short = False
+        self._short = self._walk_waits = False
         self._modules, self._modules_at = 0, 0.0
 
     def step(self) -> float:
@@ -198,13 +199,19 @@ class Live:
             self._judge.work(now)
         elif self._holdings.urgent:
             self._holdings.work(due)
-        elif self._walk is not None or now >= self._next_walk:
+        elif now >= self._next_many and not (self._walk_waits and self._walk_is_due(now)):
+            self._tick_many(due, now)
+        elif self._walk_is_due(now):
             self._advance(due, now)
         elif self._holdings.due:  # walks rest: what grows comes first
             self._holdings.work(due)
         else:
-            return max(0.0, min(LONGEST, self._next_walk - now, self._next_tick - now))
+            due_next = min(self._next_walk, self._next_tick, self._next_many)
+            return max(0.0, min(LONGEST, due_next - now))
         return 0.0
+
+    def _walk_is_due(self, now: float) -> bool:
+        return self._walk is not None or now >= self._next_walk
 
     def _tick(self, due: Callable[[], bool], now: float) -> None:
         if not self._ticks.busy:
@@ -213,12 +220,19 @@ class Live:
         began = self._cpu()
         self._ticks.advance(due, self._now)
         self._tick_cost += self._cpu() - began
-        # ticks may take a third of the budget, the rest is for the walk
-        self._next_tick = now + max(TICK, 3 * self._tick_cost / self._share)
+        self._next_tick = now + max(TICK, self._tick_cost / (TICK_SHARE * self._share))
         if not self._ticks.busy:
             self._judge.ask(now)
 
+    def _tick_many(self, due: Callable[[], bool], now: float) -> None:
+        began = self._cpu()
+        least = TICK if self._ticks.advance_many(due, self._now) else 0.0
+        rest = (self._cpu() - began) / (TICK_SHARE * self._share)
+        self._next_many = now + max(least, rest)
+        self._walk_waits = True  # it comes next
+
     def _advance(self, due: Callable[[], bool], now: float) -> None:
+        self._walk_waits = False
         walk = self._walk
         if walk is None:
             self._outlines.refresh()

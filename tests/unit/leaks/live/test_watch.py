@@ -10,7 +10,7 @@ from floodline.leaks import Live
 from floodline.leaks._figures.reasons import unnamed_objects
 from floodline.leaks._live import holder_search, judge
 from floodline.leaks._live.readings.tracks import MAX_POINTS
-from floodline.leaks._live.readings.watched_slots import MAX_MANY, MAX_WATCHED
+from floodline.leaks._live.readings.watched_slots import MAX_MANY, MAX_WATCHED, Ticks
 from floodline.leaks._live.watch import LONGEST, SLICE
 from floodline.leaks._objects import outline as outline_module
 from live_watch import Watched
@@ -150,6 +150,22 @@ def test_the_budget_is_kept(watched):
     spent = watch.run(60, made.round).cost_seconds - before
     assert 0.001 * (watch.now - began) < spent <= 0.0021 * (watch.now - began)
     assert watch.live.answer().cost_seconds == pytest.approx(watch.spent, rel=0.3)
+
+
+def test_what_is_dear_to_read_delays_nothing_that_is_cheap(watched, monkeypatch):
+    source = "ROWS, SEEN = [[[n]] for n in range(50)], {}\ndef round(i):\n    SEEN[i] = i\n"
+    source += "    ROWS[i % 50].append([i])\n"
+    made, watch = watched(source)
+    read = Ticks._read
+
+    def dear(self, slot):
+        watch.spent += 0.1 if slot.starred else 0.0
+        return read(self, slot)
+
+    monkeypatch.setattr(Ticks, "_read", dear)
+    answer = watch.run(130, made.round)
+    assert answer.verdict == "growing"
+    assert "served.SEEN" in {one.owner for one in answer.suspects}
 
 
 def test_a_walk_takes_many_steps_of_about_a_millisecond(watched):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from floodline.leaks._heap.roots import AT_EXIT
@@ -21,8 +21,8 @@ PATIENCE = 40  # the same for a slot of the program itself
 QUIET = 12  # the same for one that has changed before
 FRESH = 300  # unchanged slots of the program to read per round, in turn
 FOREIGN = 40  # the same for those of libraries
-PLACES = 3_000  # the same for slots that stand for many places
-GUESS = {False: 1, True: 100}  # places of a slot that has not been read yet
+PLACES = 3_000  # the same for the places of slots that stand for many
+GUESS = 100  # places of a slot that has not been read yet
 FALLEN = 10  # readings after which a slot no longer than at first is left to the walk
 MOST_PLACES = 2_500
 LOST = 3  # readings that find nothing
@@ -35,6 +35,7 @@ class Ticks:
         self._tracks, self._places, self._outlines = tracks, places, outlines
         self._watched: dict[int, int] = {}
         self._todo: list[int] = []
+        self._todo_many: list[int] = []
         self._foreign: set[int] = set()  # those of libraries
         self._many = 0
 
@@ -43,7 +44,7 @@ class Ticks:
 
     @property
     def busy(self) -> bool:
-        """True while a round of readings is under way."""
+        """True while a round of readings of single places is under way."""
         return bool(self._todo)
 
     def watch(self, index: int, *, foreign: bool = False) -> None:
@@ -59,39 +60,75 @@ class Ticks:
         self._watched[index] = 0
 
     def begin(self) -> None:
-        """Begin a round of readings: what changes, and some of the others."""
-        starred, tracks = self._tracks.slots.starred, self._tracks.by_index
-        left = {False: FRESH, True: PLACES}
-        foreign = FOREIGN
+        """Begin a round of readings of single places: what changes, and some of the others."""
+        tracks, left, foreign = self._tracks.by_index, FRESH, FOREIGN
         chosen = []
-        for index in self._watched:
-            many, track = bool(starred[index]), tracks.get(index)
-            if not many and track is not None and track.moved:
+        for index in self._single():
+            track = tracks.get(index)
+            if track is not None and track.moved:
                 chosen.append(index)
             elif index in self._foreign and foreign <= 0:
                 continue
-            elif left[many] > 0:
-                left[many] -= track.latest[0] if track else GUESS[many]
+            elif left > 0:
+                left -= track.latest[0] if track else 1
                 foreign -= index in self._foreign
                 chosen.append(index)
+        self._todo = self._in_turn(chosen)
+
+    def _begin_many(self) -> None:
+        """Begin a round of readings of slots that stand for many places, some of them in turn."""
+        tracks, left = self._tracks.by_index, PLACES
+        chosen = []
+        for index in self._starred():
+            if left <= 0:
+                break
+            track = tracks.get(index)
+            left -= track.latest[0] if track else GUESS
+            chosen.append(index)
+        self._todo_many = self._in_turn(chosen)
+
+    def _single(self) -> Iterator[int]:
+        starred = self._tracks.slots.starred
+        return (index for index in self._watched if not starred[index])
+
+    def _starred(self) -> Iterator[int]:
+        starred = self._tracks.slots.starred
+        return (index for index in self._watched if starred[index])
+
+    def _in_turn(self, chosen: list[int]) -> list[int]:
         for index in chosen:  # the others come first in the next round
             self._watched[index] = self._watched.pop(index)
-        self._todo = chosen[::-1]
+        return chosen[::-1]
 
     def advance(self, due: Callable[[], bool], now: Callable[[], float]) -> None:
-        """Continue reading until `due` returns True."""
+        """Continue reading single places until `due` returns True."""
         while self._todo and not due():
-            index = self._todo.pop()
-            row = self._read(self._tracks.slots[index])
-            if row is None:
-                self._miss(index)
-                continue
-            self._watched[index] = 0
-            self._tracks.add(index, now(), row)
-            track = self._tracks.by_index.get(index)
-            never = NEVER if index in self._foreign else PATIENCE
-            if track is None or _is_idle(track, never):
-                self._forget(index)
+            self._update(self._todo.pop(), now)
+
+    def advance_many(self, due: Callable[[], bool], now: Callable[[], float]) -> bool:
+        """Continue reading slots of many places, or begin anew; return True at the end of a round.
+
+        They are dear to read. So they have rounds of their own, and no single place waits for them.
+        """
+        if not self._todo_many:
+            self._begin_many()
+        while self._todo_many:
+            self._update(self._todo_many.pop(), now)
+            if due():
+                break
+        return not self._todo_many
+
+    def _update(self, index: int, now: Callable[[], float]) -> None:
+        row = self._read(self._tracks.slots[index])
+        if row is None:
+            self._miss(index)
+            return
+        self._watched[index] = 0
+        self._tracks.add(index, now(), row)
+        track = self._tracks.by_index.get(index)
+        never = NEVER if index in self._foreign else PATIENCE
+        if track is None or _is_idle(track, never):
+            self._forget(index)
 
     def _miss(self, index: int) -> None:
         self._watched[index] += 1

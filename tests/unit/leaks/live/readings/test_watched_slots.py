@@ -44,6 +44,39 @@ def test_a_place_that_is_many_is_left_to_the_walk(monkeypatch):
     assert ticks._read(slots[slots.child(child, "", "[*]")]) is None
 
 
+def test_what_many_share_is_read_once_as_a_walk_counts_it(monkeypatch):
+    made = types.ModuleType("sharing")
+    made.COMMON = [1, 2, 3]
+    made.ROWS = [[made.COMMON, [n]] for n in range(50)]
+    monkeypatch.setitem(sys.modules, "sharing", made)
+    slots = Slots()
+    at = slots.child(slots.root("sharing"), "sharing", ".ROWS")
+    for _ in range(2):
+        at = slots.child(at, "", "[*]")
+    ticks = Ticks(Tracks(slots), Places(Outlines(), {}), Outlines())
+    count, length, _, _ = ticks._read(slots[at])
+    assert (count, length) == (51, 53)
+
+
+def test_no_single_place_waits_for_those_that_are_many(monkeypatch):
+    made = types.ModuleType("waiting")
+    made.ROWS = [[n] for n in range(50)]
+    monkeypatch.setitem(sys.modules, "waiting", made)
+    slots = Slots()
+    rows = slots.child(slots.root("waiting"), "waiting", ".ROWS")
+    each = slots.child(rows, "", "[*]")
+    tracks = Tracks(slots)
+    ticks = Ticks(tracks, Places(Outlines(), {}), Outlines())
+    ticks.watch(each)
+    ticks.watch(rows)
+    ticks.begin()
+    ticks.advance(lambda: False, lambda: 1.0)
+    assert list(tracks.by_index) == [rows]
+    assert not ticks.busy
+    assert ticks.advance_many(lambda: True, lambda: 2.0)  # one is always read
+    assert tracks.by_index[each].latest[:2] == (50, 50)
+
+
 def test_what_a_class_holds_is_read_by_the_name_of_the_class(monkeypatch):
     made = types.ModuleType("held_by_class")
     made.Store = type("Store", (), {"ROWS": [1, 2]})
