@@ -331,7 +331,7 @@ class Recorder:
         now, fleet = self._clock(), self._fleet
         watched = fleet.all()
         said = [Answered(*one.answered()) for one in watched]
-        verdict = doubted(said, fleet.main, *self._theirs.gain())
+        verdict = doubted(said, fleet.main, *self._theirs.rise())
         self._history.note(verdict, now)
         used, rate = self._total.last if fleet.running else 0.0, self._theirs.rate()
         limit = fleet.limit() or self._limit

@@ -64,17 +64,46 @@ class Points:
 
     def gain(self) -> tuple[float, float]:
         """Return what was gained, and in how many seconds; zeros if it is too early to tell."""
-        if not self.all:
-            return 0.0, 0.0
-        newest = self.all[-1][0]
-        since = max(newest - WINDOW, self.all[0][0] + START)
-        recent = [point for point in self.all if point[0] >= since]
-        if len(recent) < FEWEST or newest - recent[0][0] < FEWEST:
+        recent = self._recent()
+        if not recent:
             return 0.0, 0.0
         third = len(recent) // 3
         before, after = recent[:third], recent[-third:]
         gain = median(value for _, value in after) - median(value for _, value in before)
-        return gain, median(at for at, _ in after) - median(at for at, _ in before)
+        return gain, _apart(before, after)
+
+    def rise(self) -> tuple[float, float]:
+        """Return the same of what stays and still rises.
+
+        What rose once and not since is no rise, and neither is what comes and goes: the lowest
+        quarter counts.
+        """
+        recent = self._recent()
+        if not recent:
+            return 0.0, 0.0
+        third = len(recent) // 3
+        before, between, after = recent[:third], recent[third:-third], recent[-third:]
+        low, middle, high = _lowest(before), _lowest(between), _lowest(after)
+        return min(high - low, 2 * (high - middle)), _apart(before, after)
+
+    def _recent(self) -> list[list[float]]:
+        """Return the points of the last two minutes, none if it is too early to tell."""
+        if not self.all:
+            return []
+        newest = self.all[-1][0]
+        since = max(newest - WINDOW, self.all[0][0] + START)
+        recent = [point for point in self.all if point[0] >= since]
+        enough = len(recent) >= FEWEST and newest - recent[0][0] >= FEWEST
+        return recent if enough else []
+
+
+def _lowest(points: list[list[float]]) -> float:
+    values = sorted(value for _, value in points)
+    return values[len(values) // 4]
+
+
+def _apart(before: list[list[float]], after: list[list[float]]) -> float:
+    return median(at for at, _ in after) - median(at for at, _ in before)
 
 
 def crosses_in(now: float, rate: float, line: float | None) -> float | None:

@@ -78,6 +78,18 @@ def test_a_start_is_no_rate():
         assert points.rate() == 0
 
 
+def test_what_rose_once_or_comes_and_goes_is_no_rise():
+    mib = 1 << 20
+    assert filled(200, lambda n: (10 if n < 110 else 20) * mib).rise()[0] == 0  # a step
+    comes = filled(200, lambda n: (30 if n % 11 < 4 + n // 50 else 20) * mib)
+    assert comes.gain()[0] >= 0
+    assert comes.rise()[0] == 0
+    gain, seconds = filled(200, lambda n: n * mib).rise()
+    assert gain / seconds == mib
+    assert filled(200, lambda n: (10 if n < 170 else 20) * mib).rise()[0] == 10 * mib
+    assert filled(5).rise() == (0.0, 0.0)
+
+
 def test_few_points_have_no_rate():
     assert filled(0).rate() == 0
     assert filled(5).rate() == 0
