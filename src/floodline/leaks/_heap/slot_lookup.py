@@ -106,6 +106,7 @@ class Places:
 
     def __init__(self, outlines: Outlines, anchors: dict[str, list[Callable[[], Any]]]) -> None:
         self._outlines, self._anchors = outlines, anchors
+        self.met = 0  # objects on the way to what was asked for last
 
     def held(self, slot: Slot) -> list[Held]:
         """Return what is in a slot now, with its holders; only a part if there is a lot."""
@@ -125,10 +126,13 @@ class Places:
         root, *steps = slot.way
         found = self._roots(root)
         found += self._running(root, steps[0]) if steps else []
+        self.met = 0
         for label in steps:
             holders, found = found, []
             for one in holders:
-                found += self.take(one, label, most)
+                taken = self.take(one, label, most)
+                self.met += len(taken)
+                found += taken
                 if len(found) >= most:
                     found = _distinct(found)  # many may share what is below
                     if len(found) >= most:

@@ -22,6 +22,7 @@ QUIET = 12  # the same for one that has changed before
 FRESH = 300  # unchanged slots of the program to read per round, in turn
 FOREIGN = 40  # the same for those of libraries
 PLACES = 3_000  # the same for the places of slots that stand for many
+DEAR = 32  # objects that are met on the way to the places of a slot, from which on it is dear
 GUESS = 100  # places of a slot that has not been read yet
 FALLEN = 10  # readings after which a slot no longer than at first is left to the walk
 MOST_PLACES = 2_500
@@ -36,6 +37,7 @@ class Ticks:
         self._watched: dict[int, int] = {}
         self._todo: list[int] = []
         self._todo_many: list[int] = []
+        self._met: dict[int, int] = {}  # objects on the way to all places of a slot
         self._foreign: set[int] = set()  # those of libraries
         self._many = 0
 
@@ -44,7 +46,7 @@ class Ticks:
 
     @property
     def busy(self) -> bool:
-        """True while a round of readings of single places is under way."""
+        """True while a round of readings of what is not dear is under way."""
         return bool(self._todo)
 
     def watch(self, index: int, *, foreign: bool = False) -> None:
@@ -60,10 +62,10 @@ class Ticks:
         self._watched[index] = 0
 
     def begin(self) -> None:
-        """Begin a round of readings of single places: what changes, and some of the others."""
+        """Begin a round of readings of a few places: what changes, and some of the others."""
         tracks, left, foreign = self._tracks.by_index, FRESH, FOREIGN
         chosen = []
-        for index in self._single():
+        for index in self._near():
             track = tracks.get(index)
             if track is not None and track.moved:
                 chosen.append(index)
@@ -79,7 +81,7 @@ class Ticks:
         """Begin a round of readings of slots that stand for many places, some of them in turn."""
         tracks, left = self._tracks.by_index, PLACES
         chosen = []
-        for index in self._starred():
+        for index in self._dear():
             if left <= 0:
                 break
             track = tracks.get(index)
@@ -87,13 +89,15 @@ class Ticks:
             chosen.append(index)
         self._todo_many = self._in_turn(chosen)
 
-    def _single(self) -> Iterator[int]:
-        starred = self._tracks.slots.starred
-        return (index for index in self._watched if not starred[index])
+    def _near(self) -> Iterator[int]:
+        return (index for index in self._watched if not self._is_dear(index))
 
-    def _starred(self) -> Iterator[int]:
-        starred = self._tracks.slots.starred
-        return (index for index in self._watched if starred[index])
+    def _dear(self) -> Iterator[int]:
+        return (index for index in self._watched if self._is_dear(index))
+
+    def _is_dear(self, index: int) -> bool:
+        """Return True if it stands for many places and more than a few are met on the way there."""
+        return bool(self._tracks.slots.starred[index]) and self._met.get(index, DEAR) >= DEAR
 
     def _in_turn(self, chosen: list[int]) -> list[int]:
         for index in chosen:  # the others come first in the next round
@@ -101,14 +105,14 @@ class Ticks:
         return chosen[::-1]
 
     def advance(self, due: Callable[[], bool], now: Callable[[], float]) -> None:
-        """Continue reading single places until `due` returns True."""
+        """Continue reading what is not dear until `due` returns True."""
         while self._todo and not due():
             self._update(self._todo.pop(), now)
 
     def advance_many(self, due: Callable[[], bool], now: Callable[[], float]) -> bool:
         """Continue reading slots of many places, or begin anew; return True at the end of a round.
 
-        They are dear to read. So they have rounds of their own, and no single place waits for them.
+        If they are dear to read, they have rounds of their own, and nothing else waits for them.
         """
         if not self._todo_many:
             self._begin_many()
@@ -120,6 +124,8 @@ class Ticks:
 
     def _update(self, index: int, now: Callable[[], float]) -> None:
         row = self._read(self._tracks.slots[index])
+        if self._tracks.slots.starred[index]:
+            self._met[index] = self._places.met
         if row is None:
             self._miss(index)
             return
@@ -139,6 +145,7 @@ class Ticks:
 
     def _forget(self, index: int) -> None:
         del self._watched[index]
+        self._met.pop(index, None)
         self._foreign.discard(index)
         self._many -= self._tracks.slots.starred[index]
         track = self._tracks.by_index.get(index)

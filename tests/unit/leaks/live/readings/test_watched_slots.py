@@ -77,6 +77,28 @@ def test_no_single_place_waits_for_those_that_are_many(monkeypatch):
     assert tracks.by_index[each].latest[:2] == (50, 50)
 
 
+def test_a_few_places_are_read_like_one(monkeypatch):
+    made = types.ModuleType("rooms")
+    made.ROOMS = {name: [] for name in "abc"}
+    monkeypatch.setitem(sys.modules, "rooms", made)
+    slots = Slots()
+    each = slots.child(slots.child(slots.root("rooms"), "rooms", ".ROOMS"), "", "[*]")
+    tracks = Tracks(slots)
+    ticks = Ticks(tracks, Places(Outlines(), {}), Outlines())
+    ticks.watch(each)
+    ticks.advance_many(lambda: False, lambda: 1.0)
+    for second in range(2, 9):
+        made.ROOMS["b"].append(second)
+        ticks.begin()
+        ticks.advance(lambda: False, lambda second=second: float(second))
+    assert tracks.column(each, "length") == [0, 1, 2, 3, 4, 5, 6, 7]
+    made.ROOMS |= {number: [] for number in range(50)}
+    ticks.begin()
+    ticks.advance(lambda: False, lambda: 9.0)
+    ticks.begin()
+    assert not ticks.busy  # there are many now
+
+
 def test_what_a_class_holds_is_read_by_the_name_of_the_class(monkeypatch):
     made = types.ModuleType("held_by_class")
     made.Store = type("Store", (), {"ROWS": [1, 2]})
