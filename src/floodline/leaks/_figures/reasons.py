@@ -12,6 +12,7 @@ from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._vocabulary import Cause, Step
 
 HOOK = "no name leads to them: check hooks (atexit, at-fork) and C extensions"
+WAITING = "they may be cycles, which a full garbage collection frees, and none has run of late"
 UNCOLLECTED = "the garbage collector is disabled, so it never frees cycles of objects"
 NATIVE_STEP = "run it under memray with --native to see which C call allocates"
 FRAGMENT_STEP = "try MALLOC_ARENA_MAX=2, jemalloc, or malloc_trim at quiet times"
@@ -88,11 +89,13 @@ def unsteady(one: Suspect, unit: Step) -> Reason:
     return Reason(Cause.UNSTEADY, f"{rose}, but not steadily enough to tell")
 
 
-def unnamed_objects(rate: float, unit: Step, counted: Counted | None = None) -> Reason:
+def unnamed_objects(
+    rate: float, unit: Step, counted: Counted | None = None, *, may_be_garbage: bool = False
+) -> Reason:
     """Say that there are more and more objects that no slot accounts for, and of which types."""
     kinds = counted.kinds if counted else ()
     mostly = f", mostly {' and '.join(kinds)}" if kinds else ""
-    step = HOOK if gc.isenabled() else UNCOLLECTED
+    step = WAITING if may_be_garbage else HOOK if gc.isenabled() else UNCOLLECTED
     text = f"{format_number(rate)} more objects per {unit}{mostly}; {step}"
     if counted is not None and kinds:
         cost = f"{1000 * counted.longest:.0f} ms at most"

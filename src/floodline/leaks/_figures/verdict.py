@@ -34,6 +34,10 @@ class Figures(Protocol):
     least_rise: float  # the same if they were not gained steadily
     holders: OwnHolders
 
+    @property
+    def may_be_garbage(self) -> bool:
+        """True if new objects may be cycles that wait for a full pass of the collector."""
+
     def __len__(self) -> int: ...
 
     @property
@@ -109,9 +113,11 @@ def _unnamed(series: Figures) -> Verdict | None:
     """Find growth of Python objects that no named slot shows."""
     total, unit = _total(series), series.unit
     found, sure = _trend(series, "objects"), series.least_growth
-    reason = reasons.unnamed_objects(found.rate, unit, series.counted)
+    waits = series.may_be_garbage
+    reason = reasons.unnamed_objects(found.rate, unit, series.counted, may_be_garbage=waits)
     if _is_sure(series, found) and found.rate >= LEAST_OBJECTS and found.gain >= sure:
-        return Verdict(Outcome.GROWING, Where.PYTHON, total, reason)
+        outcome = Outcome.UNDECIDED if waits else Outcome.GROWING
+        return Verdict(outcome, Where.PYTHON, 2 * total if waits else total, reason)
     if _rises(found, series.least_rise) or _multiply(series):
         return _undecided(Where.PYTHON, 2 * total, reason)
     found, sure = _trend(series, "blocks"), BLOCKS_PER_OBJECT * series.least_growth

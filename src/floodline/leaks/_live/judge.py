@@ -211,7 +211,9 @@ class Judge:
         if verdict.verdict != Outcome.BOUNDED:
             return verdict
         if process.climb:
-            reason = reasons.unnamed_objects(process.climb, process.unit, process.counted)
+            reason = reasons.unnamed_objects(
+                process.climb, process.unit, process.counted, may_be_garbage=process.may_be_garbage
+            )
             return Verdict(Outcome.UNDECIDED, Where.PYTHON, round(2 * now), reason)
         if process.few_counts:
             return Verdict(Outcome.UNDECIDED, Where.UNKNOWN, 60, reasons.too_short(now))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import chain, count, repeat
+
 from floodline.leaks._figures.candidates import Candidate
 from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._figures.trend import Trend
@@ -30,9 +32,9 @@ def test_what_lies_too_deep_is_not_called_bounded():
     assert "7 objects" in found.needed["why"]
 
 
-def judged(rows):
+def judged(rows, full_passes=None):
     """Return a judge of a process without any slot, and the figures of the process."""
-    process, slots = Process(), Slots()
+    process, slots = Process(full_passes or count().__next__), Slots()
     judge = Judge(Tracks(slots), Tracks(slots), Places(Outlines(), {}), process)
     judge.settled(0.0)
     for second in range(200):
@@ -82,6 +84,24 @@ def test_objects_that_multiply_without_a_name_are_never_bounded():
     slower, _ = judged(lambda s: (5000 + round(200 * s**0.5), 0, 1 << 20, 100, 0, 0, 0, 0))
     assert verdicts(slower, 3)[-1] == "undecided"
     assert "more objects per second" in slower._verdict.why
+
+
+def test_what_no_full_collection_has_looked_at_may_be_garbage(monkeypatch):
+    def rising(second):
+        return (5000 + 30 * second, 0, 1 << 20, 100, 0, 0, 0, 0)
+
+    judge, _ = judged(rising, lambda: 7)
+    assert set(verdicts(judge, 6)) == {"undecided"}
+    assert "may be cycles, which a full garbage collection frees" in judge._verdict.why
+    assert judge.unnamed  # it looks for their holders all the same
+    passes = chain(repeat(7, 50), repeat(8))
+    early, _ = judged(rising, passes.__next__)
+    assert verdicts(early, 3)[-1] == "undecided"
+    passes = chain(repeat(7, 150), repeat(8))
+    late, _ = judged(rising, passes.__next__)
+    assert verdicts(late, 3)[-1] == "growing"
+    monkeypatch.setattr("gc.isenabled", lambda: False)
+    assert verdicts(judge, 3)[-1] == "growing"
 
 
 def test_what_rose_a_moment_ago_is_not_called_bounded_yet():

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+from collections.abc import Callable
 from itertools import pairwise
+from math import inf
 from struct import Struct
 from typing import Any
 
@@ -155,7 +159,9 @@ class Process:
     least_resident = least_native = 4 << 20
     least_growth = least_rise = 1_000.0
 
-    def __init__(self) -> None:
+    def __init__(self, full_passes: Callable[[], int] | None = None) -> None:
+        self._full_passes = full_passes or _full_passes
+        self._passes, self._passed = self._full_passes(), -inf
         self._track = Track(len(PROCESS))
         self._counts = Track()
         self.holders = OwnHolders()
@@ -193,6 +199,15 @@ class Process:
         even = min(rates) >= EVEN * max(rates)
         return min(rates) if even and counts[-1] - counts[0] >= self.least_rise else 0.0
 
+    @property
+    def may_be_garbage(self) -> bool:
+        """True if new objects may be cycles that wait for a full pass of the collector.
+
+        One in the second half of the samples would have freed most of them.
+        """
+        times = self._track.times
+        return gc.isenabled() and bool(times) and self._passed < (times[0] + times[-1]) / 2
+
     def restart(self) -> None:
         """Forget the samples so far."""
         self._track, self._counts = Track(len(PROCESS)), Track()
@@ -201,3 +216,11 @@ class Process:
         """Record the figures, in the order of `PROCESS`."""
         self.holders.note(at)
         self._track.add(at, row)
+        if (passes := self._full_passes()) != self._passes:
+            self._passes, self._passed = passes, at
+
+
+def _full_passes() -> int:
+    """Return how often the collector has looked at all objects; 3.14 does so bit by bit."""
+    older = gc.get_stats()[1:] if sys.version_info >= (3, 14) else gc.get_stats()[-1:]
+    return sum(generation["collections"] for generation in older)
