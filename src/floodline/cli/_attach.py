@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 
@@ -22,12 +23,13 @@ from floodline.recorder._snapshot import Snapshot
 TICK = 0.25
 EXITS = {Outcome.BOUNDED: 0, Outcome.GROWING: 1, Outcome.UNDECIDED: 3}
 NOW = 25.0  # seconds at most for --now; most processes need a few
+SURE = 110.0  # seconds after which most programs that grow are called growing
 LATE = 2.0  # seconds for the probe to say its last words
 
 
 @click.command("attach")
 @click.argument("pid", type=click.IntRange(min=1))
-@click.option("--for", "span", default="1 min", show_default=True, help="How long to watch.")
+@click.option("--for", "span", default="2 min", show_default=True, help="How long to watch.")
 @click.option("--now", is_flag=True, help="Only say what is in memory now; takes seconds.")
 @click.option(
     "--json",
@@ -67,7 +69,15 @@ def command(pid: int, span: str, now: bool, document: Path | None, record: Path 
     if now:
         return _tell_held(state, pid, document)
     click.echo(text(state))
+    if state["verdict"] == Outcome.UNDECIDED and not state["exit"]:
+        click.echo(f"  to know more: floodline attach {pid} --for {_long_enough(state)}s")
     return EXITS[state["verdict"]]
+
+
+def _long_enough(state: Snapshot) -> int:
+    """Return for how many seconds to watch instead, rounded up."""
+    missing = state["needed"]["seconds"] if state["needed"] else SURE
+    return 10 * math.ceil(max(SURE, state["now"] - state["started"] + missing) / 10)
 
 
 def _tell_held(state: Snapshot, pid: int, document: Path | None) -> int:

@@ -488,6 +488,7 @@ def test_ctrl_c_ends_attach_early_with_what_is_known(sleeping, capsys, monkeypat
     out, errors = capsys.readouterr()
     assert "stopped early" in errors
     assert out.startswith("UNDECIDED")
+    assert f"to know more: floodline attach {sleeping.pid} --for 110s" in out
 
 
 def test_a_process_that_cannot_be_watched_costs_no_older_recording(capsys, tmp_path):

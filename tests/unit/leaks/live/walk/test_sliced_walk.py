@@ -18,12 +18,14 @@ from floodline.leaks._live import watch
 from floodline.leaks._live.blind_spots import blind_spots
 from floodline.leaks._live.readings.tracks import Tracks
 from floodline.leaks._live.readings.watched_slots import Ticks
+from floodline.leaks._live.walk import long_chains
 from floodline.leaks._live.walk import outline_walk as look
 from floodline.leaks._live.walk import sliced_walk as walk_module
 from floodline.leaks._live.walk import walk_queue as entries
 from floodline.leaks._live.walk.roots import roots
 from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 from floodline.leaks._objects.frames import READS_RUNNING, SEES_RUNNING
+from floodline.leaks._objects.identity_set import Seen
 from floodline.leaks._objects.outline import MISSING, Outlines
 from soak_programs import HOSTILE, MANY, lengths, module
 
@@ -413,6 +415,19 @@ def test_a_long_chain_is_counted_to_its_end(tmp_path, monkeypatch):
     _, walk = walked(source, tmp_path, monkeypatch, every=20)
     assert lengths(walk, "count")["*sliced_program.N.n"] == 2998
     assert walk.cut == 0
+
+
+def test_links_that_cannot_be_found_again_are_counted_to_the_end(tmp_path, monkeypatch):
+    source = "class S:\n    __slots__ = ('unset', 'text', 'before')\n"
+    source += "    def __init__(self, n, before): self.text, self.before = str(n), before\n"
+    source += "class E: last = None\nE = E()\n"
+    source += "for n in range(9000): E.last = S(n, E.last)\n"
+    made, walk = walked(source, tmp_path, monkeypatch)
+    assert lengths(walk, "count")["*sliced_program.S.before"] >= 8990
+    assert walk.cut == 0
+    monkeypatch.setattr(long_chains, "MOST_LINKS", 500)
+    assert long_chains.count_links(made.E.last, Seen()) == (500, False)
+    assert long_chains.count_links(object(), Seen()) == (0, False)
 
 
 def test_what_lies_too_deep_is_said(tmp_path, monkeypatch):
