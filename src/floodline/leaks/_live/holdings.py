@@ -21,6 +21,7 @@ from floodline.leaks._heap.walk import Held
 from floodline.leaks._live.readings.rare_steps import RareSteps
 from floodline.leaks._live.walk.outline_walk import OURS, OutlineWalk
 from floodline.leaks._live.walk.slot_totals import SlotTotals
+from floodline.leaks._objects.anatomy import INERT
 from floodline.leaks._objects.items import part, some
 from floodline.leaks._objects.outline import Outlines
 from floodline.leaks._source.excerpt import forget_trees
@@ -158,7 +159,10 @@ class Holdings:
         return index in walk.unseen and index << 32 not in self._slots.kids
 
     def _unmet(self, held: list[Held], *, texts: bool) -> float:
-        """Return the bytes per item that a walk leaves out: numbers, keys, and `texts` if told."""
+        """Return the bytes per item that a walk leaves out.
+
+        These are keys, numbers beside other things, and `texts` if told.
+        """
         weighed = looked = 0.0
         for one in held[:WEIGHED]:
             plan = self._outlines.of(type(one.value))
@@ -167,7 +171,9 @@ class Holdings:
             size = plan.length(one.value)
             values = some(one.value, plan.base, size, WEIGHED)
             looked += len(values)
-            weighed += _numbers(values) + (_sizes(values) if texts else 0)
+            if not {id(type(value)) for value in values} <= INERT:  # else the walk counts them
+                weighed += _numbers(values)
+            weighed += _sizes(values) if texts else 0
             if plan.base is dict:
                 keys = part(one.value, dict, 0, len(values), keys=True)
                 weighed += _numbers(keys) + _sizes(keys)

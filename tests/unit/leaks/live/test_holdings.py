@@ -87,6 +87,25 @@ def test_numbers_count_though_a_walk_does_not_visit_them(watched):
     assert numbers["bytes"] == pytest.approx(whole, rel=0.2)
 
 
+def test_numbers_count_in_what_holds_the_lists_that_they_are_in(watched):
+    source = """
+class Document:
+    def __init__(self, n):
+        self.vector = [float(n + k) for k in range(500)]
+        self.flags = [True] * 500
+VECTORS = [[float(n + k) for k in range(500)] for n in range(100)]
+DOCUMENTS = {n: Document(n) for n in range(100)}
+LONG = [[0.5 + n for n in range(30_000)]]
+"""
+    _, watch = watched(source, resident=10 * MIB)
+    found = holders(watch)
+    one = sys.getsizeof([None] * 500) + 500 * sys.getsizeof(1.5)
+    assert found["held.VECTORS"]["bytes"] == pytest.approx(100 * one, rel=0.2)
+    flags = sys.getsizeof([None] * 500)
+    assert found["held.DOCUMENTS"]["bytes"] == pytest.approx(100 * (one + flags), rel=0.2)
+    assert found["held.LONG"]["bytes"] == pytest.approx(30_000 * (8 + 24), rel=0.2)
+
+
 def test_keys_of_a_sampled_map_and_shared_small_numbers(watched):
     source = "BY_NAME = {'name of ' + str(n): 1 for n in range(40_000)}\n"
     _, watch = watched(source)

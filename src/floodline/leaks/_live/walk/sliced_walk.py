@@ -8,10 +8,11 @@ from collections import deque
 from collections.abc import Callable, Container
 from typing import Any
 
-from floodline.leaks._heap.slot_lookup import Places, label_of_function
+from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import ITEM, NOWHERE, Slots
 from floodline.leaks._heap.walk import PLAIN
 from floodline.leaks._live.readings.tracks import Row
+from floodline.leaks._live.walk.long_chains import count_links
 from floodline.leaks._live.walk.outline_walk import (
     OTHERS,
     Anchors,
@@ -19,6 +20,8 @@ from floodline.leaks._live.walk.outline_walk import (
     definitions_in,
     is_dull,
     is_small,
+    label_in_module,
+    numbers_in,
     shared_part,
 )
 from floodline.leaks._live.walk.still_objects import is_still
@@ -27,7 +30,6 @@ from floodline.leaks._objects.anatomy import (
     INERT,
     LruWrapper,
     derives,
-    label_of,
     module_of_type,
     names_of_module,
 )
@@ -276,7 +278,7 @@ class SlicedWalk(OutlineWalk):
         parent, entries = self._parent(), self._entries
         entry = entries.add(obj, slot, parent, self._step)
         far = self._is_far(entry, obj, parent, plan)
-        if far and not entries.rebase(entry, _label(obj, plan.kind)):
+        if far and not entries.rebase(entry, label_in_module(obj, plan.kind)):
             entries.drop(entry)
             self._dive(obj, slot)
             return
@@ -322,9 +324,19 @@ class SlicedWalk(OutlineWalk):
                     self._numbered(part(obj, plan.base, 0, SMALL), slot, 0)
                 else:
                     self._expand[plan.kind](obj, slot, plan)  # type: ignore[arg-type]  # as above
+            self._count_on(todo)
         finally:
-            self.cut += len(todo)
             self._path, self._diving = path, None
+
+    def _count_on(self, todo: list[tuple[Any, int]]) -> None:
+        """Count at least the further links of what was left out of a dive."""
+        for obj, slot in todo:
+            plan = self._outlines.of(type(obj))
+            links, whole = count_links(obj, self.seen) if plan.may_link else (0, False)
+            self.objects += links
+            self.count[slot] += links
+            self.bytes[slot] += links * plan.fixed
+            self.cut += not whole
 
     def _parent(self) -> int:
         """Return the entry of what is being inspected; those on the way to it get theirs too."""
@@ -346,18 +358,21 @@ class SlicedWalk(OutlineWalk):
             entries.edge[entry] = self._edge(slot, size)
             if plan.dict_of or plan.slots:
                 self._attributes(obj, slot, plan)
+        behind = 1.0  # items for each that is looked at
         if edge := entries.edge[entry]:
-            items, size = edges(obj, plan.base, edge)[begin : begin + CHUNK], 2 * edge
+            behind, size = size / (2 * edge), 2 * edge
+            items = edges(obj, plan.base, edge)[begin : begin + CHUNK]
         else:
             items = part(obj, plan.base, begin, begin + CHUNK)
         entries.cursor[entry] = begin + CHUNK
         if begin + CHUNK < size:
             self._stack.append(entries.keep(entry))
-        self._numbered(items, slot, begin)
+        self._numbered(items, slot, begin, behind)
 
-    def _numbered(self, items: list[Any], slot: int, begin: int) -> None:
+    def _numbered(self, items: list[Any], slot: int, begin: int, behind: float = 1.0) -> None:
         kinds = {id(type(item)) for item in items}
         if kinds <= INERT:
+            self._amend(slot, behind * numbers_in(items))
             return
         child = self._kids.get(slot << 32)  # number 0 stands for an item
         if child is None:
@@ -380,10 +395,3 @@ class SlicedWalk(OutlineWalk):
         if self.slots.labels[slot].startswith(".__"):
             return False
         return not (self._starred[slot] and self.slots.library[slot])
-
-
-def _label(obj: Any, kind: str) -> str:
-    """Return the name by which a module may have it."""
-    if kind == "function":
-        return label_of_function(obj)
-    return label_of(obj) if kind == "type" else ""

@@ -151,7 +151,8 @@ class SlotTotals:
             self._slots.labels[self._to[at]][0] == "."
             for at in range(self._first[slot], self._first[slot + 1])
         )
-        texts = slot < len(walk.amended) and walk.amended[slot] > 0  # in attributes without a slot
+        # in attributes without a slot; what is in a container is counted with its items
+        texts = slot < len(walk.amended) and walk.amended[slot] > 0 and not walk.length[slot]
         if names or texts:
             size += count * (INSTANCE + VALUE * max(names, FEW))
         return (size + count * HEADER) * scale
