@@ -12,7 +12,7 @@ from floodline.leaks._figures.suspect import Suspect
 from floodline.leaks._vocabulary import Cause, Step
 
 HOOK = "no name leads to them: check hooks (atexit, at-fork) and C extensions"
-WAITING = "they may be cycles, which a full garbage collection frees, and none has run of late"
+WAITING = "perhaps cycles of objects, which a full garbage collection frees: none has run of late"
 UNCOLLECTED = "the garbage collector is disabled, so it never frees cycles of objects"
 NATIVE_STEP = "run it under memray with --native to see which C call allocates"
 FRAGMENT_STEP = "try MALLOC_ARENA_MAX=2, jemalloc, or malloc_trim at quiet times"

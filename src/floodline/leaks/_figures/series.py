@@ -28,7 +28,7 @@ class Series:
     least_native = 1 << 17  # freed blocks in a thread's cache count as in use
     least_growth, least_rise = 0.0, inf  # every sample is a complete walk
     counted = None
-    may_be_garbage = False  # it is collected before each sample
+    may_be_garbage = garbage_waits = False  # it is collected before each sample
 
     def __init__(self, slots: Slots) -> None:
         self.slots = slots

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 from typing import Protocol
@@ -37,6 +37,10 @@ class Figures(Protocol):
     @property
     def may_be_garbage(self) -> bool:
         """True if new objects may be cycles that wait for a full pass of the collector."""
+
+    @property
+    def garbage_waits(self) -> bool:
+        """True if so many objects wait for it that their memory may explain what is gained."""
 
     def __len__(self) -> int: ...
 
@@ -81,7 +85,7 @@ def decide(series: Figures, growing: list[Suspect], rising: list[Suspect]) -> Ve
         return _undecided(Where.PYTHON, total + 2 * own[0].left, reason)
     if growing:
         return _filling(growing[0], total, unit)
-    return _unnamed(series) or _native(series, total) or _unsure(rising, total, unit)
+    return _unnamed(series) or _waiting(series, total) or _unsure(rising, total, unit)
 
 
 def _undecided(where: Where, rounds: int, reason: Reason) -> Verdict:
@@ -153,6 +157,15 @@ def _multiply(series: Figures) -> bool:
     first, second, third = (median(one) for one in thirds)
     apart = min(thirds[2]) > max(thirds[0]) and third - first >= series.least_rise
     return apart and third - second >= (second - first) / 2
+
+
+def _waiting(series: Figures, total: int) -> Verdict | None:
+    """Find growing native memory, undecided while garbage that may hold it waits."""
+    found = _native(series, total)
+    if found is None or found.reason is None or not series.garbage_waits:
+        return found
+    reason = Reason(found.reason.cause, f"{found.reason.text}; or {reasons.WAITING}")
+    return replace(found, verdict=Outcome.UNDECIDED, reason=reason)
 
 
 def _native(series: Figures, total: int) -> Verdict | None:

@@ -92,7 +92,7 @@ def test_what_no_full_collection_has_looked_at_may_be_garbage(monkeypatch):
 
     judge, _ = judged(rising, lambda: 7)
     assert set(verdicts(judge, 6)) == {"undecided"}
-    assert "may be cycles, which a full garbage collection frees" in judge._verdict.why
+    assert "perhaps cycles of objects, which a full garbage collection frees" in judge._verdict.why
     assert judge.unnamed  # it looks for their holders all the same
     passes = chain(repeat(7, 50), repeat(8))
     early, _ = judged(rising, passes.__next__)
@@ -102,6 +102,18 @@ def test_what_no_full_collection_has_looked_at_may_be_garbage(monkeypatch):
     assert verdicts(late, 3)[-1] == "growing"
     monkeypatch.setattr("gc.isenabled", lambda: False)
     assert verdicts(judge, 3)[-1] == "growing"
+
+
+def test_memory_of_c_code_may_belong_to_cycles_that_are_not_collected_yet():
+    def teeth(second):  # two teeth of garbage, each of which holds memory of C code
+        return (5000 + 30 * (second % 100), 0, 1 << 20, 100, 200_000 * second, 0, 0, 0)
+
+    passes = chain(repeat(7, 101), repeat(8))
+    judge, _ = judged(teeth, passes.__next__)
+    assert set(verdicts(judge, 6)) == {"undecided"}
+    assert "or perhaps cycles of objects" in judge._verdict.why
+    still, _ = judged(lambda s: (5000, *teeth(s)[1:]), lambda: 7)
+    assert verdicts(still, 3)[-1] == "growing"
 
 
 def test_what_rose_a_moment_ago_is_not_called_bounded_yet():

@@ -208,6 +208,13 @@ class Process:
         times = self._track.times
         return gc.isenabled() and bool(times) and self._passed < (times[0] + times[-1]) / 2
 
+    @property
+    def garbage_waits(self) -> bool:
+        """True if many objects have come since the last full pass: their memory may be garbage."""
+        times, counts = self._track.times, self.process("objects")
+        since = [count for at, count in zip(times, counts, strict=True) if at > self._passed]
+        return gc.isenabled() and bool(since) and since[-1] - min(since) >= self.least_rise
+
     def restart(self) -> None:
         """Forget the samples so far."""
         self._track, self._counts = Track(len(PROCESS)), Track()
