@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -195,8 +196,9 @@ class Judge:
         verdict = self._doubted(verdict, growing, rising, now)
         left = self._seconds_for(verdict, now)
         if left > 0:
-            found = growing or rising
-            verdict = _too_early(now, self._settled is None and not sure, found, verdict, left)
+            first = self._settled is None and not sure
+            told = self.unnamed and self.seconds_left(now) <= 0
+            verdict = _too_early(now, first, growing or rising, verdict, left, told=told)
         if not self._holds(verdict, now):
             self._verdict = verdict
         elif self._verdict.verdict == Outcome.GROWING:
@@ -365,9 +367,11 @@ def _ranked(found: list[Suspect], verdict: Verdict) -> tuple[Suspect, ...]:
 
 
 def _too_early(
-    now: float, first: bool, found: list[Suspect], verdict: Verdict, seconds: float
+    now: float, first: bool, found: list[Suspect], verdict: Verdict, seconds: float, *, told: bool
 ) -> Verdict:
-    """Return undecided, with what is suspected so far; `first` is True during the first walk."""
+    """Return undecided, with what is suspected; `told` also says what has no name."""
+    if told and not found:
+        return replace(verdict, verdict=Outcome.UNDECIDED, rounds=round(seconds))
     known = found or (verdict.reason is not None and verdict.reason.cause == Cause.FILLING)
     if known and verdict.verdict == Outcome.UNDECIDED and verdict.where == Where.PYTHON:
         return verdict  # more informative: a cap that has not been reached yet

@@ -104,6 +104,15 @@ def test_what_no_full_collection_has_looked_at_may_be_garbage(monkeypatch):
     assert verdicts(judge, 3)[-1] == "growing"
 
 
+def test_objects_without_a_name_are_told_before_they_are_called_growing():
+    judge, _ = judged(lambda s: (5000 + 30 * s, 0, 1 << 20, 100, 0, 0, 0, 0))
+    assert verdicts(judge, 4, at=50.0)[-1] == "undecided"
+    assert "watched for only 50 seconds" in judge._verdict.why
+    assert verdicts(judge, 4, at=100.0)[-1] == "undecided"
+    assert "more objects per second" in judge._verdict.why
+    assert judge._verdict.rounds == 50
+
+
 def test_memory_of_c_code_may_belong_to_cycles_that_are_not_collected_yet():
     def teeth(second):  # two teeth of garbage, each of which holds memory of C code
         return (5000 + 30 * (second % 100), 0, 1 << 20, 100, 200_000 * second, 0, 0, 0)
