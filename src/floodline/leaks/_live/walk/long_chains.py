@@ -2,33 +2,61 @@
 
 from __future__ import annotations
 
+import gc
 import types
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 from floodline.leaks._objects.anatomy import mro_of, names_of_type
 from floodline.leaks._objects.identity_set import Seen
+from floodline.leaks._objects.outline import Outlines
 
 MOST_LINKS = 50_000  # in one go: some milliseconds, in which other threads may run
+MOST_ASKED = 10_000  # the same where the collector is asked for each
+FEW = 8  # referents of a link
 
 
-def count_links(first: Any, seen: Seen) -> tuple[int, bool]:
+def count_links(first: Any, outlines: Outlines, seen: Seen) -> tuple[int, bool]:
     """Return how many links of its type follow an object, and whether the end was reached.
 
-    Only slots are followed, since they run no code; what was seen before ends the chain.
+    Slots and what the collector knows are followed, since they run no code; what was seen before
+    ends the chain.
     """
-    kind, count = type(first), 0
-    for step in _slots_of(kind):
-        try:
-            at = step(first)
-            while type(at) is kind and count < MOST_LINKS and seen.mark(id(at)):
-                count += 1
-                at = step(at)
-        except AttributeError:  # never assigned: another slot, or the end
-            pass
+    for step in _slots_of(type(first)):
+        count = _count(first, step, seen, MOST_LINKS)
         if count:
             return count, count < MOST_LINKS
+    return count_behind(first, outlines, seen)
+
+
+def count_behind(first: Any, outlines: Outlines, seen: Seen) -> tuple[int, bool]:
+    """Return the same for objects of C types that hold each other, directly or in tuples."""
+    some = first[:FEW] if type(first) is tuple else (first,)
+    for one in some:
+        plan = outlines.of(type(one))
+        if plan.hidden or plan.kind == "opaque":
+            count = _count(one, _next_of_type, seen, MOST_ASKED)
+            return count, 0 < count < MOST_ASKED
     return 0, False
+
+
+def _count(first: Any, step: Callable[[Any], Any], seen: Seen, most: int) -> int:
+    kind, count = type(first), 0
+    try:
+        at = step(first)
+        while type(at) is kind and count < most and seen.mark(id(at)):
+            count += 1
+            at = step(at)
+    except AttributeError:  # never assigned: another slot, or the end
+        pass
+    return count
+
+
+def _next_of_type(obj: Any) -> Any:
+    below = gc.get_referents(obj)[:FEW]
+    inner = (one[:FEW] for one in below if type(one) is tuple)
+    return next((one for one in chain(below, *inner) if type(one) is type(obj)), None)
 
 
 def _slots_of(kind: type) -> Iterator[Callable[[Any], Any]]:

@@ -12,7 +12,7 @@ from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import ITEM, NOWHERE, Slots
 from floodline.leaks._heap.walk import PLAIN
 from floodline.leaks._live.readings.tracks import Row
-from floodline.leaks._live.walk.long_chains import count_links
+from floodline.leaks._live.walk.long_chains import count_behind, count_links
 from floodline.leaks._live.walk.outline_walk import (
     OTHERS,
     Anchors,
@@ -332,7 +332,8 @@ class SlicedWalk(OutlineWalk):
         """Count at least the further links of what was left out of a dive."""
         for obj, slot in todo:
             plan = self._outlines.of(type(obj))
-            links, whole = count_links(obj, self.seen) if plan.may_link else (0, False)
+            count = count_links if plan.may_link else count_behind
+            links, whole = count(obj, self._outlines, self.seen)
             self.objects += links
             self.count[slot] += links
             self.bytes[slot] += links * plan.fixed
