@@ -12,32 +12,32 @@ from floodline.leaks._objects.anatomy import mro_of, names_of_type
 from floodline.leaks._objects.identity_set import Seen
 from floodline.leaks._objects.outline import Outlines
 
-MOST_LINKS = 50_000  # in one go: some milliseconds, in which other threads may run
-MOST_ASKED = 10_000  # the same where the collector is asked for each
+MOST_LINKS = 10_000  # in one go: 4 ms
+ASKED = 4  # times as long takes a link for which the collector is asked
 FEW = 8  # referents of a link
 
 
-def count_links(first: Any, outlines: Outlines, seen: Seen) -> tuple[int, bool]:
+def count_links(first: Any, outlines: Outlines, seen: Seen, most: int) -> tuple[int, bool]:
     """Return how many links of its type follow an object, and whether the end was reached.
 
     Slots and what the collector knows are followed, since they run no code; what was seen before
     ends the chain.
     """
     for step in _slots_of(type(first)):
-        count = _count(first, step, seen, MOST_LINKS)
+        count = _count(first, step, seen, most)
         if count:
-            return count, count < MOST_LINKS
-    return count_behind(first, outlines, seen)
+            return count, count < most
+    return count_behind(first, outlines, seen, most)
 
 
-def count_behind(first: Any, outlines: Outlines, seen: Seen) -> tuple[int, bool]:
+def count_behind(first: Any, outlines: Outlines, seen: Seen, most: int) -> tuple[int, bool]:
     """Return the same for objects of C types that hold each other, directly or in tuples."""
     some = first[:FEW] if type(first) is tuple else (first,)
     for one in some:
         plan = outlines.of(type(one))
         if plan.hidden or plan.kind == "opaque":
-            count = _count(one, _next_of_type, seen, MOST_ASKED)
-            return count, 0 < count < MOST_ASKED
+            count = _count(one, _next_of_type, seen, most // ASKED)
+            return count, 0 < count < most // ASKED
     return 0, False
 
 

@@ -12,7 +12,7 @@ from floodline.leaks._heap.slot_lookup import Places
 from floodline.leaks._heap.slots import ITEM, NOWHERE, Slots
 from floodline.leaks._heap.walk import PLAIN
 from floodline.leaks._live.readings.tracks import Row
-from floodline.leaks._live.walk.long_chains import count_behind, count_links
+from floodline.leaks._live.walk.long_chains import MOST_LINKS, count_behind, count_links
 from floodline.leaks._live.walk.outline_walk import (
     OTHERS,
     Anchors,
@@ -330,10 +330,12 @@ class SlicedWalk(OutlineWalk):
 
     def _count_on(self, todo: list[tuple[Any, int]]) -> None:
         """Count at least the further links of what was left out of a dive."""
+        left = MOST_LINKS
         for obj, slot in todo:
             plan = self._outlines.of(type(obj))
             count = count_links if plan.may_link else count_behind
-            links, whole = count(obj, self._outlines, self.seen)
+            links, whole = count(obj, self._outlines, self.seen, left) if left > 0 else (0, False)
+            left -= max(1, links)
             self.objects += links
             self.count[slot] += links
             self.bytes[slot] += links * plan.fixed

@@ -425,9 +425,12 @@ def test_links_that_cannot_be_found_again_are_counted_to_the_end(tmp_path, monke
     made, walk = walked(source, tmp_path, monkeypatch)
     assert lengths(walk, "count")["*sliced_program.S.before"] >= 8990
     assert walk.cut == 0
-    monkeypatch.setattr(long_chains, "MOST_LINKS", 500)
-    assert long_chains.count_links(made.E.last, Outlines(), Seen()) == (500, False)
-    assert long_chains.count_links(object(), Outlines(), Seen()) == (0, False)
+    assert long_chains.count_links(made.E.last, Outlines(), Seen(), 500) == (500, False)
+    assert long_chains.count_links(object(), Outlines(), Seen(), 500) == (0, False)
+    monkeypatch.setattr(walk_module, "MOST_LINKS", 500)
+    _, walk = walked(source, tmp_path, monkeypatch)
+    assert lengths(walk, "count")["*sliced_program.S.before"] < 5000
+    assert walk.cut > 0  # a dive takes only so long
 
 
 def test_links_that_c_code_holds_are_counted_to_the_end(tmp_path, monkeypatch):
@@ -438,9 +441,8 @@ def test_links_that_c_code_holds_are_counted_to_the_end(tmp_path, monkeypatch):
     found = lengths(walk, "count")
     assert max(found.values()) >= 2990
     assert walk.cut > 0  # what they hold was not inspected
-    monkeypatch.setattr(long_chains, "MOST_ASKED", 500)
-    assert long_chains.count_behind(made.E.call, Outlines(), Seen()) == (500, False)
-    assert long_chains.count_behind([made.E.call], Outlines(), Seen()) == (0, False)
+    assert long_chains.count_behind(made.E.call, Outlines(), Seen(), 2000) == (500, False)
+    assert long_chains.count_behind([made.E.call], Outlines(), Seen(), 2000) == (0, False)
 
 
 def test_what_lies_too_deep_is_said(tmp_path, monkeypatch):
