@@ -110,7 +110,7 @@ class Ticks:
             self._update(self._todo.pop(), now)
 
     def advance_many(self, due: Callable[[], bool], now: Callable[[], float]) -> bool:
-        """Continue reading slots of many places, or begin anew; return True at the end of a round.
+        """Continue reading slots of many places, or start over; return True at the end of a round.
 
         If they are dear to read, they have rounds of their own, and nothing else waits for them.
         """
