@@ -201,7 +201,7 @@ def hit(site: dict[str, Any], findings: list[dict[str, Any]]) -> dict[str, Any] 
     """Return the finding about a site: of its file and name, or within three lines."""
     last = site["symbol"].rpartition(".")[2]
     for finding in findings:
-        if not str(finding["path"]).endswith(site["path"]):
+        if finding["path"] != site["path"]:
             continue
         if finding["symbol"].rpartition(".")[2] == last or abs(finding["line"] - site["line"]) <= 3:
             return finding
