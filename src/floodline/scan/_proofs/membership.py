@@ -49,7 +49,7 @@ class Refusals:
             if line >= change.at.line:
                 continue
             if not refuses:
-                if table != change.ref and not self._inserts(file, change, table):
+                if table != change.ref and not self._takes_any(file, change, key, table):
                     doubt = doubt or (ASSUMED, Key.IN_ANOTHER_TABLE())
             elif table and self._is_same(file, change, table):
                 return REFUTED, Key.THERE_ALREADY()
@@ -65,11 +65,20 @@ class Refusals:
         own = self._program.key(file, change.function, change.ref)
         return own == self._program.key(file, change.function, table)
 
-    def _inserts(self, file: FileFacts, change: Change, table: Reference | None) -> bool:
-        """Return True for a `defaultdict`: reading a key that it lacks raises nothing."""
-        key = self._program.key(file, change.function, table) if table else ""
-        held = self._program.held.get(key)
-        return held is not None and any(made.kind == "lookup" for made in held.made)
+    def _takes_any(
+        self, file: FileFacts, change: Change, key: Origin, table: Reference | None
+    ) -> bool:
+        """Return True if a table lacks no key: a `defaultdict`, or it gets this key right here."""
+        held = self._program.held.get(
+            self._program.key(file, change.function, table) if table else ""
+        )
+        return held is not None and (
+            any(made.kind == "lookup" for made in held.made)
+            or any(
+                c.verb == "grow" and not c.depth and c.key == key and c.function == change.function
+                for _, c in held.changes
+            )
+        )
 
     def is_fixed(self, file: FileFacts, function: str, table: Reference) -> bool:
         """Return True if a table gets its keys while it is created, and from nothing else."""

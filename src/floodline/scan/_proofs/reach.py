@@ -150,7 +150,14 @@ class Reach:
         name = function.name.rpartition(".")[2]
         if name == "__class_getitem__" and self._library:
             return False  # users of a library may pass classes that they create at run time
+        if name == "__call__" and self._decorates(f"{key.partition(':')[0]}:{function.owner}"):
+            return True
         return name in DEFINING or (name in ("__new__", "__init__") and self._is_metaclass(key))
+
+    def _decorates(self, owner: str) -> bool:
+        """Return True if instances are made to decorate: `@Remembered(60)` gets a function once."""
+        makings = self._program.makings.get(owner, ())
+        return bool(makings) and all(making.kept.how == "decorator" for making in makings)
 
     def _is_metaclass(self, key: str) -> bool:
         module = key.partition(":")[0]

@@ -16,6 +16,44 @@ APP = """
     app = App()
 """
 GROWS: dict[str, Program] = {
+    "a table that gets its key where the key is looked up": (
+        "times",
+        {
+            "main": APP
+            + """
+    seen = {}
+    times = {}
+    @app.message
+    def receive(event):
+        key = digest(event)
+        if key in seen:
+            print(seen[key])
+        seen[key] = event
+        times[key] = event.time
+    def digest(event):
+        return repr(event)
+""",
+        },
+    ),
+    "a new value that a function tries and returns": (
+        "codes",
+        {
+            "main": APP
+            + """
+    from random import randint
+    codes = {}
+    def new_code():
+        while True:
+            code = str(randint(1000, 9999))
+            if code not in codes:
+                return code
+    @app.post("/")
+    def enter(request):
+        code = new_code()
+        codes[code] = request
+""",
+        },
+    ),
     "what an app's handlers share in the function that makes the app": (
         "enter{seen}",
         {
@@ -1076,6 +1114,42 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "an instance that decorates": (
+        "times",
+        {
+            "main": """
+    class Remembered:
+        times = {}
+        def __init__(self, seconds):
+            self.seconds = seconds
+        def __call__(self, function):
+            self.times[function] = self.seconds
+            return function
+    @Remembered(60)
+    def admins(chat):
+        return [chat]
+""",
+        },
+    ),
+    "a size that is compared beside another one": (
+        "blocked",
+        {
+            "main": APP
+            + """
+    known = set()
+    blocked = set()
+    @app.post("/")
+    def enter(request):
+        if len(known) >= 100 or len(blocked) >= 100:
+            raise ValueError(request.ip)
+        known.add(request.name)
+        blocked.add(request.ip)
+    @app.delete("/")
+    def leave(request):
+        known.discard(request.name)
+""",
+        },
+    ),
     "added only to what is empty": (
         "cut",
         {

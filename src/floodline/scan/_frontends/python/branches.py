@@ -65,6 +65,12 @@ class Branches(Bindings):
             self.limits.append(Limit(*found, at(test), self.scope.name, acts))
         return limited(found[0]) if acts else NONE
 
+    def past_sizes(self, test: ast.expr) -> Marks:
+        """Return what follows if no part of a test holds: each of an `or` may limit another."""
+        parts = test.values if type(test) is ast.BoolOp and type(test.op) is ast.Or else [test]
+        sizes = [found[0] for part in parts if (found := self.sized(part))]
+        return NONE.union(*map(limited, sizes))
+
 
 def limited(sized: Reference) -> Marks:
     """Return what follows from a comparison of a size: the length of a text bounds nothing else."""

@@ -19,10 +19,10 @@ from floodline.scan._facts.calls import (
 )
 from floodline.scan._facts.circumstances import Circumstance, Marks, Repeats, Word
 from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Mark
-from floodline.scan._facts.origins import UNKNOWN, attribute, function_called
+from floodline.scan._facts.origins import FRESH_SELF, UNKNOWN, attribute, function_called
 from floodline.scan._facts.references import ITSELF, LOCAL
 from floodline.scan._facts.vocabulary import PERIODIC
-from floodline.scan._frontends.python.branches import NONE, Branches, limited
+from floodline.scan._frontends.python.branches import NONE, Branches
 from floodline.scan._frontends.python.conditions import (
     absent,
     arms_behind,
@@ -47,7 +47,7 @@ from floodline.scan._frontends.python.statements import (
     serves,
 )
 
-MAKING = {ast.Call, ast.Attribute, ast.JoinedStr}  # what may create a new value
+MAKING = {ast.Call, ast.Attribute, ast.JoinedStr, ast.Name}  # what may create a new value
 # tests that may explain why a branch is taken
 TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call}
 SEQUENCES = {ast.List, ast.Tuple}
@@ -114,8 +114,8 @@ class _Reader(Branches):
                     marks = marks | {"aged"}
                 if tests_membership(statement):
                     marks = marks | {"absent"}
-                elif found := self.sized(statement.test):
-                    marks = marks | limited(found[0])
+                elif sized := self.past_sizes(statement.test):
+                    marks = marks | sized
                 elif runs_once(statement, body[number + 1 :]):
                     marks = marks | {"once"}
                 elif type(statement.test) in NAMING:
@@ -322,7 +322,8 @@ class _Reader(Branches):
         if node.value is None:
             return
         self.expression(node.value, marks, kept=RETURNED)
-        if type(node.value) in MAKING and (made := self.scope.origin(node.value)).kind == "fresh":
+        made = self.scope.origin(node.value) if type(node.value) in MAKING else UNKNOWN
+        if made.kind == "fresh" and made is not FRESH_SELF:
             name = self.scope.name
             self.marks.append(Mark("fresh", name, at(node), name, origin=made))
         if type(node.value) is ast.Name:
