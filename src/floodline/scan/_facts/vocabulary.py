@@ -10,6 +10,8 @@ MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"
 LOCKS = {"Lock", "RLock", "Semaphore", "BoundedSemaphore", "Condition", "Event"}
 # what a table of methods is, as if it were a call that gets them
 LISTED = "{}"
+# what puts a function into an attribute of another object, as if it were a call that gets it
+ASSIGNED = "="
 # what runs a function again and again, as if a decorator with an interval were a call that gets it
 PERIODIC = "every"
 # calls that keep none of their arguments
@@ -20,7 +22,7 @@ HARMLESS = {
     "debug", "info", "warning", "error", "append", "add", "extend", "update", "gather", "wait",
     "cast", "choice", "sample", "Lock", "next", "format", "items", "keys", "values", "dump",
     "chain", "islice", "Counter", "groupby", "deque", "product", "zip_longest", "accumulate",
-    LISTED,
+    LISTED, ASSIGNED,
 }  # fmt: skip
 SUBSCRIBING = re.compile(
     r"^(on|once|off|subscribe|connect|listen|register|bind|hook|attach|route|watch|observe|"

@@ -14,7 +14,7 @@ from floodline.scan._facts.references import INSTANCE
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.events import in_a_loop
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, Evidence
-from floodline.scan._proofs.grounds import Holder, Key, Origin, Path
+from floodline.scan._proofs.grounds import Holder, Key, Origin, Path, Run
 from floodline.scan._proofs.judge import Judge
 from floodline.scan._proofs.reach import COMMAND_LINE
 from floodline.scan._proofs.removal import EVENT, NONE, PUBLIC, Removal
@@ -103,7 +103,9 @@ def _is_entered(judge: Judge, owner: str) -> bool:
 def _path(judge: Judge, file: FileFacts, change: Change, path: Evidence) -> str:
     function = f"{file.module}:{change.function}"
     known = judge.program.names.functions.get(function)
-    of_bot = path.state == PROVED and known is not None and known.waits  # an app calls a coroutine
+    # an app calls a coroutine; no command line gets a function in an attribute, or by a name
+    called = (known is not None and known.waits) or path.reason.rests_on(Run.REGISTERED)
+    of_bot = path.state == PROVED and called
     once = COMMAND_LINE & set(file.module.split(".")) and not in_a_loop(change)
     if (once and not of_bot) or judge.is_tool(file):
         return "command"

@@ -6,7 +6,7 @@ from collections import defaultdict
 from itertools import chain
 from typing import NamedTuple
 
-from floodline.scan._facts.calls import FIXED, INHERITED, NAME, OWN_METHOD, Argument, Kept, named_by
+from floodline.scan._facts.calls import Argument, Kept, named_by
 from floodline.scan._facts.circumstances import Repeats
 from floodline.scan._facts.model import Call, Change, Container, FileFacts, Limit, Mark, Pair
 from floodline.scan._facts.origins import Origin
@@ -26,6 +26,7 @@ from floodline.scan._facts.references import (
 )
 from floodline.scan._facts.vocabulary import HARMLESS, LISTED
 from floodline.scan._program.names import INSIDE, Names
+from floodline.scan._program.subscribing import Subscribing
 from floodline.scan._program.targets import CANDIDATES, Targets
 
 Reached = tuple[tuple[str, int], ...]
@@ -84,6 +85,7 @@ class Program:
     def __init__(self, files: list[FileFacts]) -> None:
         self.names = Names(files)
         self._targets = Targets(self.names)
+        self.subscribing = Subscribing(self.names, self._targets)
         self.files = files
         self.held: dict[str, Held] = {}
         self.same: dict[str, str] = {}
@@ -96,7 +98,6 @@ class Program:
         self.by_reference: dict[str, set[str]] = defaultdict(set)
         self.handed: dict[str, list[Edge]] = defaultdict(list)  # what is passed to others to call
         self.counters: set[tuple[str, Reference]] = set()  # by module
-        self.subscribed: set[str] = set()  # functions that receive the events of an external object
         self.fresh: dict[str, Origin] = {}  # names of functions, and the new value that they return
         self.singletons: set[str] = set()  # classes that keep their only instance
         self.clocks: set[str] = set()  # functions that compare something with the time
@@ -257,9 +258,7 @@ class Program:
             for function in self.functions_in(file, call, argument):
                 self.by_reference[function].add(call.callee.name)
                 self._hand_function(file, call, function, argument, number)
-                filled = any(more != FIXED for more in call.arguments[number + 1 :])
-                if number >= 0 and not filled and self._subscribes(file, call, function):
-                    self.subscribed.add(function)
+                self.subscribing.note(file, call, number, function)
 
     def _hand_function(
         self, file: FileFacts, call: Call, function: str, argument: Argument, number: int
@@ -275,25 +274,6 @@ class Program:
         caller = f"{file.module}:{call.function}"
         edge = Edge(caller, function, call.repeats, call._replace(arguments=rest), int(bound))
         self.handed[function].append(edge)
-
-    def _subscribes(self, file: FileFacts, call: Call, function: str) -> bool:
-        """Return True if a function is registered under a name with something external.
-
-        With a class or a module's function only coroutines count: others may be called at once.
-        """
-        kind, name, base = call.callee
-        waits = self.names.functions[function].waits
-        if kind == NAME:
-            return waits and name[:1].isupper() and self.names.is_outside(file.module, name)
-        if FIXED not in call.arguments or kind == INHERITED:
-            return False
-        if kind == OWN_METHOD:  # by a method that the class inherits from outside
-            target = self._targets.find(file.module, call.function, call.callee)
-            return not target.functions and bool(self.owner(file, call.function))
-        source = self.names.resolve(file.module, base.name.partition(".")[0])
-        if base.kind == MODULE and source.endswith(":"):
-            return waits and source[:-1] not in self.names.modules
-        return not self.names.base_class(file.module, self.owner(file, call.function), base)
 
     def functions_in(self, file: FileFacts, call: Call, argument: Argument) -> list[str]:
         """Return the functions that an argument of a call passes on."""

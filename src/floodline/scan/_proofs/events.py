@@ -8,6 +8,7 @@ from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.reasons import Reason
 from floodline.scan._facts.vocabulary import PERIODIC
 from floodline.scan._program.frameworks import Outer
+from floodline.scan._program.names import INSIDE
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.grounds import Run
 from floodline.scan._proofs.reach import TIMED, Often, Reach
@@ -113,6 +114,9 @@ class Events:
             for edge in edges:
                 if edge.repeats != "once" and not self._reach.is_seldom(edge.callee):
                     below.setdefault(edge.caller, []).append(edge.callee)
+        for key in self._program.names.functions:
+            if key.endswith(">"):  # a lambda: in a table of what to do, as often as not
+                below.setdefault(key.rpartition(INSIDE)[0], []).append(key)
         reached = {key: self._runs[key] for key in sorted(self.handlers - self.servants)}
         for _ in range(DEEP):
             reached = {
@@ -143,7 +147,8 @@ class Events:
             return Run.DECORATED(by, name)
         if len(function.parameters) == own:
             return None
-        if key in self._program.subscribed and (own or function.waits):
+        known = self._program.subscribing
+        if key in known.functions and (own or function.waits or key in known.later):
             return Run.REGISTERED(name)
         return None
 

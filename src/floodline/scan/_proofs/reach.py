@@ -6,7 +6,7 @@ import re
 from collections import deque
 from enum import StrEnum
 
-from floodline.scan._facts.vocabulary import LISTED, PERIODIC, SUBSCRIBING
+from floodline.scan._facts.vocabulary import ASSIGNED, LISTED, PERIODIC, SUBSCRIBING
 from floodline.scan._program.commands import commands_of
 from floodline.scan._program.program import Program
 
@@ -40,6 +40,7 @@ RUN_BY_ITSELF = {
 }  # fmt: skip
 # what runs a function later: once, or each time that it asks for it again
 TIMED = {"Timer", "call_later", "call_at", "set_timer", "enter", "enterabs"}
+BY_EVENT = {LISTED, ASSIGNED}  # what is looked up, or read from an attribute, when it is needed
 SELDOM = {"register_at_fork", "add_signal_handler", "signal", "on_shutdown", "atexit", "excepthook"}
 
 
@@ -287,7 +288,7 @@ class Reach:
             return bool(passed & RUN_BY_ITSELF)
         return any(
             name in RUN_BY_ITSELF
-            or not (name in SELDOM or name == LISTED or SUBSCRIBING.match(name))
+            or not (name in SELDOM or name in BY_EVENT or SUBSCRIBING.match(name))
             for name in passed
         )
 

@@ -16,6 +16,105 @@ APP = """
     app = App()
 """
 GROWS: dict[str, Program] = {
+    "a table of lambdas in a handler": (
+        "games",
+        {
+            "main": APP
+            + """
+    class Table:
+        games = {}
+        @classmethod
+        def begin(cls, name):
+            cls.games[name] = []
+    def answer(text, name):
+        commands = {"new": lambda: begin(text, name), "help": lambda: "?"}
+        return commands[text]()
+    def begin(text, name):
+        return Table.begin(name)
+    @app.message
+    def receive(message):
+        return answer(message.text, message.name)
+""",
+        },
+    ),
+    "a function in place of a method of an external class": (
+        "counts",
+        {
+            "__main__": """
+    from web import Dispatcher
+    counts = {}
+    def process(self, update):
+        counts[update.effective_chat.id] = counts.get(update.effective_chat.id, 0) + 1
+    def main():
+        Dispatcher.process_update = process
+    main()
+""",
+        },
+    ),
+    "a function that an external client gets as an attribute": (
+        "topics",
+        {
+            "main": APP
+            + """
+    import mqtt
+    @app.post("/")
+    def enter(request):
+        return request.text
+    topics = {}
+    def note(client, data, message):
+        topics[digest(message)] = message
+    def digest(message):
+        return message.topic
+    def main():
+        client = mqtt.Client()
+        client.on_message = note
+        client.loop_forever()
+    main()
+""",
+        },
+    ),
+    "a function that a table of routes gets when its module is loaded": (
+        "times",
+        {
+            "views": """
+    times = {}
+    def show(request, number):
+        times[digest(request, number)] = number
+    def digest(request, number):
+        return f"{request.ip}:{number}"
+""",
+            "urls": """
+    from web import path
+    import views
+    routes = [path("videos/<number>", views.show)]
+""",
+            "main": APP
+            + """
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
+    "a function that subscribes to a topic of an external object": (
+        "nodes",
+        {
+            "main": APP
+            + """
+    from bus import pub
+    @app.post("/")
+    def enter(request):
+        return request.text
+    nodes = {}
+    def receive(packet, interface):
+        nodes[digest(packet)] = interface
+    def digest(packet):
+        return packet["from"]
+    async def start():
+        pub.subscribe(receive, "radio.receive")
+""",
+        },
+    ),
     "a table that gets its key where the key is looked up": (
         "times",
         {
@@ -1114,6 +1213,25 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "a function that an object of the program gets as an attribute": (
+        "made",
+        {
+            "main": APP
+            + """
+    made = {}
+    class Plan:
+        def __init__(self):
+            self.step = None
+    def build(part):
+        made[part] = part
+    plan = Plan()
+    plan.step = build
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
     "an instance that decorates": (
         "times",
         {

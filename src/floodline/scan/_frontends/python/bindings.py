@@ -5,9 +5,19 @@ from __future__ import annotations
 import ast
 
 from floodline._python.names import dotted, last_name, written
-from floodline.scan._facts.calls import HERE, IN_BODY, Kept, in_entry, in_item, in_slot
+from floodline.scan._facts.calls import (
+    FIXED,
+    HERE,
+    IN_BODY,
+    Kept,
+    argument,
+    in_entry,
+    in_item,
+    in_slot,
+    method_of,
+)
 from floodline.scan._facts.circumstances import Circumstance, Marks
-from floodline.scan._facts.model import FILLED, Alias, Container, Mark, Verb
+from floodline.scan._facts.model import FILLED, Alias, Call, Container, Mark, Verb
 from floodline.scan._facts.origins import CONSTANT, NO_KEY, UNKNOWN, Origin, most_open
 from floodline.scan._facts.references import (
     INSTANCE,
@@ -22,7 +32,7 @@ from floodline.scan._facts.references import (
     of_function,
     of_instance,
 )
-from floodline.scan._facts.vocabulary import MAKERS
+from floodline.scan._facts.vocabulary import ASSIGNED, MAKERS
 from floodline.scan._frontends.python.calls import LEAVES, Calls
 from floodline.scan._frontends.python.expressions import (
     at,
@@ -132,11 +142,24 @@ class Bindings(Calls):
         if type(target) is ast.Subscript:
             self.store_item(target, value, marks)
         elif type(target) is ast.Attribute:
+            self._hand_to(target, value)
             found = self.scope.reference(target)
             if found:
                 self._bind_slot(found[0], target, value, marks)
         elif type(target) is ast.Tuple or type(target) is ast.List:
             self._bind_several(target, value, marks)
+
+    def _hand_to(self, target: ast.Attribute, value: ast.expr) -> None:
+        """Read `client.on_message = self.note`: another object gets a function to call."""
+        base = self.scope.base(target.value)
+        own = type(value) is ast.Attribute and self.scope.base(value.value) is SELF
+        if base is SELF or not (own or type(value) is ast.Name):
+            return
+        found = self.scope.reference(value)
+        if found and not found[1]:
+            given = (FIXED, argument(UNKNOWN, found[0]))
+            callee = method_of(base, ASSIGNED)
+            self.calls.append(Call(self.scope.name, callee, target.lineno, "", given, (), HERE))
 
     def _bind_several(self, target: ast.Tuple | ast.List, value: ast.expr, marks: Marks) -> None:
         values = value.elts if type(value) is ast.Tuple or type(value) is ast.List else ()
