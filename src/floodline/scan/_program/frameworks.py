@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 
 from floodline.scan._facts.calls import METHOD
 from floodline.scan._facts.model import Call, FileFacts
 from floodline.scan._facts.origins import Origin, parts_of
-from floodline.scan._facts.references import ANSWER, INSTANCE, MODULE, OBJECT
+from floodline.scan._facts.references import ANSWER, INSTANCE, MODULE, OBJECT, base_in_module
 from floodline.scan._facts.vocabulary import SUBSCRIBING
 from floodline.scan._program.names import INSIDE
 from floodline.scan._program.program import Program
@@ -22,6 +23,7 @@ class Outer:
         self._program = program
         self.packages: set[str] = set()
         self._subscribers: set[str] | None = None
+        self._noting: set[str] | None = None
         self._attributes: dict[str, set[str]] = {}
 
     def is_app(self, key: str, decorator: str) -> bool:
@@ -59,6 +61,51 @@ class Outer:
         found = names.resolve(key.partition(":")[0], decorator)
         known = found in names.functions and names.functions[key].waits
         return known and found in self._subscribing()
+
+    def notes(self, key: str, decorator: str) -> bool:
+        """Return True if a decorator of the program gives a function back that nothing here calls.
+
+        `@hook.message("*")` changes nothing: it notes what to call later, with what it then gets.
+        """
+        if self._program.callers.get(key) or self._program.names.functions[key].owner:
+            return False  # a method needs an instance, which the decorator does not get
+        if self._noting is None:
+            self._noting = {
+                f"{file.module}:{mark.function.rpartition(INSIDE)[0]}"
+                for file in self._program.files
+                for mark in file.marks
+                if mark.kind == "gives"
+            }
+        return bool(self._noting) and self._meant(key.partition(":")[0], decorator) in self._noting
+
+    def gets(self, key: str, decorator: str) -> bool:
+        """Return True if an external decorator gets a function that nothing here calls.
+
+        `@run_preprocessor` has to keep it for later, or it would never run.
+        """
+        names, module = self._program.names, key.partition(":")[0]
+        if names.functions[key].owner or INSIDE in key or "." in decorator:
+            return False
+        if self._program.callers.get(key) or key in self._program.by_reference:
+            return False
+        source = names.imports.get(module, {}).get(decorator, "")
+        return (
+            ":" in source
+            and names.is_outside(module, decorator)
+            and source.partition(":")[0].partition(".")[0] not in sys.stdlib_module_names
+        )
+
+    def _meant(self, module: str, decorator: str) -> str:
+        """Return the function or the method of the program that a decorator names."""
+        names = self._program.names
+        head, _, last = decorator.rpartition(".")
+        if not head:
+            return names.resolve(module, last)
+        source = names.resolve(module, head)
+        if source.endswith(":"):
+            return names.resolve(source[:-1], last)
+        kind = names.base_class(module, "", base_in_module(head))
+        return names.method(kind, last) if kind else ""
 
     def _subscribing(self) -> set[str]:
         """Return the functions in which, or in whose inner ones, an external object subscribes."""

@@ -153,7 +153,13 @@ class Events:
         return None
 
     def _is_app(self, key: str, decorator: str) -> bool:
-        return self._outer.is_app(key, decorator) or self._outer.registers(key, decorator)
+        outer = self._outer
+        return (
+            outer.is_app(key, decorator)
+            or outer.registers(key, decorator)
+            or outer.notes(key, decorator)
+            or outer.gets(key, decorator)
+        )
 
     def brings(self, function: str, origin: Origin) -> bool:
         """Return True if a function that runs for an event reads it from a framework's object."""

@@ -16,6 +16,54 @@ APP = """
     app = App()
 """
 GROWS: dict[str, Program] = {
+    "a function that a decorator of the program notes": (
+        "streams",
+        {
+            "hook": """
+    def message(pattern):
+        def note(function):
+            function.hooks = [pattern]
+            return function
+        return note
+""",
+            "log": """
+    import hook
+    streams = {}
+    @hook.message("*")
+    def log(event):
+        stream(event.server, event.channel)
+    def stream(server, channel):
+        key = (server, channel)
+        if key not in streams:
+            streams[key] = open(channel)
+        return streams[key]
+""",
+            "main": APP
+            + """
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
+    "a coroutine that an external decorator gets": (
+        "counts",
+        {
+            "main": APP
+            + """
+    from framework import preprocessor
+    counts = {}
+    @preprocessor
+    async def check(bot, event):
+        counts[digest(event)] = event
+    def digest(event):
+        return event.text
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
     "a table of lambdas in a handler": (
         "games",
         {
@@ -1213,6 +1261,49 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "a value that is either new or an old one": (
+        "moments",
+        {
+            "main": APP
+            + """
+    from time import time
+    moments = {}
+    FIXED = 1.0
+    def moment():
+        last = time()
+        if FIXED:
+            last = FIXED
+        return last
+    @app.post("/")
+    def enter(request):
+        spot = moment()
+        moments[spot] = request
+""",
+        },
+    ),
+    "a method that a decorator of the program notes": (
+        "streams",
+        {
+            "main": APP
+            + """
+    def message(pattern):
+        def note(function):
+            function.hooks = [pattern]
+            return function
+        return note
+    class Log:
+        def __init__(self):
+            self.streams = {}
+        @message("*")
+        def log(self, event):
+            self.streams[event.server] = event
+    log = Log()
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
     "a function that an object of the program gets as an attribute": (
         "made",
         {

@@ -323,7 +323,8 @@ class _Reader(Branches):
             return
         self.expression(node.value, marks, kept=RETURNED)
         made = self.scope.origin(node.value) if type(node.value) in MAKING else UNKNOWN
-        if made.kind == "fresh" and made is not FRESH_SELF:
+        either = type(node.value) is ast.Name and node.value.id in self.scope.again
+        if made.kind == "fresh" and made is not FRESH_SELF and not either:
             name = self.scope.name
             self.marks.append(Mark("fresh", name, at(node), name, origin=made))
         if type(node.value) is ast.Name:
