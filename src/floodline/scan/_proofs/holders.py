@@ -68,7 +68,9 @@ class Holders:
                 return Evidence(Holder.METACLASS(), UNKNOWN, at)
             field = all(m.fills == "annotated" and not m.ref.name.isupper() for m in shared)
             if field and self._has_outer_base(owner):
-                return Evidence(Holder.FIELD_OF_BASE(), UNKNOWN, at)
+                kept = self.instance(owner)
+                field_of_base = Evidence(Holder.FIELD_OF_BASE(), UNKNOWN, at)
+                return kept if kept.state == REFUTED else field_of_base
             return Evidence(Holder.CLASS(), PROVED, at)
         return self.instance(owner)
 

@@ -16,6 +16,23 @@ APP = """
     app = App()
 """
 GROWS: dict[str, Program] = {
+    "a field that a base creates for an instance that the module keeps": (
+        "history",
+        {
+            "main": APP
+            + """
+    from models import Model
+    class Run(Model):
+        history: list = []
+        def step(self, text):
+            self.history.append(text)
+    run = Run()
+    @app.post("/")
+    def enter(request):
+        run.step(request.text)
+""",
+        },
+    ),
     "a function that a decorator of the program notes": (
         "streams",
         {
@@ -1261,6 +1278,24 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "a field that a base creates for an instance of one call": (
+        "history",
+        {
+            "main": APP
+            + """
+    from models import Model
+    class Run(Model):
+        history: list = []
+        def step(self, text):
+            self.history.append(text)
+    @app.post("/")
+    def enter(request):
+        run = Run()
+        run.step(request.text)
+        return run.history
+""",
+        },
+    ),
     "a value that is either new or an old one": (
         "moments",
         {
