@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 from floodline.scan._facts.calls import FIXED, INHERITED, METHOD, NAME, OWN_METHOD
 from floodline.scan._facts.model import Call, FileFacts
-from floodline.scan._facts.references import MODULE
+from floodline.scan._facts.references import ANSWER, CLASS, MODULE
 from floodline.scan._facts.vocabulary import ASSIGNED, SUBSCRIBING
 from floodline.scan._program.names import Names
 from floodline.scan._program.targets import Targets
@@ -44,6 +46,10 @@ class Subscribing:
         if FIXED not in call.arguments or kind == INHERITED:
             return False
         owner = self._targets.owner(file.module, call.function)
+        if name == ASSIGNED and base.kind in (ANSWER, CLASS):
+            head = self._names.resolve(file.module, base.name.partition(".")[0])
+            if head.partition(":")[0].partition(".")[0] in sys.stdlib_module_names:
+                return False  # a module or a namespace that is being filled
         if kind == OWN_METHOD:  # by a method that the class inherits from outside
             target = self._targets.find(file.module, call.function, call.callee)
             return not target.functions and bool(owner)

@@ -1278,6 +1278,26 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "a function that a module gets while it is loaded": (
+        "commands",
+        {
+            "main": APP
+            + """
+    import importlib.util
+    commands = {}
+    def command(name):
+        commands[name] = name
+    def load(path):
+        spec = importlib.util.spec_from_file_location("plugin", path)
+        plugin = importlib.util.module_from_spec(spec)
+        plugin.command = command
+        spec.loader.exec_module(plugin)
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
     "a field that a base creates for an instance of one call": (
         "history",
         {
