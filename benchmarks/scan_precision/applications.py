@@ -35,6 +35,7 @@ LISTS = {
     "fourth": "applications_fourth.json",
     "fifth": "applications_fifth.json",
     "sixth": "applications_sixth.json",
+    "seventh": "applications_seventh.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
