@@ -40,6 +40,7 @@ RUN_BY_ITSELF = {
 }  # fmt: skip
 # what runs a function later: once, or each time that it asks for it again
 TIMED = {"Timer", "call_later", "call_at", "set_timer", "enter", "enterabs"}
+WORKERS = {"Thread", "Process"}
 BY_EVENT = {LISTED, ASSIGNED}  # what is looked up, or read from an attribute, when it is needed
 SELDOM = {"register_at_fork", "add_signal_handler", "signal", "on_shutdown", "atexit", "excepthook"}
 
@@ -283,13 +284,25 @@ class Reach:
         """
         passed = self._program.by_reference.get(function)
         if not passed:
-            return False
+            return self.is_work(function)
         if named and self._takes_more(function):
             return bool(passed & RUN_BY_ITSELF)
         return any(
             name in RUN_BY_ITSELF
             or not (name in SELDOM or name in BY_EVENT or SUBSCRIBING.match(name))
             for name in passed
+        )
+
+    def is_work(self, function: str) -> bool:
+        """Return True for what a thread or a process of the standard library runs: its `run`."""
+        found = self._program.names.functions.get(function)
+        if found is None or not found.owner or function.rpartition(".")[2] != "run":
+            return False
+        names, owner = self._program.names, f"{function.partition(':')[0]}:{found.owner}"
+        return owner in names.classes and any(
+            base.rpartition(".")[2] in WORKERS and names.is_outside(kind.partition(":")[0], base)
+            for kind in names.order(owner)
+            for base in names.classes[kind].bases
         )
 
     def _takes_more(self, function: str) -> bool:

@@ -16,6 +16,38 @@ APP = """
     app = App()
 """
 GROWS: dict[str, Program] = {
+    "a list that is left alone only if something else is there": (
+        "seen",
+        {
+            "main": APP
+            + """
+    seen = []
+    ready = []
+    @app.post("/")
+    def enter(request):
+        if len(ready) > 0:
+            return
+        seen.append(request.text)
+""",
+        },
+    ),
+    "what a method of the program's own takes out that nothing runs": (
+        "downloads",
+        {
+            "main": APP
+            + """
+    downloads = {}
+    class Download:
+        def __init__(self, url):
+            self.url = url
+        def run(self):
+            downloads.pop(self.url)
+    @app.post("/")
+    def enter(request):
+        downloads[request.url] = Download(request.url)
+""",
+        },
+    ),
     "a field that a base creates for an instance that the module keeps": (
         "history",
         {
@@ -1278,6 +1310,62 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "a list that is filled only if its length is zero": (
+        "entries",
+        {
+            "main": APP
+            + """
+    import json
+    entries = []
+    def fill():
+        if len(entries) > 0:
+            return
+        for entry in json.load(open("entries.json")):
+            entries.append(entry)
+    @app.post("/")
+    def enter(request):
+        fill()
+        return request.text
+""",
+        },
+    ),
+    "what a thread takes out when its work is done": (
+        "downloads",
+        {
+            "main": APP
+            + """
+    from threading import Thread
+    downloads = {}
+    class Download(Thread):
+        def __init__(self, url):
+            super().__init__()
+            self.url = url
+            self.start()
+        def run(self):
+            downloads.pop(self.url)
+    @app.post("/")
+    def enter(request):
+        downloads[request.url] = Download(request.url)
+""",
+        },
+    ),
+    "what a job at certain seconds takes out": (
+        "logins",
+        {
+            "main": APP
+            + """
+    from jobs import scheduler
+    logins = {}
+    @app.post("/")
+    async def enter(request):
+        logins[request.user_id] = request.text
+    @scheduler.scheduled_job("cron", second="*/10")
+    async def check():
+        for user_id in list(logins):
+            logins.pop(user_id)
+""",
+        },
+    ),
     "a function that a module gets while it is loaded": (
         "commands",
         {

@@ -103,6 +103,16 @@ def absent(test: ast.expr) -> Marks:
     return frozenset()
 
 
+def found_full(test: ast.expr) -> str:
+    """Return what a test finds not to be empty: `x` for `if x`, `if len(x)` and `if len(x) > 0`."""
+    if type(test) is ast.Compare and type(test.ops[0]) in (ast.Gt, ast.NotEq):
+        fixed = number(test.comparators[0]) == 0
+        held = measured(test.left) if fixed else None
+    else:
+        held = test if type(test) in NAMING else measured(test)
+    return written(held) if held is not None else ""
+
+
 def _parts(test: ast.expr) -> list[ast.expr]:
     return test.values if type(test) is ast.BoolOp else [test]
 

@@ -28,6 +28,7 @@ from floodline.scan._frontends.python.conditions import (
     arms_behind,
     arms_left,
     event_arm,
+    found_full,
     insiders,
     outsiders,
     runs_once,
@@ -52,7 +53,9 @@ MAKING = {ast.Call, ast.Attribute, ast.JoinedStr, ast.Name}  # what may create a
 TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call}
 SEQUENCES = {ast.List, ast.Tuple}
 MOST_LISTED = 8  # containers: the body of the loop is read once for each
-UNITS = {"seconds", "minutes", "hours", "days", "weeks", "interval"}  # of what runs by itself
+UNITS = {  # of what runs by itself
+    "second", "seconds", "minute", "minutes", "hour", "hours", "days", "weeks", "interval",
+}  # fmt: skip
 EVERY = by_name(PERIODIC)
 BRANCH: Marks = frozenset({"branch"})
 SERVED: Marks = frozenset({"while", "serves"})
@@ -118,8 +121,8 @@ class _Reader(Branches):
                     marks = marks | sized
                 elif runs_once(statement, body[number + 1 :]):
                     marks = marks | {"once"}
-                elif type(statement.test) in NAMING:
-                    marks = marks | {Circumstance("empty", written(statement.test))}
+                elif full := found_full(statement.test):
+                    marks = marks | {Circumstance("empty", full)}
 
     # definitions
 
