@@ -13,7 +13,7 @@ from floodline.scan._facts.origins import NO_KEY
 from floodline.scan._facts.references import INSTANCE
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.events import in_a_loop
-from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, Evidence
+from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence
 from floodline.scan._proofs.grounds import Holder, Key, Origin, Path, Run
 from floodline.scan._proofs.judge import Judge
 from floodline.scan._proofs.reach import COMMAND_LINE
@@ -134,6 +134,8 @@ def _key(change: Change, key: Evidence) -> str:
         return "new" if key.reason.rests_on(Origin.NEW_EACH_TIME) else "event"
     if key.reason.rests_on(Key.OTHERS_REFUSED) or key.reason.rests_on(Key.IN_ANOTHER_TABLE):
         return "checked"
+    if change.op == "update" and key.state == UNKNOWN:
+        return "unknown"  # nothing tells which keys another map has
     if key.reason.rests_on(Origin.MADE_OF):
         return "checked" if key.reason.rests_on(Key.MAY_BE_REFUSED) else "derived"
     if key.state == ASSUMED and any(map(key.reason.rests_on, BROUGHT)):

@@ -96,6 +96,7 @@ class Program:
         self.related: dict[str, list[Edge]] = defaultdict(list)  # calls of any of a large family
         self.makings: dict[str, list[Making]] = defaultdict(list)
         self.by_reference: dict[str, set[str]] = defaultdict(set)
+        self.lent: dict[str, set[str]] = defaultdict(set)  # classes, and who passes them on
         self.handed: dict[str, list[Edge]] = defaultdict(list)  # what is passed to others to call
         self.counters: set[tuple[str, Reference]] = set()  # by module
         self.fresh: dict[str, Origin] = {}  # names of functions, and the new value that they return
@@ -255,6 +256,10 @@ class Program:
             origin, ref = argument
             if origin.kind != "function" if ref is None else ref.name not in known:
                 continue  # most are values: there is no function in them
+            if ref is not None and ref.kind == MODULE:
+                self.lent[self.names.resolve(file.module, ref.name)].add(
+                    f"{file.module}:{call.function}"
+                )
             for function in self.functions_in(file, call, argument):
                 self.by_reference[function].add(call.callee.name)
                 self._hand_function(file, call, function, argument, number)

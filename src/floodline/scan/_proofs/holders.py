@@ -140,7 +140,14 @@ class Holders:
         kinds = [owner, *names.children.get(owner, ())]
         makings = _settled([m for kind in kinds for m in self._program.makings.get(kind, ())])
         public = not found.name.startswith("_")
+        if not makings and not self._library and any(map(self._is_made_by_others, kinds)):
+            return Evidence(Holder.MADE_ANEW(found.name), UNKNOWN, at)
         return self._longest([self._kept(owner, making, depth) for making in makings], public, at)
+
+    def _is_made_by_others(self, owner: str) -> bool:
+        """Return True if functions that run again and again pass a class on, to be created."""
+        above = self._program.lent.get(owner, ())
+        return any(self._reach.often(function) is Often.REPEATS for function in above)
 
     def _longest(self, proofs: list[Evidence], public: bool, at: str) -> Evidence:
         """Judge all instances of a class by each of them: the longest-lived one decides."""
@@ -201,6 +208,9 @@ class Holders:
         name = owner.rpartition(":")[2]
         if making.kept.how == "argument" and self._reach.often(making.function) is Often.REPEATS:
             return Evidence(Holder.MADE_ANEW(name), UNKNOWN, at)
+        constant = making.kept.how == "item" and making.kept.ref is not None
+        if constant and not making.guarded and self._events.why(making.function):
+            return Evidence(Holder.MADE_ANEW(name), UNKNOWN, at)  # it replaces the last one
         if making.kept.how == "argument" and owner in self._served:
             return Evidence(Holder.SERVES(name), ASSUMED, at)
         return Evidence(Holder.HANDED_ON(name), UNKNOWN, at)
@@ -244,6 +254,8 @@ class Holders:
         passed_on = Evidence(Holder.HANDED_ON(name), UNKNOWN, at)
         if making.function in self._handlers:  # the answer to one event
             passed_on = Evidence(Holder.MADE_ANEW(name), REFUTED, at)
+        elif self._reach.answers(making.function):
+            passed_on = Evidence(Holder.MADE_ANEW(name), UNKNOWN, at)
         return min(proofs, key=lambda proof: STATES.index(proof.state), default=passed_on)
 
     def _kept_in(self, name: str, making: Making, ref: Reference, at: str) -> Evidence:

@@ -305,6 +305,18 @@ class Reach:
             for base in names.classes[kind].bases
         )
 
+    def answers(self, function: str) -> bool:
+        """Return True if only others call a method, which they were given, and get what it returns.
+
+        A plain function that is passed on may be a factory: what it makes may stay.
+        """
+        found = self._program.names.functions.get(function)
+        if found is None or not found.owner or "<" in found.name:
+            return False
+        passed = self._program.by_reference.get(function, set())
+        callers = self._program.callers.get(function, ())
+        return bool(passed - BY_EVENT) and all(edge.guessed for edge in callers)
+
     def _takes_more(self, function: str) -> bool:
         found = self._program.names.functions.get(function)
         return found is not None and len(found.parameters) > bool(found.owner)

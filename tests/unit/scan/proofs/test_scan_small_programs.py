@@ -16,6 +16,48 @@ APP = """
     app = App()
 """
 GROWS: dict[str, Program] = {
+    "what a factory makes that is passed on, and so may stay": (
+        "seen",
+        {
+            "services": """
+    class Service:
+        def __init__(self):
+            self.seen = {}
+        def note(self, session_id, text):
+            self.seen[session_id] = text
+    def make_service(settings):
+        return Service()
+""",
+            "main": APP
+            + """
+    from wiring import provide
+    from services import make_service
+    def start(container):
+        container.provide(make_service)
+    @app.post("/")
+    def enter(request):
+        provide("service").note(request.session_id, request.text)
+""",
+        },
+    ),
+    "an instance under a name that is only filled at the start": (
+        "seen",
+        {
+            "main": APP
+            + """
+    class Service:
+        def __init__(self):
+            self.seen = []
+        def note(self, text):
+            self.seen.append(text)
+    services = {}
+    services["main"] = Service()
+    @app.post("/")
+    def enter(request):
+        services["main"].note(request.text)
+""",
+        },
+    ),
     "a list that is left alone only if something else is there": (
         "seen",
         {
@@ -1310,6 +1352,77 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "a map that takes over another one that comes from a fixed place": (
+        "names",
+        {
+            "main": APP
+            + """
+    import web
+    from settings import config
+    names = {}
+    def refresh():
+        answer = web.get(f"{config.mirror}/names.json")
+        names.update(answer.json())
+    @app.post("/")
+    def enter(request):
+        refresh()
+        return request.text
+""",
+        },
+    ),
+    "what a callback of an instance makes for each answer": (
+        "failed",
+        {
+            "main": APP
+            + """
+    import json
+    import web
+    class Result:
+        def __init__(self):
+            self.failed = {}
+        def parse(self, content, user_id):
+            for item in json.loads(content):
+                self.failed[user_id] = item["error"]
+            return self
+    class Client:
+        def process(self, response, payload):
+            result = Result()
+            if response.code == 500:
+                return result
+            answer = response.text()
+            answer.addCallback(result.parse, payload.user_id)
+            return answer
+        def send(self, payload):
+            answer = web.post(payload)
+            answer.addCallback(self.process, payload)
+            return answer
+    client = Client()
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
+    "an instance that each event puts in the place of the last one": (
+        "endings",
+        {
+            "main": APP
+            + """
+    class Service:
+        def __init__(self):
+            self.endings = []
+        def add_ending(self, function):
+            self.endings.append(function)
+    services = {}
+    @app.post("/")
+    def enter(request):
+        services["maker"] = Service()
+        def end():
+            return request.text
+        services["maker"].add_ending(end)
+""",
+        },
+    ),
     "a list that is filled only if its length is zero": (
         "entries",
         {
@@ -1363,6 +1476,32 @@ SAFE: dict[str, Program] = {
     async def check():
         for user_id in list(logins):
             logins.pop(user_id)
+""",
+        },
+    ),
+    "what a class keeps that is passed on to be created for each request": (
+        "entries",
+        {
+            "main": APP
+            + """
+    class Log:
+        def __init__(self):
+            self.entries = {}
+        def add(self, request_id):
+            self.entries[request_id] = request_id
+    class Script:
+        def __init__(self):
+            self.log = Log()
+        def on_request(self, request_id):
+            self.log.add(request_id)
+    class Pages:
+        def __init__(self, pool):
+            self.pool = pool
+        def render(self, request):
+            return self.pool.render(Script, request)
+    @app.post("/")
+    def enter(request):
+        return request.text
 """,
         },
     ),
