@@ -114,6 +114,8 @@ class Program:
         ):  # fmt: skip
             for file in files:
                 step(file)
+        for file in files if self.by_reference else ():
+            self.subscribing.run_lent(file)
         self._handed.clear()
 
     def owner(self, file: FileFacts, function: str) -> str:
@@ -264,6 +266,7 @@ class Program:
                 self.by_reference[function].add(call.callee.name)
                 self._hand_function(file, call, function, argument, number)
                 self.subscribing.note(file, call, number, function)
+                self.subscribing.lend(file, call, number, function)
 
     def _hand_function(
         self, file: FileFacts, call: Call, function: str, argument: Argument, number: int

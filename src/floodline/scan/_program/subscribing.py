@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 
 from floodline.scan._facts.calls import FIXED, INHERITED, METHOD, NAME, OWN_METHOD
 from floodline.scan._facts.model import Call, FileFacts
@@ -19,6 +20,7 @@ class Subscribing:
         self._names = names
         self._targets = targets
         self.functions: set[str] = set()
+        self._lent: dict[tuple[str, str], list[str]] = defaultdict(list)
         self.later: set[str] = set()  # those that nothing can call where they are registered
 
     def note(self, file: FileFacts, call: Call, number: int, function: str) -> None:
@@ -33,6 +35,22 @@ class Subscribing:
         name = call.callee.name
         if later or name == ASSIGNED or SUBSCRIBING.match(name):
             self.later.add(function)
+
+    def lend(self, file: FileFacts, call: Call, number: int, function: str) -> None:
+        """Note a function that a function of the program gets as a parameter."""
+        for callee, shift in self._targets.find(file.module, call.function, call.callee).functions:
+            taken = self._names.functions[callee].parameters
+            if number >= 0 and number + shift < len(taken):
+                self._lent[callee, taken[number + shift]].append(function)
+
+    def run_lent(self, file: FileFacts) -> None:
+        """Note what functions got as a parameter and call with each thing that they wait for."""
+        for call in file.calls:
+            waiting = call.repeats in ("serves", "forever") and call.arguments
+            if waiting and call.callee.kind == NAME:
+                lent = self._lent.get((f"{file.module}:{call.function}", call.callee.name), ())
+                self.functions.update(lent)
+                self.later.update(lent)
 
     def _subscribes(self, file: FileFacts, call: Call, function: str) -> bool:
         """Return True if a function is registered under a name with something external.

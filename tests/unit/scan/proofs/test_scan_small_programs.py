@@ -90,6 +90,42 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "messages for what a function of the program gets and calls with each": (
+        "seen",
+        {
+            "client": """
+    import sockets
+    class Client:
+        async def start(self, consumer):
+            while True:
+                async with sockets.connect() as socket:
+                    async for text in socket:
+                        await consumer(text)
+""",
+            "main": APP
+            + """
+    import asyncio
+    import json
+    from client import Client
+    class Agent(Client):
+        def __init__(self):
+            self.seen = {}
+        async def note(self, text):
+            told = json.loads(text)
+            key = told["station"] + told["place"]
+            if key not in self.seen:
+                self.seen[key] = told
+        def _restore(self):
+            self.seen = json.load(open("seen.json"))["seen"]
+        def run(self):
+            self._restore()
+            asyncio.get_event_loop().create_task(self.start(self.note))
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
     "a field that a base creates for an instance that the module keeps": (
         "history",
         {
