@@ -258,6 +258,9 @@ class Removals:
         if any(edge.repeats in ("serves", "forever") for edge in callers.get(function, ())):
             return True  # whatever it is called
         lasting = [item for item in above if not (owner and self._reach.ends(item, owner))]
+        related = (edge for item in lasting for edge in self._program.related.get(item, ()))
+        if any(edge.repeats in ("serves", "forever") for edge in related):
+            return True  # whichever member of its family is there
         return any(edge.repeats in LOOPS for item in lasting for edge in callers.get(item, ()))
 
     def _shares(self, change: Change, function: str, growth: _Growth) -> bool:

@@ -19,6 +19,7 @@ SKIPPED_FOLDERS = {
 }  # fmt: skip
 TESTS = {"tests", "test", "testing"}
 NOT_READ = ("test_", "conftest.py", ".")
+TEST = "_test.py"  # how the name of a test may end instead
 # in the root of a project; its folder has another name in every clone, so it names no package
 PROJECT = (".git", ".hg", "pyproject.toml", "setup.cfg")
 
@@ -180,7 +181,7 @@ def _below(
             if _is_folder(entry):
                 if name not in SKIPPED_FOLDERS and name not in TESTS and name[0] != ".":
                     below.append((here / name, folder._replace(path=folder.path / name)))
-            elif name.endswith(".py") and not name.startswith(NOT_READ):
+            elif name.endswith(".py") and not (name.startswith(NOT_READ) or name.endswith(TEST)):
                 module = _text(_joined(package, name[:-3]) or "__init__")
                 yield _source(here / name, place, module)
         stack.extend(reversed(below))

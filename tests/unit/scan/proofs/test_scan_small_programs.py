@@ -16,6 +16,78 @@ APP = """
     app = App()
 """
 GROWS: dict[str, Program] = {
+    "what a module of the program fills again": (
+        "languages",
+        {
+            "site_app": """
+    from web import App
+    languages = []
+    class Site(App):
+        def __init__(self, name):
+            super().__init__(name)
+            fill(self)
+    def fill(site):
+        languages.extend([str(one) for one in site.list_languages()])
+""",
+            "main": """
+    from site_app import Site
+    app = Site("main")
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+            "site_jobs": """
+    from site_app import Site
+    def make():
+        return Site("jobs")
+""",
+        },
+    ),
+    "what a member of a large family empties when it is called once": (
+        "missed",
+        {
+            "plans": """
+    class Plan:
+        def schedule(self):
+            raise NotImplementedError
+        def done(self, item):
+            raise NotImplementedError
+    class Circle(Plan):
+        def schedule(self):
+            return 1
+    class Square(Plan):
+        def schedule(self):
+            return 2
+    class Triangle(Plan):
+        def schedule(self):
+            return 3
+    class Fast(Plan):
+        def __init__(self):
+            self.missed = {}
+        def schedule(self):
+            self.begin()
+        def begin(self):
+            self.missed = {}
+        def done(self, item):
+            self.missed[item.uid] = item
+    class Plans:
+        @classmethod
+        def make(cls, name):
+            return globals()[name]()
+""",
+            "main": """
+    from plans import Plans
+    def watch(names):
+        plans = [Plans.make(name) for name in names]
+        for number in range(len(plans)):
+            plans[number].schedule()
+    def update(queue, plans):
+        while True:
+            item = queue.get()
+            plans[item.number].done(item)
+""",
+        },
+    ),
     "what a factory makes that is passed on, and so may stay": (
         "seen",
         {
@@ -1388,6 +1460,81 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "what only a test fills again": (
+        "languages",
+        {
+            "site_app": """
+    from web import App
+    languages = []
+    class Site(App):
+        def __init__(self, name):
+            super().__init__(name)
+            fill(self)
+    def fill(site):
+        languages.extend([str(one) for one in site.list_languages()])
+""",
+            "main": """
+    from site_app import Site
+    app = Site("main")
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+            "site_test": """
+    from site_app import Site
+    def make():
+        return Site("test")
+""",
+        },
+    ),
+    "what a member of a large family empties when a loop calls it": (
+        "missed",
+        {
+            "plans": """
+    class Plan:
+        def schedule(self):
+            raise NotImplementedError
+        def done(self, item):
+            raise NotImplementedError
+    class Circle(Plan):
+        def schedule(self):
+            return 1
+    class Square(Plan):
+        def schedule(self):
+            return 2
+    class Triangle(Plan):
+        def schedule(self):
+            return 3
+    class Fast(Plan):
+        def __init__(self):
+            self.missed = {}
+        def schedule(self):
+            self.begin()
+        def begin(self):
+            self.missed = {}
+        def done(self, item):
+            self.missed[item.uid] = item
+    class Plans:
+        @classmethod
+        def make(cls, name):
+            return globals()[name]()
+""",
+            "main": """
+    import time
+    from plans import Plans
+    def watch(names):
+        plans = [Plans.make(name) for name in names]
+        while True:
+            for number in range(len(plans)):
+                plans[number].schedule()
+            time.sleep(1)
+    def update(queue, plans):
+        while True:
+            item = queue.get()
+            plans[item.number].done(item)
+""",
+        },
+    ),
     "a map that takes over another one that comes from a fixed place": (
         "names",
         {
