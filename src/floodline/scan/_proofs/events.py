@@ -11,9 +11,10 @@ from floodline.scan._program.frameworks import Outer
 from floodline.scan._program.names import INSIDE
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.grounds import Run
-from floodline.scan._proofs.reach import TIMED, Often, Reach
+from floodline.scan._proofs.reach import ENDING, TIMED, Often, Reach
 
 DEEP = 5  # calls below a handler; further down much is done once and kept
+BELOW_LOOPS = 2  # calls below what a loop that waits calls: it often prepares more than it handles
 # classes of the standard library, and what it calls on them for each request, packet or record
 CALLED = {
     "BaseHTTPRequestHandler": "do_",
@@ -117,8 +118,26 @@ class Events:
         for key in self._program.names.functions:
             if key.endswith(">"):  # a lambda: in a table of what to do, as often as not
                 below.setdefault(key.rpartition(INSIDE)[0], []).append(key)
-        reached = {key: self._runs[key] for key in sorted(self.handlers - self.servants)}
-        for _ in range(DEEP):
+        looped = sorted(set(filter(self._goes_on, self._runs)) - self.handlers)
+        self._go_down(sorted(self.handlers - self.servants), below, DEEP)
+        self._go_down(looped, below, BELOW_LOOPS)
+
+    def _goes_on(self, function: str) -> bool:
+        """Return True unless only loops at an end call a function: they wait for what is left."""
+        callers = self._program.callers.get(function, ())
+        loops = {e.caller for e in callers if e.repeats in ("forever", "serves")}
+        return not loops or not all(self._is_at_an_end(loop) for loop in loops)
+
+    def _is_at_an_end(self, function: str) -> bool:
+        """Return True if a function ends something, or something that ends calls it."""
+        above = (edge.caller for edge in self._program.callers.get(function, ()))
+        names = (key.rpartition(":")[2].rpartition(".")[2] for key in (function, *above))
+        return any(name in ENDING for name in names)
+
+    def _go_down(self, functions: list[str], below: dict[str, list[str]], deep: int) -> None:
+        """Note that what some functions call runs as often as they do, so many calls deep."""
+        reached = {key: self._runs[key] for key in functions}
+        for _ in range(deep):
             reached = {
                 callee: why
                 for here, why in reached.items()

@@ -88,6 +88,33 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "what a loop that waits adds two calls further down": (
+        "found",
+        {
+            "main": APP
+            + """
+    import asyncio
+    import web
+    found = {}
+    async def load(texts):
+        for text in texts:
+            await handle(text)
+    async def search():
+        while True:
+            for text in await web.get("proxies"):
+                await handle(text)
+            await asyncio.sleep(60)
+    async def handle(text):
+        await check(text.strip())
+    async def check(place):
+        if place not in found:
+            found[place] = await web.connect(place)
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
     "what a factory makes that is passed on, and so may stay": (
         "seen",
         {
@@ -1460,6 +1487,33 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "what a loop adds that only waits for the rest, at the end": (
+        "found",
+        {
+            "main": APP
+            + """
+    import asyncio
+    import web
+    found = {}
+    async def load(texts):
+        for text in texts:
+            await handle(text)
+    async def shutdown():
+        while True:
+            for text in await web.get("proxies"):
+                await handle(text)
+            await asyncio.sleep(60)
+    async def handle(text):
+        await check(text.strip())
+    async def check(place):
+        if place not in found:
+            found[place] = await web.connect(place)
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
     "what only a test fills again": (
         "languages",
         {
