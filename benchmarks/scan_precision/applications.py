@@ -36,6 +36,7 @@ LISTS = {
     "fifth": "applications_fifth.json",
     "sixth": "applications_sixth.json",
     "seventh": "applications_seventh.json",
+    "eighth": "applications_eighth.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
