@@ -115,6 +115,96 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "a key that is bound in the condition of a loop": (
+        "kinds",
+        {
+            "main": APP
+            + """
+    kinds = {}
+    @app.post("/")
+    async def enter(request):
+        while kind := await request.next_kind():
+            kinds[kind] = 1
+""",
+        },
+    ),
+    "a key that is bound in a condition": (
+        "kinds",
+        {
+            "main": APP
+            + """
+    kinds = {}
+    @app.post("/")
+    async def enter(request):
+        if (kind := request.kind) not in kinds:
+            kinds[kind] = 1
+""",
+        },
+    ),
+    "a key that a match takes out of an event": (
+        "kinds",
+        {
+            "main": APP
+            + """
+    kinds = {}
+    @app.post("/")
+    async def enter(request):
+        match request.json():
+            case {"kind": kind}:
+                kinds[kind] = 1
+""",
+        },
+    ),
+    "a key of a pair within a pair": (
+        "kinds",
+        {
+            "main": APP
+            + """
+    kinds = {}
+    @app.post("/")
+    async def enter(request):
+        (kind, _), *rest = request.pairs()
+        kinds[kind] = rest
+""",
+        },
+    ),
+    "keys that a comprehension takes out of an event": (
+        "kinds",
+        {
+            "main": APP
+            + """
+    kinds = {}
+    @app.post("/")
+    async def enter(request):
+        kinds.update({kind: 1 for kind in request.kinds()})
+""",
+        },
+    ),
+    "keys that a comprehension adds one at a time": (
+        "kinds",
+        {
+            "main": APP
+            + """
+    kinds = {}
+    @app.post("/")
+    async def enter(request):
+        [kinds.setdefault(kind, 1) for kind in request.kinds()]
+""",
+        },
+    ),
+    "a key that a context gives": (
+        "kinds",
+        {
+            "main": APP
+            + """
+    kinds = {}
+    @app.post("/")
+    async def enter(request):
+        with request.opened() as (kind, text):
+            kinds[kind] = text
+""",
+        },
+    ),
     "what a factory makes that is passed on, and so may stay": (
         "seen",
         {

@@ -39,6 +39,7 @@ from floodline.scan._frontends.python.expressions import (
     created,
     stored_value,
 )
+from floodline.scan._frontends.python.nodes import names_in
 from floodline.scan._frontends.python.scope import under
 from floodline.scan._frontends.python.signs import client, flips, keeps
 from floodline.scan._frontends.python.statements import (
@@ -166,10 +167,11 @@ class Bindings(Calls):
         for index, part in enumerate(target.elts):
             if len(values) == len(target.elts):
                 self.bind(part, values[index], marks)
-            elif isinstance(part, ast.Name):
-                self._forget(part.id, self.scope.origin(value))
+            else:
+                for name in names_in(part):
+                    self._forget(name, self.scope.origin(value))
                 below = self.scope.reference(value)
-                if below:
+                if below and isinstance(part, ast.Name):
                     self.scope.refs[part.id] = (below[0], below[1] + 1)
 
     def _bind_name(self, target: ast.Name, value: ast.expr, marks: Marks) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable
 from types import NoneType
 from typing import Any
@@ -37,7 +38,7 @@ from floodline.scan._facts.references import LOCAL, of_instance
 from floodline.scan._facts.vocabulary import HARMLESS, LISTED, OPPOSITES, opposites_of
 from floodline.scan._frontends.python.arguments import Arguments, lambda_name
 from floodline.scan._frontends.python.expressions import at
-from floodline.scan._frontends.python.nodes import below
+from floodline.scan._frontends.python.nodes import below, names_in
 from floodline.scan._frontends.python.scope import Found, Scope
 from floodline.scan._frontends.python.signs import (
     BLOCKS,
@@ -111,6 +112,22 @@ class Calls(Arguments):
                 goes = GIVEN if kind in _GATHERS else HERE
             if kind is not ast.Lambda:  # it has been read as a function of its own
                 stack += [(item, goes) for item in below(here, kind) if type(item) not in LEAVES]
+
+    @abstractmethod
+    def bind(self, target: ast.expr, value: ast.expr, marks: Marks) -> None:
+        """Read what a name or an attribute holds from now on."""
+
+    def _walrus(self, node: ast.NamedExpr, marks: Marks) -> None:
+        self.bind(node.target, node.value, marks)
+
+    def _turns(self, node: ast.comprehension, _: Marks) -> None:
+        """Bind the names of a comprehension, unless the function has a use of its own for them."""
+        scope = self.scope
+        for name in names_in(node.target):
+            if name not in scope.turning and scope.holder_of(name) is not None:
+                return
+            scope.turning.add(name)
+        self.loop_target(node.target, node.iter)
 
     def _compare(self, node: ast.Compare, _: Marks) -> None:
         if type(node.ops[0]) in ORDERS:
@@ -320,13 +337,13 @@ class Calls(Arguments):
                 first = origin = CONSTANT if fixed else UNKNOWN
             elif name == "enumerate" and given:
                 first, origin = UNKNOWN, self.scope.origin(given[0])
-        names = target.elts if isinstance(target, ast.Tuple) else [target]
-        for part in names:
-            if isinstance(part, ast.Name):
-                self.scope.refs.pop(part.id, None)
-                self.scope.types.pop(part.id, None)
-                self.scope.origins[part.id] = first if part is names[0] else origin
-        last = names[-1]
+        parts = target.elts if isinstance(target, ast.Tuple) else [target]
+        for part in parts:
+            for name in names_in(part):
+                self.scope.refs.pop(name, None)
+                self.scope.types.pop(name, None)
+                self.scope.origins[name] = first if part is parts[0] else origin
+        last = parts[-1]
         if found and isinstance(last, ast.Name):
             called = isinstance(iterable, ast.Call)
             self.scope.refs[last.id] = found if called else (found[0], found[1] + 1)
@@ -354,6 +371,8 @@ def _given_to(call: ast.Call) -> list[tuple[ast.AST | None, Kept]]:
 _TOLD: dict[type, Callable[[Calls, Any, Marks], None]] = {
     ast.Subscript: Calls.lookup,
     ast.Compare: Calls._compare,
+    ast.NamedExpr: Calls._walrus,
+    ast.comprehension: Calls._turns,
     ast.Lambda: Calls.lambda_,
     ast.Dict: Calls._list_methods,
     ast.Await: Calls._pause,

@@ -17,6 +17,25 @@ _OTHER = {"op", "ops", "ctx", "arg", "id", "attr", "kind", "conversion", "is_asy
 _SEVERAL = {"args", "comparators", "elts", "generators", "ifs", "keys", "keywords", "values"}
 
 
+def names_in(target: ast.expr) -> list[str]:
+    """Return the names that an assignment to a target binds, however deep they stand."""
+    if type(target) is ast.Name:
+        return [target.id]
+    if type(target) is ast.Starred:
+        return names_in(target.value)
+    if type(target) is ast.Tuple or type(target) is ast.List:
+        return [name for part in target.elts for name in names_in(part)]
+    return []
+
+
+def captured(pattern: ast.pattern) -> list[str]:
+    """Return the names that a pattern of a `match` binds."""
+    bound = (
+        getattr(part, "name", None) or getattr(part, "rest", None) for part in ast.walk(pattern)
+    )
+    return [name for name in bound if name]
+
+
 def _reader(kind: type[ast.AST]) -> Callable[[ast.AST], Iterable[ast.AST | None]]:
     """Return a reader for the fields of a node type: mostly a single C call."""
     fields = [field for field in kind._fields if field not in _OTHER]

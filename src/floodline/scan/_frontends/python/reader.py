@@ -35,6 +35,7 @@ from floodline.scan._frontends.python.conditions import (
     tests_membership,
 )
 from floodline.scan._frontends.python.expressions import at
+from floodline.scan._frontends.python.nodes import captured, names_in
 from floodline.scan._frontends.python.pairs import pairs_of
 from floodline.scan._frontends.python.scope import NAMING, Found, Scope
 from floodline.scan._frontends.python.signs import closes, size_of_cache, unclosed
@@ -296,16 +297,21 @@ class _Reader(Branches):
         for item in node.items:
             self.expression(item.context_expr, marks, kept=ENTERED)
             self.marks += closes(self.scope, item)
-            if isinstance(item.optional_vars, ast.Name):
-                self._forget(item.optional_vars.id, self.scope.origin(item.context_expr))
+            if item.optional_vars is not None:
+                for name in names_in(item.optional_vars):
+                    self._forget(name, self.scope.origin(item.context_expr))
         if type(node) is ast.AsyncWith:
             self.risks.append((self.scope.name, node.lineno, "await"))
         self.block(node.body, marks)
 
     def match_(self, node: ast.Match, marks: Marks) -> None:
         self.expression(node.subject, marks)
-        subject = ast.unparse(node.subject)
+        subject, origin = ast.unparse(node.subject), self.scope.origin(node.subject)
         for number, case in enumerate(node.cases):
+            for name in captured(case.pattern):
+                self._forget(name, origin)
+            if case.guard is not None:
+                self.expression(case.guard, marks)
             arm = Circumstance("arm", subject, f"{number} {ast.unparse(case.pattern)}")
             self.block(case.body, marks | {"branch", arm})
 

@@ -52,6 +52,7 @@ from floodline.scan._frontends.python.expressions import (
     FRESH,
     THROUGH,
 )
+from floodline.scan._frontends.python.nodes import names_in
 
 INSIDE = {"get", "setdefault", "pop", "values", "items", "__getitem__", "popitem"}
 OF_TYPES = {"__class__", "__name__", "__qualname__", "__module__", "__doc__"}
@@ -74,7 +75,7 @@ class Scope:
     __slots__ = (
         "again", "annotations", "answers", "asked", "clients", "filled", "globals", "holding",
         "items", "kinds", "locals", "name", "origins", "outer", "owner", "parameters", "passed",
-        "refs", "selves", "states", "stored", "types", "waiters",
+        "refs", "selves", "states", "stored", "turning", "types", "waiters",
     )  # fmt: skip
 
     def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
@@ -100,6 +101,7 @@ class Scope:
         self.waiters: dict[str, Reference] = {}  # locals that are awaited, and their containers
         self.kinds: set[str] = set()  # locals that are containers created here
         self.holding: set[str] = set()  # locals that are containers or functions at any time
+        self.turning: set[str] = set()  # names that nothing but comprehensions binds
         self.passed: dict[str, Argument] = {}  # the last argument that each other local was
 
     def holder_of(self, name: str) -> Scope | None:
@@ -297,6 +299,18 @@ class Scope:
     def _origin_of_elements(self, node: ast.Tuple | ast.List | ast.Set) -> Origin:
         return most_open([self.origin(part) for part in node.elts])
 
+    def _origin_of_turns(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+    ) -> Origin:
+        """Return where the items or keys of a comprehension come from, whose names are its own."""
+        before = dict(self.origins)
+        for turn in node.generators:
+            inside = self.origin(turn.iter)
+            self.origins.update(dict.fromkeys(names_in(turn.target), inside))
+        found = self.origin(node.key if isinstance(node, ast.DictComp) else node.elt)
+        self.origins = before
+        return found
+
     def _origin_of_both(self, node: ast.BinOp) -> Origin:
         return most_open([self.origin(node.left), self.origin(node.right)])
 
@@ -335,4 +349,8 @@ _ORIGINS: dict[type, Callable[[Scope, Any], Origin]] = {
     ast.Set: Scope._origin_of_elements,
     ast.BinOp: Scope._origin_of_both,
     ast.IfExp: Scope._origin_of_either,
+    ast.ListComp: Scope._origin_of_turns,
+    ast.SetComp: Scope._origin_of_turns,
+    ast.DictComp: Scope._origin_of_turns,
+    ast.GeneratorExp: Scope._origin_of_turns,
 }
