@@ -97,7 +97,8 @@ class Events:
         own = bool(function.owner) and "<" not in function.name
         if name.startswith("_") or len(function.parameters) == own:
             return False
-        if self._program.callers.get(key) or self._reach.is_definition(key):
+        known = any(edge.kin or not edge.guessed for edge in self._program.callers.get(key, ()))
+        if known or self._reach.is_definition(key):
             return False
         return self._reach.often(key) is Often.REPEATS
 

@@ -291,8 +291,12 @@ class Paths:
             return PROVED, Why.WITH_EVENT(name)
         program = self._program
         edges = [*program.callers.get(key, ()), *program.related.get(key, ())]
+        edges = [edge for edge in edges if edge.caller != key or not edge.guessed]
         answers = [self._at_call(e, number, name, depth) for e in edges if e.kin or not e.guessed]
         answers += self._handed(key, number, name, depth)
+        if not answers:  # a caller that is guessed proves nothing, and refutes nothing
+            guesses = (self._at_call(edge, number, name, depth) for edge in edges)
+            answers = [(ASSUMED, why) for state, why in guesses if state in (PROVED, ASSUMED)]
         if {PROVED, REFUTED} <= {state for state, _ in answers}:
             return ASSUMED, Why.FIXED_FOR_SOME(name)
         for wanted in STATES:

@@ -16,6 +16,28 @@ APP = """
     app = App()
 """
 GROWS: dict[str, Program] = {
+    "an id that only a guessed caller hands on": (
+        "_tasks",
+        {
+            "host": """
+    class Plugin:
+        def __init__(self, bus):
+            self._tasks = {}
+            bus.on("session.deleted", self.forget)
+        def work(self, session_id):
+            if session_id not in self._tasks:
+                self._tasks[session_id] = []
+            self._tasks[session_id].append(1)
+        def forget(self, session_id):
+            self._tasks.pop(session_id, None)
+    class Host:
+        def __init__(self, bus):
+            self._plugins = [Plugin(bus)]
+        def work(self, session_id):
+            return max(plugin.work(session_id) for plugin in self._plugins)
+""",
+        },
+    ),
     "what a module of the program fills again": (
         "languages",
         {
