@@ -37,6 +37,7 @@ LISTS = {
     "sixth": "applications_sixth.json",
     "seventh": "applications_seventh.json",
     "eighth": "applications_eighth.json",
+    "ninth": "applications_ninth.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
