@@ -38,6 +38,7 @@ LISTS = {
     "seventh": "applications_seventh.json",
     "eighth": "applications_eighth.json",
     "ninth": "applications_ninth.json",
+    "tenth": "applications_tenth.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
