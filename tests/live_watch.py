@@ -8,8 +8,8 @@ from typing import Any
 
 from floodline.leaks import Live, LiveAnswer
 from floodline.leaks._live import watch as watch_module
+from floodline.leaks._live.readings import listed_objects
 from floodline.leaks._live.readings import process_sampler as process_module
-from floodline.leaks._live.readings import tracks as tracks_module
 from floodline.leaks._live.walk.sliced_walk import SlicedWalk
 
 WORK = 0.000_02  # what each question for the processor time costs
@@ -30,7 +30,7 @@ class Watched:
         monkeypatch.setattr(process_module, "sys", told)
         monkeypatch.setattr(process_module, "count", lambda: self.objects)
         self.collecting = True  # all objects, every ten seconds
-        monkeypatch.setattr(tracks_module, "_full_passes", self._full_passes)
+        monkeypatch.setattr(listed_objects, "full_passes", self._full_passes)
         self.live = Live(clock=lambda: self.now, cpu=self._cpu, **options)
 
     def _full_passes(self) -> int:

@@ -241,9 +241,7 @@ def newest(kinds: frozenset[int], objects: int) -> Met:
     found, emptied = listing(SURVIVED)
     last, again = _backwards(found, objects), _backwards(copy(found), objects)
     wanted = compress(last, map(kinds.__contains__, map(id, map(type, again))))
-    met = Met(chain(islice(wanted, 0, PICKED * APART, APART), emptied))
-    del met[-2:]  # what emptying returns
-    return met
+    return Met(chain(islice(wanted, 0, PICKED * APART, APART), emptied))
 
 
 def _backwards(found: Iterator[list[Any]], objects: int) -> Iterator[Any]:
@@ -256,9 +254,7 @@ def met_again(way: tuple[Identity, ...]) -> Met:
     found, emptied = listing()
     ids, again = {one for one, _ in way}, chain.from_iterable(copy(found))
     those = compress(chain.from_iterable(found), map(ids.__contains__, map(id, again)))
-    met = Met(chain(those, emptied))
-    del met[-2:]  # what emptying returns
-    return met
+    return Met(chain(those, emptied))
 
 
 def let_go(met: Met) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable
 from itertools import pairwise
 from math import inf
@@ -13,6 +12,7 @@ from typing import Any
 from floodline.leaks._figures.own_holders import OwnHolders
 from floodline.leaks._figures.series import COLUMNS, PROCESS
 from floodline.leaks._heap.slots import Slots
+from floodline.leaks._live.readings import listed_objects
 from floodline.leaks._live.readings.type_census import TypeCensus
 from floodline.leaks._vocabulary import Step
 
@@ -160,7 +160,7 @@ class Process:
     least_growth = least_rise = 1_000.0
 
     def __init__(self, full_passes: Callable[[], int] | None = None) -> None:
-        self._full_passes = full_passes or _full_passes
+        self._full_passes = full_passes or listed_objects.full_passes
         self._passes, self._passed = self._full_passes(), -inf
         self._track = Track(len(PROCESS))
         self._counts = Track()
@@ -225,9 +225,3 @@ class Process:
         self._track.add(at, row)
         if (passes := self._full_passes()) != self._passes:
             self._passes, self._passed = passes, at
-
-
-def _full_passes() -> int:
-    """Return how often the collector has looked at all objects; 3.14 does so bit by bit."""
-    older = gc.get_stats()[1:] if sys.version_info >= (3, 14) else gc.get_stats()[-1:]
-    return sum(generation["collections"] for generation in older)

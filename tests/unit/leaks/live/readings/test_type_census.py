@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import gc
+
 from floodline.leaks._figures import reasons
-from floodline.leaks._live.readings import type_census
+from floodline.leaks._live.readings import listed_objects, type_census
 from floodline.leaks._live.readings.rare_steps import RareSteps
 from floodline.leaks._live.readings.type_census import EVERY, LATER, SOME, TypeCensus
 
@@ -32,12 +34,30 @@ def test_the_types_that_multiply_are_named():
 
 def test_of_many_objects_some_are_counted(monkeypatch):
     steps = []
-    monkeypatch.setattr(type_census, "_count", lambda step: steps.append(step) or {id(Node): 1})
+    monkeypatch.setattr(
+        type_census, "_count", lambda *how: steps.append(how) or ({id(Node): 1}, {})
+    )
     census = TypeCensus()
     for second in range(0, 2000, 10):
         work(census, float(second), 300_000)
-    assert set(steps) == {4}
+    assert set(steps) == {(4, 0)}
     assert SOME + 1500 / LATER <= census.taken <= SOME + 1 + 2000 / LATER
+
+
+def test_of_many_objects_all_of_the_newest_are_counted(monkeypatch):
+    passes = [1]
+    monkeypatch.setattr(listed_objects, "full_passes", lambda: passes[0])
+    monkeypatch.setattr(type_census, "AT_ONCE", 1_000)
+    census, kept = TypeCensus(), []
+    gc.collect()
+    work(census, 0.0, 100_000)
+    kept += [Node() for _ in range(600)]  # by chance, as many more may be among every hundredth
+    gc.collect(1)  # they have survived, and it is not a full pass
+    work(census, EVERY, 100_600)
+    assert census.kinds == (f"{__name__}.Node",)
+    passes[0] += 1  # which leaves them anywhere in the list
+    work(census, 2 * EVERY, 101_200)
+    assert census.kinds == ()
 
 
 def test_a_collector_that_is_disabled_is_told(monkeypatch):
