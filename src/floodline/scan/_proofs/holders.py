@@ -135,7 +135,8 @@ class Holders:
         bases = {b.rpartition(".")[2] for k in names.order(owner) for b in names.classes[k].bases}
         if bases & SHORT_LIVED or any(base.endswith("Error") for base in bases):
             return Evidence(Holder.SHORT_LIVED(), REFUTED, at)
-        if owner in self._program.singletons or self._is_kept_by_decorator(owner):
+        only = not self._program.singletons.isdisjoint(names.order(owner))
+        if only or self._is_kept_by_decorator(owner):
             return Evidence(Holder.SINGLETON(found.name), PROVED, at)
         kinds = [owner, *names.children.get(owner, ())]
         makings = _settled([m for kind in kinds for m in self._program.makings.get(kind, ())])

@@ -16,6 +16,28 @@ APP = """
     app = App()
 """
 GROWS: dict[str, Program] = {
+    "a class of which a base keeps the only instance": (
+        "tokens",
+        {
+            "main": APP
+            + """
+    class Handler:
+        _instance = None
+        def __new__(cls):
+            if not isinstance(cls._instance, cls):
+                cls._instance = object.__new__(cls)
+            return cls._instance
+    class Legacy(Handler):
+        def __init__(self):
+            self.tokens = {}
+        def note(self, client, text):
+            self.tokens[text] = client
+    @app.post("/")
+    def enter(request):
+        Legacy().note(request.client, request.text)
+""",
+        },
+    ),
     "what a module of the program fills again": (
         "languages",
         {
@@ -1577,6 +1599,47 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "what a thread adds that is started once": (
+        "services",
+        {
+            "main": APP
+            + """
+    from threading import Thread
+    services = []
+    class Core:
+        def begin(self):
+            services.append({"name": "core"})
+    def main():
+        core = Core()
+        Thread(target=core.begin).start()
+        app.run()
+    @app.post("/")
+    def enter(request):
+        return request.text
+    if __name__ == "__main__":
+        main()
+""",
+        },
+    ),
+    "what a public method fills that only the constructor calls": (
+        "translations",
+        {
+            "main": APP
+            + """
+    class Chat:
+        def __init__(self):
+            self.translations = {}
+            self.load_translations()
+        def load_translations(self):
+            for line in read_lines():
+                text_id, text = line.split("=")
+                self.translations[text_id] = text
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
     "what a loop adds that only waits for the rest, at the end": (
         "found",
         {
