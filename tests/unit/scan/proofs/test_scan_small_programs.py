@@ -38,6 +38,20 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "a list that is made anew in a branch of what fills it": (
+        "rooms",
+        {
+            "main": APP
+            + """
+    rooms = {"a": [], "b": []}
+    @app.post("/")
+    def enter(request):
+        if request.text == "first":
+            rooms["a"] = []
+        rooms["a"].append([request.text])
+""",
+        },
+    ),
     "what a module of the program fills again": (
         "languages",
         {
@@ -1637,6 +1651,24 @@ SAFE: dict[str, Program] = {
     @app.post("/")
     def enter(request):
         return request.text
+""",
+        },
+    ),
+    "lists that a timer puts new ones in the place of": (
+        "recent",
+        {
+            "main": APP
+            + """
+    from threading import Timer
+    recent = {"comment": [], "gift": []}
+    def forget(kind):
+        if kind != "":
+            recent[kind] = []
+        Timer(60, forget, [kind]).start()
+    forget("comment")
+    @app.post("/")
+    def enter(request):
+        recent[request.kind].append([request.text])
 """,
         },
     ),
