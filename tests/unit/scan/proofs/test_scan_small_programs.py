@@ -16,6 +16,49 @@ APP = """
     app = App()
 """
 GROWS: dict[str, Program] = {
+    "a key of letters that are drawn at random": (
+        "sessions",
+        {
+            "main": APP
+            + """
+    import random
+    class Logins:
+        def __init__(self):
+            self.sessions = {}
+        def begin(self, client):
+            key = "".join(str(random.choice("abcdef")) for _ in range(64))
+            self.sessions[key] = client
+            return key
+    logins = Logins()
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
+    "a list of which a loop asks whether it has become longer": (
+        "results",
+        {
+            "main": APP
+            + """
+    class Agent:
+        def __init__(self):
+            self.results = []
+        def work(self, task):
+            for _ in range(5):
+                before = len(self.results)
+                self.run(task)
+                if len(self.results) == before:
+                    break
+        def run(self, task):
+            self.results.append([task, 1])
+    agent = Agent()
+    @app.post("/")
+    def enter(request):
+        agent.work(request.text)
+""",
+        },
+    ),
     "a class of which a base keeps the only instance": (
         "tokens",
         {
@@ -35,6 +78,21 @@ GROWS: dict[str, Program] = {
     @app.post("/")
     def enter(request):
         Legacy().note(request.client, request.text)
+""",
+        },
+    ),
+    "a function that an app gets from a call of its decorator": (
+        "visits",
+        {
+            "main": APP
+            + """
+    visits = {}
+    def visit(request):
+        visits[request.path] = request.text
+    app.get("/{path}")(visit)
+    @app.post("/")
+    def enter(request):
+        return request.text
 """,
         },
     ),
