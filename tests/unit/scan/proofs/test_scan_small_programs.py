@@ -16,6 +16,23 @@ APP = """
     app = App()
 """
 GROWS: dict[str, Program] = {
+    "a key that a static method gets as its only parameter": (
+        "locks",
+        {
+            "main": APP
+            + """
+    locks = {}
+    class Saves:
+        @staticmethod
+        def lock_of(guid):
+            locks[guid] = object()
+            return locks[guid]
+    @app.post("/")
+    def save(request):
+        return Saves.lock_of(request.guid)
+""",
+        },
+    ),
     "a key of letters that are drawn at random": (
         "sessions",
         {
@@ -90,6 +107,23 @@ GROWS: dict[str, Program] = {
     def visit(request):
         visits[request.path] = request.text
     app.get("/{path}")(visit)
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
+    "a function that adds to a list each few seconds": (
+        "samples",
+        {
+            "main": APP
+            + """
+    from jobs import Schedule, latest
+    schedule = Schedule()
+    samples = []
+    def sample():
+        samples.append(latest())
+    schedule.register(sample, seconds=5)
     @app.post("/")
     def enter(request):
         return request.text
@@ -1671,6 +1705,51 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "scores that a job of a few seconds lowers": (
+        "scores",
+        {
+            "main": APP
+            + """
+    from jobs import Schedule
+    schedule = Schedule()
+    class Keeper:
+        def __init__(self):
+            self.scores = {}
+        def increase(self, uid):
+            self.scores[uid] = 1
+        def decrease(self):
+            self.scores = {uid: s - 1 for uid, s in self.scores.items() if s > 1}
+    keeper = Keeper()
+    schedule.register(keeper.decrease, seconds=5)
+    @app.post("/")
+    def enter(request):
+        keeper.increase(request.uid)
+""",
+        },
+    ),
+    "an object of a class within the class, made for each event": (
+        "children",
+        {
+            "main": APP
+            + """
+    class Menu:
+        class Page:
+            def __init__(self):
+                self.children = []
+            def add(self, child):
+                self.children.append(child)
+        def __init__(self):
+            self.main = self.Page()
+        def add(self, child):
+            self.main.add(child)
+    @app.post("/")
+    def enter(request):
+        menu = Menu()
+        menu.add(request.text)
+        return menu
+""",
+        },
+    ),
     "what a thread adds that is started once": (
         "services",
         {
@@ -1727,6 +1806,23 @@ SAFE: dict[str, Program] = {
     @app.post("/")
     def enter(request):
         recent[request.kind].append([request.text])
+""",
+        },
+    ),
+    "a map that is handed on twice to what takes out of it": (
+        "pending",
+        {
+            "main": APP
+            + """
+    pending = {}
+    def answer(table, request):
+        return finish(table, request)
+    def finish(known, request):
+        return known.pop(request.uid)
+    @app.post("/")
+    def enter(request):
+        pending[request.uid] = request.text
+        return answer(pending, request)
 """,
         },
     ),
