@@ -70,7 +70,7 @@ class Holders:
             if field and self._has_outer_base(owner):
                 kept = self.instance(owner)
                 field_of_base = Evidence(Holder.FIELD_OF_BASE(), UNKNOWN, at)
-                return kept if kept.state == REFUTED else field_of_base
+                return kept if kept.state in (PROVED, REFUTED) else field_of_base
             return Evidence(Holder.CLASS(), PROVED, at)
         return self.instance(owner)
 
@@ -267,7 +267,9 @@ class Holders:
         held = program.held.get(key)
         if held is not None and self.proof(held).state == PROVED:
             return Evidence(Holder.KEPT_IN(name, key.rpartition(".")[2]), UNKNOWN, at)
-        return Evidence(Holder.KEPT_IN_PASSING(name), REFUTED, at)
+        if making.again:
+            return Evidence(Holder.KEPT_IN_PASSING(name), REFUTED, at)
+        return Evidence(Holder.HANDED_ON(name), UNKNOWN, at)
 
     def _goes_round(self, owner: str, function: str) -> bool:
         """Return True if a function uses an instance in an endless loop."""

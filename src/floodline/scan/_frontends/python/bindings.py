@@ -128,7 +128,9 @@ class Bindings(Calls):
 
     def _kept(self, target: ast.expr) -> Kept:
         if type(target) is ast.Subscript:
-            return in_item(under(target))
+            known = None if under(target) else self.scope.reference(target.value)
+            lasts = known is not None and known[0].kind != LOCAL and not known[1]
+            return in_entry(known[0]) if known and lasts else in_item(under(target))
         found = self.scope.reference(target)
         if found is None or found[0].kind == LOCAL or found[1]:
             return HERE
