@@ -234,9 +234,9 @@ GROWS: dict[str, Program] = {
             await asyncio.sleep(60)
     async def handle(text):
         await check(text.strip())
-    async def check(place):
-        if place not in found:
-            found[place] = await web.connect(place)
+    async def check(ip):
+        if ip not in found:
+            found[ip] = await web.connect(ip)
     @app.post("/")
     def enter(request):
         return request.text
@@ -1705,6 +1705,79 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "lines of an object that is passed on": (
+        "lines",
+        {
+            "main": APP
+            + """
+    from jobs import run
+    class Report:
+        def __init__(self):
+            self.lines = []
+        def note(self, text):
+            self.lines.append([text, 1])
+    @app.post("/")
+    def enter(request, report: Report):
+        report.note(request.text)
+    def setup():
+        run(Report())
+""",
+        },
+    ),
+    "items that an event takes out, where none is seen to bring them": (
+        "waiting",
+        {
+            "main": APP
+            + """
+    waiting = []
+    class Hub:
+        def hold(self, event):
+            waiting.append([event, 1])
+    @app.post("/")
+    def enter(request):
+        waiting.remove(request.item)
+""",
+        },
+    ),
+    "a key that callers bring who are not seen, called like nothing": (
+        "modes",
+        {
+            "main": APP
+            + """
+    modes = {}
+    def switch(mode):
+        modes[mode] = 1
+    class Control:
+        def turn(self, mode):
+            switch(mode)
+    @app.post("/")
+    def enter(request):
+        switch("day")
+""",
+        },
+    ),
+    "what a clean-up without a caller takes out of an object that may be gone": (
+        "pages",
+        {
+            "main": APP
+            + """
+    from jobs import run, find
+    class Shelf:
+        def __init__(self):
+            self.pages = {}
+        def note(self, text):
+            page_id = find(text)
+            self.pages[page_id] = [text]
+        def _forget(self):
+            self.pages.clear()
+    @app.post("/")
+    def enter(request, shelf: Shelf):
+        shelf.note(request.text)
+    def setup():
+        run(Shelf())
+""",
+        },
+    ),
     "scores that a job of a few seconds lowers": (
         "scores",
         {
