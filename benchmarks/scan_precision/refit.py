@@ -32,7 +32,7 @@ PRIOR: dict[str, dict[str, float]] = {
              "unknown": -0.8, "command": -2.5, "definition": -2.0},
     "key": {"new": 0.9, "event": 0.7, "adds": 0.6, "narrowed": 0.3, "caller": 0.0, "derived": -0.6,
             "stores": -0.6, "checked": -0.6, "unknown": -0.8},
-    "word": {"id": 0.8, "none": 0.0, "other": 0.0, "kind": -1.2},
+    "word": {"who": 0.9, "id": 0.4, "none": 0.0, "other": 0.0, "kind": -1.2},
     "removal": {"none": 0.4, "never": 0.2, "end": 0.1, "lazy": 0.0, "event": -1.0, "public": -0.3,
                 "escapes": -0.3, "guessed": -0.9, "paired": -2.8},
     "intent": {"cap": 1.2, "age": 0.9, "status": 0.5, "part": 0.3, "none": 0.0},

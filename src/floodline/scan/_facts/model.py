@@ -18,6 +18,7 @@ Stored = Literal[
 ]  # fmt: skip
 Risk = Literal["return", "raise", "await", "yield", "call"]
 REWRITTEN = "rewritten"
+RENEWS = "[]=[]"  # puts something empty in the place of what is inside
 Sign = Literal[
     "by_name", "cache", "capped", "classvar", "client", "close", "finalize", "flip", "fresh",
     "gives", "handle", "handler", "label", "listener", "queue", "raise", "refused", "set",

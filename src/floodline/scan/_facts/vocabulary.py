@@ -14,6 +14,10 @@ LISTED = "{}"
 ASSIGNED = "="
 # what runs a function again and again, as if a decorator with an interval were a call that gets it
 PERIODIC = "every"
+# what tells at which interval: `every(seconds=5)`
+UNITS = {
+    "second", "seconds", "minute", "minutes", "hour", "hours", "days", "weeks", "interval",
+}  # fmt: skip
 # calls that keep none of their arguments
 HARMLESS = {
     "len", "list", "tuple", "set", "dict", "sorted", "sum", "any", "all", "iter", "enumerate",

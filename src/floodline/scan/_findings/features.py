@@ -23,11 +23,13 @@ WORD = re.compile(r"[A-Za-z_]\w*(?!\w*\()")
 PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 IDS = {"id", "ids", "uuid", "uid", "guid", "sid", "token", "hash", "digest"}
 LIKE_AN_ID = re.compile(r"^(?!android|invalid)[a-z]{4,}id$")  # `userid`, `chatid`
-# who or what an event is about: one for each, like an id
+# who an event comes from: one for each, like an id
 PEOPLE = {
     "user", "username", "nick", "nickname", "sender", "author", "member", "recipient", "peer",
     "chat", "conversation", "session", "email", "ip", "identifier",
 }  # fmt: skip
+# whose ids are as many as there are people and what they say; others may number what is set up
+ABOUT = PEOPLE | {"message", "msg", "group", "guild", "channel", "room", ""}
 KINDS = {"name", "names", "type", "kind", "model", "cls", "class", "module", "path", "field"}
 UNKNOWN_CALLERS = (Path.UNSEEN, Path.UNSEEN_ABOVE, Path.PASSED, Path.FOR_CALLERS)
 UNSEEN = {"open", "uncalled", "unknown"}
@@ -144,16 +146,22 @@ def _key(change: Change, key: Evidence) -> str:
 
 
 def word(text: str) -> str:
-    """Return what the name of a key looks like: an id, the name of a kind, or something else.
+    """Return what the name of a key looks like: an id of whom or what, a kind, or something else.
 
     Of several names the last one counts, unless one is an id: the most open part decides.
     """
-    names = [[part.lower() for part in PART.findall(name)] for name in WORD.findall(text)]
-    ends = [parts[-1] for parts in names if parts]
-    if any(end in IDS or LIKE_AN_ID.match(end) for end in ends):
-        return "id"
+    found = [[part.lower() for part in PART.findall(name)] for name in WORD.findall(text)]
+    names = [parts for parts in found if parts]
+    ends = [parts[-1] for parts in names]
+    whose = [
+        parts[-2] if len(parts) > 1 else before[-1] if before else ""
+        for before, parts in zip([[], *names], names, strict=False)
+        if parts[-1] in IDS or LIKE_AN_ID.match(parts[-1])
+    ]
+    if whose:
+        return "id" if ABOUT.isdisjoint(whose) else "who"
     if ends and (ends[-1] in PEOPLE or (ends[-1] == "name" and PEOPLE & {*names[-1]})):
-        return "id"
+        return "who"
     return "kind" if ends and ends[-1] in KINDS else "other"
 
 

@@ -9,6 +9,9 @@ from floodline.scan._findings.features import Features
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Confidence
 
 UNSEEN_KEYS = {"caller", "derived", "checked", "unknown"}
+IDS = {"who", "id"}
+LASTING = {"kept", "library", "entry"}
+SEEN_KEYS = {"new", "event"}
 UNSEEN_PATHS = {"uncalled", "unknown"}
 
 
@@ -22,12 +25,7 @@ def rank_of(known: Features) -> int:
 
 
 def rank_in_program(known: Features) -> int:
-    """Return the rank in a program that shows its events.
-
-    If neither the caller nor the origin of the key is seen there, only the name of the key is left:
-    unless it is that of an id, the rank is at most low. The same holds for items of an instance
-    that nothing is seen to create, and for items that callers bring.
-    """
+    """Return the rank in a program that shows its events: what is too vague there is low."""
     rank = rank_of(known)
     return min(rank, weights.MEDIUM - 1) if _is_vague(known) else rank
 
@@ -35,17 +33,23 @@ def rank_in_program(known: Features) -> int:
 def _is_vague(known: Features) -> bool:
     if known.intent in ("cap", "status", "age"):
         return False  # whoever limits, ends or dates what is kept expects much of it
+    if known.word == "none":
+        return _is_vague_item(known)
     if known.word == "kind" and known.key in UNSEEN_KEYS:
         return True
-    if known.key in ("unknown", "checked") and known.word == "other":
+    if known.word == "other" and known.key in ("unknown", "checked", "caller"):
         return True
-    if known.path not in UNSEEN_PATHS:
-        return False
-    if known.key == "stores":
-        return True  # as often as not a register
-    if known.word == "none":
-        return known.life == "unmade"  # items without a key, in an instance that nothing creates
-    return known.key in UNSEEN_KEYS and known.word != "id"
+    if known.removal == "never" and known.life not in LASTING and known.key not in SEEN_KEYS:
+        return True  # a clean-up without a caller, of an object that may be gone before
+    return known.path in UNSEEN_PATHS and known.key in UNSEEN_KEYS and known.word not in IDS
+
+
+def _is_vague_item(known: Features) -> bool:
+    """Return True for items without a key that may well go: with their object, or by an event."""
+    if known.what == "item" and known.life not in LASTING and known.removal != "end":
+        return True  # whoever clears it when it ends expects it to last
+    unsure = known.key == "stores" or known.life == "unmade" or known.removal == "event"
+    return known.path in UNSEEN_PATHS and unsure
 
 
 def level_of(rank: int) -> Confidence:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from floodline.scan._facts.calls import Argument, Kept, named_by
 from floodline.scan._facts.circumstances import Repeats
 from floodline.scan._facts.model import Call, Change, Container, FileFacts, Limit, Mark, Pair
-from floodline.scan._facts.origins import Origin
+from floodline.scan._facts.origins import Origin, parameter
 from floodline.scan._facts.references import (
     INSTANCE,
     ITSELF,
@@ -24,13 +24,14 @@ from floodline.scan._facts.references import (
     of_instance,
     of_object,
 )
-from floodline.scan._facts.vocabulary import HARMLESS, LISTED
+from floodline.scan._facts.vocabulary import HARMLESS, LISTED, PERIODIC, UNITS
 from floodline.scan._program.names import INSIDE, Names
 from floodline.scan._program.subscribing import Subscribing
 from floodline.scan._program.targets import CANDIDATES, Targets
 
 Reached = tuple[tuple[str, int], ...]
 Given = tuple[int | str, Reference]  # the position of an argument, and the reference
+DEEP = 2  # calls that a function passes its own parameter on to
 SIGNS = {"ttl", "flip", "waits"}
 
 
@@ -254,6 +255,7 @@ class Program:
         if call.keywords:
             given += [(-1, value) for _, value in call.keywords]
         known = self.names.callable
+        timed = any(name in UNITS for name, _ in call.keywords)
         for number, argument in given:
             origin, ref = argument
             if origin.kind != "function" if ref is None else ref.name not in known:
@@ -264,6 +266,8 @@ class Program:
                 )
             for function in self.functions_in(file, call, argument):
                 self.by_reference[function].add(call.callee.name)
+                if timed:
+                    self.by_reference[function].add(PERIODIC)
                 self._hand_function(file, call, function, argument, number)
                 self.subscribing.note(file, call, number, function)
                 self.subscribing.lend(file, call, number, function)
@@ -374,15 +378,21 @@ class Program:
         key = f"{file.module}:{ref.function}:{ref.name}"
         return key in self.held or key in self.same
 
-    def _hand_on(self, key: str, place: int | str, callees: Reached) -> None:
+    def _hand_on(self, key: str, place: int | str, callees: Reached, depth: int = 0) -> None:
         if not callees:
             self.held[key].escapes = True
         for callee, shift in callees:
             names = self.names.functions[callee].parameters
-            if isinstance(place, int):
-                place = names[place + shift] if place + shift < len(names) else ""
+            name = place if isinstance(place, str) else "".join(names[place + shift :][:1])
             known = self.held.get(self._same(key))
             if known is not None:
-                known.changes.extend(self._parameters.get((callee, place), ()))
-            for other in self._given.get((callee, place), ()):
+                known.changes.extend(self._parameters.get((callee, name), ()))
+            for other in self._given.get((callee, name), ()):
                 self._unite(key, other)
+            own = parameter(names.index(name)) if name in names else None
+            for edge in self.edges_of.get(callee, ()) if own and depth < DEEP else ():
+                told: list[tuple[int | str, Argument]]
+                told = [*enumerate(edge.call.arguments), *edge.call.keywords]
+                for more, value in () if edge.guessed else told:
+                    if value.origin == own:
+                        self._hand_on(key, more, ((edge.callee, edge.shift),), depth + 1)

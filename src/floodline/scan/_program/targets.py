@@ -145,5 +145,7 @@ class Targets:
             found = next((m for p in parents if (m := self._names.method(p, name))), "")
             return Target(((found, 1),), "") if found else NOTHING
         own = self._names.method(key, name)
+        if not own and name[:1].isupper():  # a class within the class
+            return self._symbol(f"{key.partition(':')[0]}:{name}")
         reached = dict.fromkeys([own, *self._names.overrides(key, name)])
         return Target(tuple((item, 1) for item in reached if item), "")

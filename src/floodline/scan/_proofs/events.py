@@ -73,10 +73,9 @@ class Events:
             key: Run.TIMER(key.rpartition(":")[2].rpartition(".")[2])
             for key, edges in self._program.handed.items()
             if key not in self._runs
-            and any(
-                edge.call.callee.name == PERIODIC
-                or (edge.caller == key and edge.call.callee.name in TIMED)
-                for edge in edges
+            and (
+                PERIODIC in self._program.by_reference[key]
+                or any(e.caller == key and e.call.callee.name in TIMED for e in edges)
             )
         }
 

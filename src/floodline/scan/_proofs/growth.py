@@ -88,6 +88,8 @@ class Paths:
             return Evidence(Path.LOOP(name), ASSUMED, at)
         if often is Often.REPEATS and COMMAND_LINE & set(file.module.split(".")):
             return Evidence(Path.COMMAND_LINE(name), UNKNOWN, at)
+        if often is Often.REPEATS and self._reach.starts_once(function):
+            return Evidence(Path.START(name), REFUTED, at)
         if often is Often.REPEATS:
             above = any(edge.caller != function for edge in self._program.callers.get(function, ()))
             told = Path.UNSEEN_ABOVE if above else Path.UNSEEN
@@ -108,8 +110,8 @@ class Paths:
         if found.name.rpartition(".")[2] in MAKERS:
             return True
         callers = {e.caller for e in self._program.callers.get(function, ())} - {function}
-        private = found.name.rpartition(".")[2].startswith("_")
-        return private and bool(callers) and all(self._only_makes(c, depth + 1) for c in callers)
+        own = self._reach.is_own(function)
+        return own and bool(callers) and all(self._only_makes(c, depth + 1) for c in callers)
 
     def key(self, file: FileFacts, change: Change) -> Evidence:
         """Judge whether the set of keys is open."""

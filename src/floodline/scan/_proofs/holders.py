@@ -70,7 +70,7 @@ class Holders:
             if field and self._has_outer_base(owner):
                 kept = self.instance(owner)
                 field_of_base = Evidence(Holder.FIELD_OF_BASE(), UNKNOWN, at)
-                return kept if kept.state == REFUTED else field_of_base
+                return kept if kept.state in (PROVED, REFUTED) else field_of_base
             return Evidence(Holder.CLASS(), PROVED, at)
         return self.instance(owner)
 
@@ -135,7 +135,8 @@ class Holders:
         bases = {b.rpartition(".")[2] for k in names.order(owner) for b in names.classes[k].bases}
         if bases & SHORT_LIVED or any(base.endswith("Error") for base in bases):
             return Evidence(Holder.SHORT_LIVED(), REFUTED, at)
-        if owner in self._program.singletons or self._is_kept_by_decorator(owner):
+        only = not self._program.singletons.isdisjoint(names.order(owner))
+        if only or self._is_kept_by_decorator(owner):
             return Evidence(Holder.SINGLETON(found.name), PROVED, at)
         kinds = [owner, *names.children.get(owner, ())]
         makings = _settled([m for kind in kinds for m in self._program.makings.get(kind, ())])
@@ -266,7 +267,9 @@ class Holders:
         held = program.held.get(key)
         if held is not None and self.proof(held).state == PROVED:
             return Evidence(Holder.KEPT_IN(name, key.rpartition(".")[2]), UNKNOWN, at)
-        return Evidence(Holder.KEPT_IN_PASSING(name), REFUTED, at)
+        if making.again:
+            return Evidence(Holder.KEPT_IN_PASSING(name), REFUTED, at)
+        return Evidence(Holder.HANDED_ON(name), UNKNOWN, at)
 
     def _goes_round(self, owner: str, function: str) -> bool:
         """Return True if a function uses an instance in an endless loop."""

@@ -325,6 +325,22 @@ class Reach:
         """Return True if it is passed to a timer."""
         return bool(self._program.by_reference.get(function, set()) & TIMED)
 
+    def is_own(self, function: str) -> bool:
+        """Return True if only the program calls a function: in a library, if its name says so."""
+        private = function.rpartition(".")[2].startswith("_")
+        return private or not (self._library or self.is_passed(function))
+
+    def starts_once(self, function: str) -> bool:
+        """Return True if only start-up passes a function to a thread or process, each time once."""
+        passed = self._program.by_reference.get(function, set())
+        edges = self._program.handed.get(function, ())
+        return (
+            bool(edges)
+            and passed <= WORKERS
+            and not self._program.callers.get(function)
+            and all(not e.repeats and self.often(e.caller) is Often.STARTS for e in edges)
+        )
+
     def is_seldom(self, function: str) -> bool:
         """Return True if it is passed only to what runs it at a fork, a signal or the end."""
         passed = self._program.by_reference.get(function, set())

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from floodline._python.mutations import NOT_OF_A_MAP, TAKES_NAMED
 from floodline.scan._facts.circumstances import arms_of
-from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._facts.model import RENEWS, Change, FileFacts
 from floodline.scan._facts.reasons import Reason
 from floodline.scan._facts.references import INSTANCE
 from floodline.scan._facts.vocabulary import MAKERS
@@ -172,6 +172,8 @@ class Removals:
         maps = {made.kind for made in held.made} <= {"map", "lookup"}
         if maps and change.op in NOT_OF_A_MAP and not change.depth:
             return False  # a method of the same name on another object
+        if change.op == RENEWS and change.marks & {"branch", "except"} and _fills(held, change):
+            return False  # as likely as not, it makes what is not there yet
         if change.verb == "replace":
             made = {m.function for m in held.made}
             return (
@@ -368,6 +370,14 @@ class Removals:
 
     def _last(self, function: str) -> str:
         return function.rpartition(":")[2].rpartition(".")[2]
+
+
+def _fills(held: Held, change: Change) -> bool:
+    """Return True if the function of a change also puts something inside."""
+    return any(
+        c.verb == "grow" and c.depth >= change.depth and c.function == change.function
+        for _, c in held.changes
+    )
 
 
 def _when_asked(file: FileFacts, change: Change) -> Way:

@@ -520,7 +520,7 @@ def test_once_handlers_are_shown_it_counts_whether_one_of_them_gets_there(tmp_pa
     assert levels(tmp_path, code) == {"ask": "medium"}
 
 
-@pytest.mark.parametrize(("size", "level"), [("64", "low"), ("None", "medium")])
+@pytest.mark.parametrize(("size", "level"), [("64", "low"), ("None", "low")])
 def test_a_cache_with_a_size_keeps_the_last_instances_and_no_more(tmp_path, size, level):
     code = f"""
         from functools import lru_cache
@@ -531,6 +531,17 @@ def test_a_cache_with_a_size_keeps_the_last_instances_and_no_more(tmp_path, size
                 return 1
     """
     assert levels(tmp_path, dedent(WEB) + dedent(code)) == {"words": level}
+
+
+def test_a_handler_in_a_function_that_no_event_is_seen_to_reach_ranks_low(tmp_path):
+    code = """
+        import logging
+
+        def note(request):
+            logging.getLogger(request.name).addHandler(logging.FileHandler(request.path))
+    """
+    assert levels(tmp_path, code) == {"note": "medium"}
+    assert levels(tmp_path, dedent(WEB) + dedent(code)) == {"note": "low"}
 
 
 def test_a_method_that_only_makes_a_container_takes_nothing_out(tmp_path):

@@ -280,7 +280,9 @@ def test_lists_that_a_default_bounds_do_not_grow(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [("user_id", "id"), ("task.taskId", "id"), ("str(session.uuid)", "id"), ("key", "other"),
+    [("user_id", "who"), ("camera_id", "id"), ("task.taskId", "id"), ("str(session.uuid)", "who"),
+     ("event.from_user.id", "who"), ("userid", "who"), ("item.id", "id"), ("uid", "who"),
+     ("nick", "who"), ("shard_id, user_id", "who"), ("key", "other"),
      ("model_name", "kind"), ("row['type']", "kind"), ("1", "other")],
 )  # fmt: skip
 def test_the_name_of_a_key_looks_like(text, kind):
@@ -295,10 +297,11 @@ def test_a_name_only_ranks(tmp_path):
             known[{0}] = object()
     """
     ranks = [
-        found(tmp_path, code.format(name))["known"].rank for name in ("user_id", "it", "type_name")
+        found(tmp_path, code.format(name))["known"].rank
+        for name in ("user_id", "camera_id", "it", "type_name")
     ]
     assert ranks == sorted(ranks, reverse=True)
-    assert len(set(ranks)) == 3
+    assert len(set(ranks)) == 4
 
 
 def test_a_command_line_ranks_low(tmp_path):

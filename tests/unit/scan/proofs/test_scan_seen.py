@@ -315,11 +315,11 @@ UNSURE = {
     "a helper that most call with a text of their own": """
         items = set()
 
-        def warn(text):
-            items.add(text)
+        def warn(user):
+            items.add(user)
 
         def old():
-            warn("old() will go")
+            warn("nobody")
 
         @app.post("/")
         def enter(name):

@@ -38,6 +38,134 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "a key that a static method gets as its only parameter": (
+        "locks",
+        {
+            "main": APP
+            + """
+    locks = {}
+    class Saves:
+        @staticmethod
+        def lock_of(guid):
+            locks[guid] = object()
+            return locks[guid]
+    @app.post("/")
+    def save(request):
+        return Saves.lock_of(request.guid)
+""",
+        },
+    ),
+    "a key of letters that are drawn at random": (
+        "sessions",
+        {
+            "main": APP
+            + """
+    import random
+    class Logins:
+        def __init__(self):
+            self.sessions = {}
+        def begin(self, client):
+            key = "".join(str(random.choice("abcdef")) for _ in range(64))
+            self.sessions[key] = client
+            return key
+    logins = Logins()
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
+    "a list of which a loop asks whether it has become longer": (
+        "results",
+        {
+            "main": APP
+            + """
+    class Agent:
+        def __init__(self):
+            self.results = []
+        def work(self, task):
+            for _ in range(5):
+                before = len(self.results)
+                self.run(task)
+                if len(self.results) == before:
+                    break
+        def run(self, task):
+            self.results.append([task, 1])
+    agent = Agent()
+    @app.post("/")
+    def enter(request):
+        agent.work(request.text)
+""",
+        },
+    ),
+    "a class of which a base keeps the only instance": (
+        "tokens",
+        {
+            "main": APP
+            + """
+    class Handler:
+        _instance = None
+        def __new__(cls):
+            if not isinstance(cls._instance, cls):
+                cls._instance = object.__new__(cls)
+            return cls._instance
+    class Legacy(Handler):
+        def __init__(self):
+            self.tokens = {}
+        def note(self, client, text):
+            self.tokens[text] = client
+    @app.post("/")
+    def enter(request):
+        Legacy().note(request.client, request.text)
+""",
+        },
+    ),
+    "a function that an app gets from a call of its decorator": (
+        "visits",
+        {
+            "main": APP
+            + """
+    visits = {}
+    def visit(request):
+        visits[request.path] = request.text
+    app.get("/{path}")(visit)
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
+    "a function that adds to a list each few seconds": (
+        "samples",
+        {
+            "main": APP
+            + """
+    from jobs import Schedule, latest
+    schedule = Schedule()
+    samples = []
+    def sample():
+        samples.append(latest())
+    schedule.register(sample, seconds=5)
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
+    "a list that is made anew in a branch of what fills it": (
+        "rooms",
+        {
+            "main": APP
+            + """
+    rooms = {"a": [], "b": []}
+    @app.post("/")
+    def enter(request):
+        if request.text == "first":
+            rooms["a"] = []
+        rooms["a"].append([request.text])
+""",
+        },
+    ),
     "what a module of the program fills again": (
         "languages",
         {
@@ -128,9 +256,9 @@ GROWS: dict[str, Program] = {
             await asyncio.sleep(60)
     async def handle(text):
         await check(text.strip())
-    async def check(place):
-        if place not in found:
-            found[place] = await web.connect(place)
+    async def check(ip):
+        if ip not in found:
+            found[ip] = await web.connect(ip)
     @app.post("/")
     def enter(request):
         return request.text
@@ -1599,6 +1727,200 @@ GROWS: dict[str, Program] = {
     ),
 }
 SAFE: dict[str, Program] = {
+    "lines of an object that is passed on": (
+        "lines",
+        {
+            "main": APP
+            + """
+    from jobs import run
+    class Report:
+        def __init__(self):
+            self.lines = []
+        def note(self, text):
+            self.lines.append([text, 1])
+    @app.post("/")
+    def enter(request, report: Report):
+        report.note(request.text)
+    def setup():
+        run(Report())
+""",
+        },
+    ),
+    "items that an event takes out, where none is seen to bring them": (
+        "waiting",
+        {
+            "main": APP
+            + """
+    waiting = []
+    class Hub:
+        def hold(self, event):
+            waiting.append([event, 1])
+    @app.post("/")
+    def enter(request):
+        waiting.remove(request.item)
+""",
+        },
+    ),
+    "a key that callers bring who are not seen, called like nothing": (
+        "modes",
+        {
+            "main": APP
+            + """
+    modes = {}
+    def switch(mode):
+        modes[mode] = 1
+    class Control:
+        def turn(self, mode):
+            switch(mode)
+    @app.post("/")
+    def enter(request):
+        switch("day")
+""",
+        },
+    ),
+    "what a clean-up without a caller takes out of an object that may be gone": (
+        "pages",
+        {
+            "main": APP
+            + """
+    from jobs import run, find
+    class Shelf:
+        def __init__(self):
+            self.pages = {}
+        def note(self, text):
+            page_id = find(text)
+            self.pages[page_id] = [text]
+        def _forget(self):
+            self.pages.clear()
+    @app.post("/")
+    def enter(request, shelf: Shelf):
+        shelf.note(request.text)
+    def setup():
+        run(Shelf())
+""",
+        },
+    ),
+    "scores that a job of a few seconds lowers": (
+        "scores",
+        {
+            "main": APP
+            + """
+    from jobs import Schedule
+    schedule = Schedule()
+    class Keeper:
+        def __init__(self):
+            self.scores = {}
+        def increase(self, uid):
+            self.scores[uid] = 1
+        def decrease(self):
+            self.scores = {uid: s - 1 for uid, s in self.scores.items() if s > 1}
+    keeper = Keeper()
+    schedule.register(keeper.decrease, seconds=5)
+    @app.post("/")
+    def enter(request):
+        keeper.increase(request.uid)
+""",
+        },
+    ),
+    "an object of a class within the class, made for each event": (
+        "children",
+        {
+            "main": APP
+            + """
+    class Menu:
+        class Page:
+            def __init__(self):
+                self.children = []
+            def add(self, child):
+                self.children.append(child)
+        def __init__(self):
+            self.main = self.Page()
+        def add(self, child):
+            self.main.add(child)
+    @app.post("/")
+    def enter(request):
+        menu = Menu()
+        menu.add(request.text)
+        return menu
+""",
+        },
+    ),
+    "what a thread adds that is started once": (
+        "services",
+        {
+            "main": APP
+            + """
+    from threading import Thread
+    services = []
+    class Core:
+        def begin(self):
+            services.append({"name": "core"})
+    def main():
+        core = Core()
+        Thread(target=core.begin).start()
+        app.run()
+    @app.post("/")
+    def enter(request):
+        return request.text
+    if __name__ == "__main__":
+        main()
+""",
+        },
+    ),
+    "what a public method fills that only the constructor calls": (
+        "translations",
+        {
+            "main": APP
+            + """
+    class Chat:
+        def __init__(self):
+            self.translations = {}
+            self.load_translations()
+        def load_translations(self):
+            for line in read_lines():
+                text_id, text = line.split("=")
+                self.translations[text_id] = text
+    @app.post("/")
+    def enter(request):
+        return request.text
+""",
+        },
+    ),
+    "lists that a timer puts new ones in the place of": (
+        "recent",
+        {
+            "main": APP
+            + """
+    from threading import Timer
+    recent = {"comment": [], "gift": []}
+    def forget(kind):
+        if kind != "":
+            recent[kind] = []
+        Timer(60, forget, [kind]).start()
+    forget("comment")
+    @app.post("/")
+    def enter(request):
+        recent[request.kind].append([request.text])
+""",
+        },
+    ),
+    "a map that is handed on twice to what takes out of it": (
+        "pending",
+        {
+            "main": APP
+            + """
+    pending = {}
+    def answer(table, request):
+        return finish(table, request)
+    def finish(known, request):
+        return known.pop(request.uid)
+    @app.post("/")
+    def enter(request):
+        pending[request.uid] = request.text
+        return answer(pending, request)
+""",
+        },
+    ),
     "what a loop adds that only waits for the rest, at the end": (
         "found",
         {

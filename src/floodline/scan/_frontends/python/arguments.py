@@ -45,8 +45,9 @@ from floodline.scan._facts.origins import (
     parts_of,
 )
 from floodline.scan._facts.references import SELF, Reference
+from floodline.scan._facts.vocabulary import ASSIGNED
 from floodline.scan._frontends.python.expressions import at, stored_value
-from floodline.scan._frontends.python.scope import Found, Scope
+from floodline.scan._frontends.python.scope import NAMING, Found, Scope
 from floodline.scan._frontends.python.signs import CLOSES, closes, refers
 
 PLAIN = {"other", "made", "sum"}
@@ -101,6 +102,15 @@ class Arguments:
                         shared(text, text), stored, source, at(node), self.scope.name,
                         shared(marks, marks))
         )  # fmt: skip
+
+    def handed(self, node: ast.Call, maker: ast.Call) -> tuple[Callee, tuple[Argument, ...]] | None:
+        """Read `app.get("/")(show)`: another object gets a function, as from a decorator."""
+        given, method = node.args, maker.func
+        if type(method) is not ast.Attribute or len(given) != 1 or type(given[0]) not in NAMING:
+            return None
+        base = self.scope.base(method.value)
+        callee = own_method(method.attr) if base is SELF else method_of(base, ASSIGNED)
+        return callee, (FIXED, self.argument(given[0], ASSIGNED))
 
     def _is_answer(self, value: ast.expr | None, key: Origin) -> bool:
         """Return True if a value is the result of a call that got the key: it may reject it."""

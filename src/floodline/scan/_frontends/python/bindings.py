@@ -17,7 +17,7 @@ from floodline.scan._facts.calls import (
     method_of,
 )
 from floodline.scan._facts.circumstances import Circumstance, Marks
-from floodline.scan._facts.model import FILLED, Alias, Call, Container, Mark, Verb
+from floodline.scan._facts.model import FILLED, RENEWS, Alias, Call, Container, Mark, Verb
 from floodline.scan._facts.origins import CONSTANT, NO_KEY, UNKNOWN, Origin, most_open
 from floodline.scan._facts.references import (
     INSTANCE,
@@ -37,6 +37,7 @@ from floodline.scan._frontends.python.calls import LEAVES, Calls
 from floodline.scan._frontends.python.expressions import (
     at,
     created,
+    is_new,
     stored_value,
 )
 from floodline.scan._frontends.python.nodes import names_in
@@ -50,6 +51,7 @@ from floodline.scan._frontends.python.statements import (
 )
 
 MAYBE: Marks = frozenset({"branch", "except"})
+PERHAPS: Marks = frozenset({"absent", "none"})  # there is nothing yet
 MADE_BY = {ast.Call, ast.Await, ast.Subscript}
 COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp}
 PARTS = {*COMPREHENSIONS, ast.Subscript}
@@ -126,7 +128,9 @@ class Bindings(Calls):
 
     def _kept(self, target: ast.expr) -> Kept:
         if type(target) is ast.Subscript:
-            return in_item(under(target))
+            known = None if under(target) else self.scope.reference(target.value)
+            lasts = known is not None and known[0].kind != LOCAL and not known[1]
+            return in_entry(known[0]) if known and lasts else in_item(under(target))
         found = self.scope.reference(target)
         if found is None or found[0].kind == LOCAL or found[1]:
             return HERE
@@ -298,6 +302,9 @@ class Bindings(Calls):
         if type(value) in PARTS and keeps_a_part(self.scope, found[0], value):
             inner = (found[0], found[1] + 1)
             self.change("shrink", inner, "[]=", target, CONSTANT, "", None, marks)
+        elif not marks & PERHAPS and self.scope.name and is_new(value):
+            inner = (found[0], found[1] + 1)
+            self.change("shrink", inner, RENEWS, target, CONSTANT, "", None, marks)
         origin = self.scope.origin(target.slice)
         if type(target.value) is ast.Name and target.value.id in self.scope.kinds:
             filled = self.scope.filled

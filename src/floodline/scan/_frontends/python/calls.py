@@ -8,7 +8,12 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
-from floodline._python.comparisons import ORDERS, asks_whether_any, outer_size_comparison
+from floodline._python.comparisons import (
+    ORDERS,
+    asks_whether_any,
+    measured,
+    outer_size_comparison,
+)
 from floodline._python.mutations import (
     GROWS_BY_ITEM,
     GROWS_BY_KEY,
@@ -193,6 +198,10 @@ class Calls(Arguments):
             self._signs(node, function, kept)
         else:
             name = last_name(function)
+            if type(function) is ast.Call and (told := self.handed(node, function)):
+                self.calls.append(
+                    Call(self.scope.name, told[0], node.lineno, "", told[1], (), HERE)
+                )
         if name not in CALM:
             self.risks.append((self.scope.name, node.lineno, "call"))
         callee = self.callee(function)
@@ -317,6 +326,10 @@ class Calls(Arguments):
         found = outer_size_comparison(test)
         if found is None or asks_whether_any(found.test):
             return None
+        if type(found.limit) is ast.Name and (known := self.scope.asked.get(found.limit.id)):
+            before = measured(known)  # its own size, some time ago: has it changed?
+            if before is not None and written(before) == written(found.container):
+                return None
         return self.scope.reference(found.container)
 
     def loop_target(self, target: ast.expr, iterable: ast.expr) -> str:

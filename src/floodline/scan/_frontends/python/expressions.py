@@ -22,7 +22,9 @@ THROUGH = {
     "hex", "as_posix", "resolve", "md5", "sha1", "sha256", "normpath", "abspath", "sorted",
     "loads",
 }  # fmt: skip
+DRAWS = {"choice", "choices", "sample"}  # at random; several make something new
 ANSWERS = {"create_future", "Future", "Queue", "SimpleQueue"}
+EITHER = {ast.BoolOp, ast.IfExp}
 MADE = {ast.Dict, ast.ListComp, ast.DictComp, ast.SetComp}
 _new_place = tuple.__new__  # calling the class takes twice as long
 TASKS = {"create_task", "ensure_future", "run_coroutine_threadsafe", "start_soon"}
@@ -47,6 +49,12 @@ def created(node: ast.expr | None) -> tuple[Kind | None, str]:
     if type(node) is ast.IfExp:
         return created(node.body) if created(node.body)[0] else created(node.orelse)
     return None, ""
+
+
+def is_new(node: ast.expr) -> bool:
+    """Return True if an expression creates a container with nothing in it."""
+    kind, fills = created(node) if type(node) not in EITHER else (None, "")
+    return kind is not None and fills != FILLED
 
 
 def _has_items(node: ast.expr | None) -> bool:
@@ -74,6 +82,17 @@ def _created_by_call(node: ast.Call) -> tuple[Kind | None, str]:
     if found == "weak":
         return found, name
     return found, FILLED if found and node.args else ""
+
+
+def drawn(node: ast.Call) -> str:
+    """Return what draws each part of a text: `choice` in `"".join(choice(abc) for _ in abc)`."""
+    part = node.args[0] if node.args else None
+    if isinstance(part, ast.GeneratorExp | ast.ListComp):
+        part = part.elt
+    if type(part) is ast.Call and last_name(part.func) == "str" and part.args:
+        part = part.args[0]
+    name = last_name(part.func) if type(part) is ast.Call else ""
+    return name if name in DRAWS else ""
 
 
 def stored_value(node: ast.expr | None) -> Stored:

@@ -21,7 +21,7 @@ from floodline.scan._facts.circumstances import Circumstance, Marks, Repeats, Wo
 from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Mark
 from floodline.scan._facts.origins import FRESH_SELF, UNKNOWN, attribute, function_called
 from floodline.scan._facts.references import ITSELF, LOCAL
-from floodline.scan._facts.vocabulary import PERIODIC
+from floodline.scan._facts.vocabulary import PERIODIC, UNITS
 from floodline.scan._frontends.python.branches import NONE, Branches
 from floodline.scan._frontends.python.conditions import (
     absent,
@@ -54,9 +54,6 @@ MAKING = {ast.Call, ast.Attribute, ast.JoinedStr, ast.Name}  # what may create a
 TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call}
 SEQUENCES = {ast.List, ast.Tuple}
 MOST_LISTED = 8  # containers: the body of the loop is read once for each
-UNITS = {  # of what runs by itself
-    "second", "seconds", "minute", "minutes", "hour", "hours", "days", "weeks", "interval",
-}  # fmt: skip
 EVERY = by_name(PERIODIC)
 BRANCH: Marks = frozenset({"branch"})
 SERVED: Marks = frozenset({"while", "serves"})
@@ -175,8 +172,11 @@ class _Reader(Branches):
         for decorator in node.decorator_list:
             self.decorator(name, decorator, marks)
         scope = Scope(name, owner, outer if not in_class and outer.name else None)
+        decorators = tuple(dotted(called(d)) for d in node.decorator_list)
+        if in_class and "staticmethod" in decorators:
+            scope.parameters[""] = 0  # in the place of the instance, so that it counts as a method
         parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        for index, parameter in enumerate(parameters):
+        for index, parameter in enumerate(parameters, len(scope.parameters)):
             scope.parameters[parameter.arg] = index
             if parameter.annotation is not None:
                 scope.annotations[parameter.arg] = annotation(parameter.annotation)
@@ -188,8 +188,7 @@ class _Reader(Branches):
         self.functions.append(
             Function(
                 name, owner, node.lineno, self.shared(names, names), self.shared(said, said),
-                tuple(dotted(called(d)) for d in node.decorator_list),
-                returns_inner(node),
+                decorators, returns_inner(node),
                 type(node) is ast.AsyncFunctionDef,
                 annotation(node.returns) if node.returns is not None else "",
             )

@@ -51,6 +51,7 @@ from floodline.scan._facts.references import (
 from floodline.scan._frontends.python.expressions import (
     FRESH,
     THROUGH,
+    drawn,
 )
 from floodline.scan._frontends.python.nodes import names_in
 
@@ -256,10 +257,7 @@ class Scope:
         if name in FRESH:
             return fresh(name)
         if name in THROUGH:
-            parts = [self.origin(item) for item in node.args]
-            if type(node.func) is ast.Attribute:
-                parts.append(self.origin(node.func.value))
-            return most_open(parts)
+            return self._origin_through(node, name)
         inner = self._asked_by(node.func) if type(node.func) is ast.Attribute else None
         if inner and name in INSIDE:
             return inner
@@ -271,6 +269,15 @@ class Scope:
             return answer
         through = asked(given, given_step(name))
         return most_open([answer, through]) if through else answer
+
+    def _origin_through(self, node: ast.Call, name: str) -> Origin:
+        """Return where a value comes from that a call only puts into another form."""
+        if name == "join" and (draws := drawn(node)):
+            return fresh(draws)
+        parts = [self.origin(item) for item in node.args]
+        if type(node.func) is ast.Attribute:
+            parts.append(self.origin(node.func.value))
+        return most_open(parts)
 
     def _asked_by(self, function: ast.Attribute) -> Origin | None:
         """Return the origin of a method's result, if the object is known."""

@@ -50,7 +50,7 @@ def _cached(judge: Judge, file: FileFacts, mark: Mark, function: Function) -> It
         Evidence(Told.KEYED_BY_SELF(), PROVED, at),
         Evidence(size, PROVED, at),
     )
-    confidence = MEDIUM if unbounded or judge.trusts() else LOW
+    confidence = MEDIUM if judge.trusts() else LOW
     if unbounded and _comes_and_goes(judge, owner):
         confidence = HIGH
     symbol = f"{file.module}.{mark.name}"

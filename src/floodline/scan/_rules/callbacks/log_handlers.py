@@ -8,7 +8,7 @@ from floodline.scan._facts.model import Call, FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.references import INSTANCE, MODULE, OBJECT, Reference
 from floodline.scan._findings.building import build
-from floodline.scan._findings.finding import MEDIUM, Finding
+from floodline.scan._findings.finding import LOW, MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Key
@@ -46,7 +46,8 @@ def _handlers(judge: Judge) -> Iterator[Finding]:
             Evidence(Told.NOT_ASKED(), UNKNOWN, at),
         )
         symbol = f"{file.module}.{mark.function}"
-        yield build(FLD405, file.path, mark.at, symbol, MEDIUM, proofs, grows=[at])
+        seen = judge.is_seen(f"{file.module}:{mark.function}")
+        yield build(FLD405, file.path, mark.at, symbol, MEDIUM if seen else LOW, proofs, grows=[at])
 
 
 def _is_undone(file: FileFacts, mark: Mark) -> bool:
