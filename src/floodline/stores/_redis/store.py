@@ -11,7 +11,9 @@ from floodline.stores._redis.wire import RedisWire, Target
 from floodline.stores._server.addresses import check_scheme, mask, need
 from floodline.stores._server.link import Link
 from floodline.stores._server.listening import Listener
+from floodline.stores._server.on_loop import OnLoop, WriterOf
 from floodline.stores._server.store import ServerStore
+from floodline.stores._server.talk import Talk
 from floodline.stores._server.times import Times
 
 SCHEMES = ("redis", "rediss", "valkey", "valkeys", "unix")
@@ -67,7 +69,14 @@ class RedisStore(ServerStore):
             Link(lambda: RedisWire(target, operations), operations.operate)
             for _ in range(parse_count(connections, "connections"))
         ]
-        super().__init__(mask(url), links, listener)
+
+        def on_loop(writer_of: WriterOf) -> OnLoop:
+            def talk() -> Talk | None:
+                return RedisWire(target, operations).talk()
+
+            return OnLoop(talk, operations.operate, writer_of, target.timeout)
+
+        super().__init__(mask(url), links, listener, on_loop=on_loop)
 
     def _lease_token(self, name: str, id: str) -> bytes:
         return f"{len(name.encode())}:{name}{id}".encode()
