@@ -87,6 +87,52 @@ def test_callers_of_one_loop_need_no_thread(
     assert store.stats().leases == 0
 
 
+def test_the_server_works_for_some_while_the_loop_works_for_others(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[int, int]] = []
+    send = on_loop.OnLoop._send
+
+    def watched(self: on_loop.OnLoop, talk: Any, batch: list[Any]) -> None:
+        sent.append((len(self._flights), len(batch)))
+        send(self, talk, batch)
+
+    monkeypatch.setattr(on_loop.OnLoop, "_send", watched)
+    store = opened()
+
+    async def main() -> None:
+        await direct(store)
+        for crowd in (16, 40, 40, 3):
+            sent.clear()
+            await asyncio.gather(*(store.aio.load("chat", str(n)) for n in range(crowd)))
+            flights.append(sent.copy())
+
+    flights: list[list[tuple[int, int]]] = []
+    asyncio.run(main())
+    assert flights == [
+        [(0, 8), (1, 8)],
+        [(0, 8), (1, 32)],  # as many as there were, and the rest
+        [(0, 20), (1, 20)],
+        [(0, 3)],
+    ]
+
+
+def test_no_more_than_two_batches_are_on_their_way(opened: Opened) -> None:
+    store = opened()
+
+    async def main() -> None:
+        line = await direct(store)
+        waves = []
+        for n in range(5):
+            waves.append(asyncio.ensure_future(store.aio.load("chat", str(n))))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert len(line._flights) <= 2
+        assert await asyncio.gather(*waves) == [None] * 5
+
+    asyncio.run(main())
+
+
 def test_a_loop_after_another_one_takes_over_its_connection(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:

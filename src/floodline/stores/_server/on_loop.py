@@ -1,8 +1,8 @@
 """Runs the calls of an event loop on the loop itself: to wake a thread costs more than a call.
 
 What its tasks ask for in one turn of the loop is sent together, while an earlier batch may be on
-its way. If all of them come at once, half of them are held back for a second batch: from then on
-the server works on one while the loop works on the other.
+its way. If none is, a batch leaves as soon as half of the callers are there, so that the server
+works for them while the loop works for the others.
 
 Only what is quick and regular happens here. Connecting is left to a thread, and so is every call
 whose reply is an error or whose connection broke: a `Writer` does it again, or says why not.
@@ -27,7 +27,7 @@ from floodline.stores._writer import Call, Writer
 
 _WORTH = 16  # calls of a loop before a connection is opened for it
 _FLIGHTS = 2
-_APART = 8  # calls that are worth two batches
+_APART = 8  # calls that are worth a batch of their own
 _MOST = 256
 _AGAIN = 1.0  # seconds until another try to connect
 
@@ -77,6 +77,7 @@ class OnLoop:
         self._elsewhere = self._asked = 0
         self._scheduled = self._opening = self._watched = self._blocked = False
         self._next_try = 0.0
+        self._enough = _APART
 
     def ask(self, what: str, args: tuple[Any, ...]) -> asyncio.Future[Any]:
         """Begin an operation; it is done even if the await is cancelled."""
@@ -91,7 +92,9 @@ class OnLoop:
             self._pending.append(call)
             if not self._scheduled:
                 self._scheduled = True
-                loop.call_soon(self._flush)
+                loop.call_soon(self._end_turn)
+            elif len(self._pending) >= self._enough and not self._flights:
+                self._flush()
         return call.future  # type: ignore[return-value]  # it was given one
 
     def close(self) -> None:
@@ -259,8 +262,11 @@ class OnLoop:
 
     # -- sending
 
-    def _flush(self) -> None:
+    def _end_turn(self) -> None:
         self._scheduled = False
+        self._flush()
+
+    def _flush(self) -> None:
         if self._talk is None:
             while self._pending:
                 self._hand_over(self._pending.popleft())
@@ -271,12 +277,9 @@ class OnLoop:
             self._send(self._talk, self._some())
 
     def _some(self) -> list[_Begun]:
-        """Return what to send together; half of it if all callers are here."""
+        """Return what to send together."""
         batch, self._begun = self._begun, []
-        many = min(len(self._pending), _MOST)
-        if not self._flights and many >= _APART:
-            many = (many + 1) // 2
-        for _ in range(many):
+        for _ in range(min(len(self._pending), _MOST)):
             call = self._pending.popleft()
             self._advance(call, self._operate(call), None, batch)
         return batch
@@ -293,6 +296,8 @@ class OnLoop:
             del error
             return
         now = self._loop.time()
+        last = len(self._flights[-1].begun) if self._flights else 0
+        self._enough = max(_APART, (last + len(batch)) // 2)
         self._flights.append(_Flight(batch, sent, now))
         if not self._watched:
             self._watched = True
