@@ -67,8 +67,7 @@ class RedisTalk:
             come = self._socket.recv(_CHUNK)
             if not come:
                 raise ConnectionError("the server closed the connection")
-            self._come = self._come[self._at :] + come if self._at < len(self._come) else come
-            self._at = 0
+            self._come, self._at = self._come[self._at :] + come, 0
 
     def replies(self, sent: list[Batch]) -> list[Any] | None:
         """See `Talk.replies`."""
@@ -82,6 +81,8 @@ class RedisTalk:
         for run, reply in zip(sent, self._replies, strict=True):
             run.answer(reply, replies)
         self._replies = []
+        if self._at == len(self._come):
+            self._come, self._at = b"", 0  # an idle connection holds no caller's bytes
         return replies
 
     def unknown(self, error: BaseException) -> FloodlineError:

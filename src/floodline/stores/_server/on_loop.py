@@ -83,7 +83,7 @@ class OnLoop:
         """Begin an operation; it is done even if the await is cancelled."""
         loop = asyncio.get_running_loop()
         call = Call(what, args, loop.create_future())
-        if self._closed or (loop is not self._loop and not self._adopt(loop)):
+        if self._closed or self._impossible or (loop is not self._loop and not self._adopt(loop)):
             self._writer_of(what, args).submit(call)
         elif self._talk is None:
             self._hand_over(call)
@@ -160,7 +160,7 @@ class OnLoop:
     def _adopt(self, loop: AbstractEventLoop) -> bool:
         """Work for this loop if there is no other one that may still run."""
         with self._adopting:
-            if self._impossible or (self._loop is not None and not self._loop.is_closed()):
+            if self._loop is not None and not self._loop.is_closed():
                 return False
             talk = None if self._flights else self._talk
             if talk is not None:
@@ -290,10 +290,9 @@ class OnLoop:
         assert self._loop is not None
         try:
             data, sent = talk.packed([one.request for one in batch])
-        except Exception as error:  # of one that cannot be sent: a thread finds out which
+        except Exception:  # of one that cannot be sent: a thread finds out which
             for one in batch:
                 self._hand_over(one.call)
-            del error
             return
         now = self._loop.time()
         last = len(self._flights[-1].begun) if self._flights else 0
