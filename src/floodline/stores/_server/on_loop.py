@@ -82,7 +82,8 @@ class OnLoop:
     def ask(self, what: str, args: tuple[Any, ...]) -> asyncio.Future[Any]:
         """Begin an operation; it is done even if the await is cancelled."""
         loop = asyncio.get_running_loop()
-        call = Call(what, args, loop.create_future())
+        future: asyncio.Future[Any] = loop.create_future()
+        call = Call(what, args, future)
         if self._closed or self._impossible or (loop is not self._loop and not self._adopt(loop)):
             self._writer_of(what, args).submit(call)
         elif self._talk is None:
@@ -95,7 +96,7 @@ class OnLoop:
                 loop.call_soon(self._end_turn)
             elif len(self._pending) >= self._enough and not self._flights:
                 self._flush()
-        return call.future  # type: ignore[return-value]  # it was given one
+        return future
 
     def close(self) -> None:
         """Finish what was sent and leave the rest to the threads, which are closed later."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -170,6 +171,62 @@ def test_an_error_of_the_operation_is_raised(line: Any) -> None:
         wire.server.send(b"bad\n")
         with pytest.raises(StoreUnavailable, match="bad"):
             await asked
+
+    mine = line()
+    asyncio.run(main())
+    mine.close()
+
+
+def test_the_error_of_a_thread_is_raised_and_no_more_is_heard_of_it(
+    line: Any, thread: Thread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(batch: Sequence[Call]) -> None:
+        for call in batch:
+            call.error = StoreUnavailable("down")
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, said: heard.append(said))
+        monkeypatch.setattr(thread, "run", fail)
+        for _ in range(3):
+            with pytest.raises(StoreUnavailable, match="down"):
+                await mine.ask("load", ("a",))
+        gc.collect()
+
+    heard: list[Any] = []
+    mine = line()
+    monkeypatch.setattr(on_loop, "_WORTH", 99)
+    asyncio.run(main())
+    mine.close()
+    gc.collect()
+    assert heard == []
+
+
+def test_nothing_overtakes_what_a_thread_has_although_it_was_cancelled(
+    line: Any, thread: Thread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = threading.Event()
+    run = thread.run
+
+    def wait(batch: Sequence[Call]) -> None:
+        held.wait(60)
+        run(batch)
+
+    async def main() -> None:
+        wire = await connected(mine)
+        monkeypatch.setattr(thread, "run", wait)
+        mine._leave(OSError("cut"), again=True)
+        first = mine.ask("load", ("a",))
+        await until(lambda: mine._talk is not None)
+        first.cancel()
+        second = mine.ask("load", ("b",))
+        await asyncio.sleep(0.01)
+        assert not mine._flights
+        held.set()
+        await until(lambda: bool(mine._flights))
+        assert thread.asked == ["first", "a"]
+        assert wire.closed
+        mine._talk.server.send(b"1\n")  # type: ignore[union-attr]  # it is a `Wire`
+        assert await second == "1"
 
     mine = line()
     asyncio.run(main())
