@@ -31,7 +31,9 @@ class RedisStore(ServerStore):
     session becomes free. A server that evicts any key is refused unless
     `accept_eviction` is True.
 
-    All calls run on a thread for each connection; `aio` is the coroutine twin on the same ones.
+    All calls run on a thread for each connection. `aio` is the coroutine twin: an event loop that
+    makes many calls has one more connection, on which it asks without a thread, except with TLS or
+    `wait_replicas`.
     `clock` and `wall` are for tests: without them leases and retention run on the server's clock.
     """
 

@@ -81,7 +81,7 @@ class ServerStore(BlockingCalls):
 
     @property
     def aio(self) -> ServerCalls:
-        """The coroutine twin, on the same connections; both close together."""
+        """The coroutine twin; both close together."""
         return ServerCalls(self, self._ask_soon, self._close_soon)
 
     def is_writer_thread(self) -> bool:
