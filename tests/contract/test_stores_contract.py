@@ -24,6 +24,7 @@ from floodline.stores import (
     SQLiteStore,
     Store,
 )
+from floodline.stores._server import on_loop
 from floodline.testing.store_contract import Clock, RowLogContract, StoreContract, Wall
 from floodline.testing.store_contract._concurrency import check_fences, check_purge
 from floodline.testing.store_contract._fixtures import put, take
@@ -102,6 +103,14 @@ class TestRedisStore(OnServer):
 
     def test_there_is_no_file(self, made: Any) -> None:
         assert (made.stats().kind, made.stats().file_bytes) == ("redis", None)
+
+
+class TestRedisStoreOnItsLoop(TestRedisStore):
+    """As from the 16th call on: an event loop asks the server by itself."""
+
+    @pytest.fixture(autouse=True)
+    def at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(on_loop, "_WORTH", 1)
 
 
 class TestPostgresStore(OnServer):

@@ -72,7 +72,8 @@ class Workers:
         self._readers: list[threading.Thread] = []
 
     def start(self) -> None:
-        command = [sys.executable, str(WORKER), self._url, f"w{self._made}"]
+        kind = ("thread", "loop")[self._made % 2]
+        command = [sys.executable, str(WORKER), self._url, f"w{self._made}", kind]
         pipe = subprocess.PIPE
         self._made += 1
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)

@@ -41,8 +41,9 @@ class Call:
         self.result: Any = None
         self.error: BaseException | None = None
         self.next: Call | None = None
-        self.done = allocate_lock()
-        self.done.acquire()
+        if future is None:
+            self.done = allocate_lock()
+            self.done.acquire()
 
     def wait(self) -> None:
         """Block until it is done, and wake the next that was done in the same batch."""
@@ -50,6 +51,16 @@ class Call:
         following, self.next = self.next, None
         if following is not None:
             following.wake()
+
+    def settle(self) -> None:
+        """End the await, on its loop; harmless if it is over."""
+        future = self.future
+        if future is None or future.done():  # cancelled
+            return
+        if self.error is not None:
+            future.set_exception(self.error)
+        else:
+            future.set_result(self.result)
 
     def wake(self) -> None:
         """End the wait; harmless if it is over."""
@@ -105,7 +116,7 @@ class Writer:
         """Run an operation and wait for it; it is done even if the wait is interrupted."""
         call = Call(what, args)
         if not self._run_alone(call):
-            self._submit(call)
+            self.submit(call)
             call.wait()
         if call.error is not None:
             try:
@@ -114,11 +125,11 @@ class Writer:
                 del call  # the traceback would keep it, and its bytes, in a cycle
         return call.result
 
-    async def ask_soon(self, what: str, /, *args: Any) -> Any:
-        """Await an operation; it is done even if the await is cancelled."""
+    def ask_soon(self, what: str, /, *args: Any) -> asyncio.Future[Any]:
+        """Begin an operation, to be awaited; it is done even if the await is cancelled."""
         future = asyncio.get_running_loop().create_future()
-        self._submit(Call(what, args, future))
-        return await future
+        self.submit(Call(what, args, future))
+        return future
 
     def close(self) -> None:
         """Finish pending calls, refuse the rest, end the thread; idempotent."""
@@ -153,7 +164,8 @@ class Writer:
             self._runner.disown()
         self._reset()
 
-    def _submit(self, call: Call) -> None:
+    def submit(self, call: Call) -> None:
+        """Bring a call to the thread, which ends its wait or its await."""
         if self._closed:
             raise StoreClosed(f"{call.what} was called after close(); open {self._path!r} again")
         if self.is_writer_thread():
@@ -319,10 +331,4 @@ def _settle(batch: Sequence[Call]) -> None:
 
 def _settle_futures(calls: Sequence[Call]) -> None:
     for call in calls:
-        future = call.future
-        if future is None or future.done():  # cancelled
-            continue
-        if call.error is not None:
-            future.set_exception(call.error)
-        else:
-            future.set_result(call.result)
+        call.settle()

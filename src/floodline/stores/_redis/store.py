@@ -11,7 +11,9 @@ from floodline.stores._redis.wire import RedisWire, Target
 from floodline.stores._server.addresses import check_scheme, mask, need
 from floodline.stores._server.link import Link
 from floodline.stores._server.listening import Listener
+from floodline.stores._server.on_loop import OnLoop, WriterOf
 from floodline.stores._server.store import ServerStore
+from floodline.stores._server.talk import Talk
 from floodline.stores._server.times import Times
 
 SCHEMES = ("redis", "rediss", "valkey", "valkeys", "unix")
@@ -29,7 +31,9 @@ class RedisStore(ServerStore):
     session becomes free. A server that evicts any key is refused unless
     `accept_eviction` is True.
 
-    All calls run on a thread for each connection; `aio` is the coroutine twin on the same ones.
+    All calls run on a thread for each connection. `aio` is the coroutine twin: an event loop that
+    makes many calls has one more connection, on which it asks without a thread, except with TLS or
+    `wait_replicas`.
     `clock` and `wall` are for tests: without them leases and retention run on the server's clock.
     """
 
@@ -67,7 +71,14 @@ class RedisStore(ServerStore):
             Link(lambda: RedisWire(target, operations), operations.operate)
             for _ in range(parse_count(connections, "connections"))
         ]
-        super().__init__(mask(url), links, listener)
+
+        def on_loop(writer_of: WriterOf) -> OnLoop:
+            def talk() -> Talk | None:
+                return RedisWire(target, operations).talk()
+
+            return OnLoop(talk, operations.operate, writer_of, target.timeout)
+
+        super().__init__(mask(url), links, listener, on_loop=on_loop)
 
     def _lease_token(self, name: str, id: str) -> bytes:
         return f"{len(name.encode())}:{name}{id}".encode()

@@ -6,6 +6,7 @@ send a batch again by itself; here every request has its own reply, or is known 
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from floodline.stores._redis.operations import Operations
 from floodline.stores._redis.requests import Request
 from floodline.stores._redis.risks import check_risks
 from floodline.stores._redis.scripts import Script, scripts_for
+from floodline.stores._redis.talk import RedisTalk
 from floodline.stores._server.addresses import conceal, mask, need
 from floodline.stores._server.layout import check_layout
 from floodline.stores._server.link import Unanswered
@@ -79,6 +81,18 @@ class RedisWire:
         with suppress(Exception):  # whatever it is, the connection is gone
             self._connection.disconnect()
 
+    def talk(self) -> RedisTalk | None:
+        """Return the same connection for an event loop; close it if that cannot use it."""
+        sock = self._connection._sock
+        if type(sock) is not socket.socket or self._target.wait_replicas:  # TLS has its own ways
+            self.close()
+            return None
+        return RedisTalk(self, sock)
+
+    def packed(self, runs: Sequence[Batch]) -> bytes:
+        """See `Connected.packed`."""
+        return _packed([self._command(one) for one in runs])
+
     disown = close  # redis-py says nothing to the server when a child closes
 
     def _run(self, runs: Sequence[Batch], replies: list[Any]) -> list[int]:
@@ -127,12 +141,13 @@ class RedisWire:
             self.close()
             # one that is slow would be as slow again
             lost = Unanswered(
-                self._outcome_unknown(error), again=not isinstance(error, errors.TimeoutError)
+                self.outcome_unknown(error), again=not isinstance(error, errors.TimeoutError)
             )
             replies += [lost] * (len(commands) - len(replies))
         return replies
 
-    def _outcome_unknown(self, error: BaseException) -> FloodlineError:
+    def outcome_unknown(self, error: BaseException) -> FloodlineError:
+        """See `Connected.outcome_unknown`."""
         mine = translate(error, self._target.url)
         said = f"{mine}; whether it was done is unknown"
         unknown = StoreUnavailable(said)

@@ -20,7 +20,7 @@ from floodline.stores._writer import Call
 
 Operation = Generator[Any, Any, Any]
 # not `delete`, which would find its lease gone, nor `purge`, whose ids would be lost
-_REPEATABLE = READS | {"acquire", "renew", "release", "save", "quarantine", "append_rows"}
+REPEATABLE = READS | {"acquire", "renew", "release", "save", "quarantine", "append_rows"}
 
 
 class Unanswered(Exception):
@@ -110,7 +110,7 @@ class Link:
             answered, pending = zip(pending, replies, strict=True), []
             for (call, operation, _), reply in answered:
                 if isinstance(reply, Unanswered):
-                    if repeat and reply.again and call.what in _REPEATABLE:
+                    if repeat and reply.again and call.what in REPEATABLE:
                         again.append(call)
                     else:
                         call.error = _copied(reply.error)

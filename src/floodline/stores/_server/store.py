@@ -16,6 +16,7 @@ from floodline.stores._calls import AwaitedCalls, BlockingCalls
 from floodline.stores._forks import writers
 from floodline.stores._server.link import Link
 from floodline.stores._server.listening import Bell, Listener
+from floodline.stores._server.on_loop import OnLoop, WriterOf
 from floodline.stores._writer import Split, Writer
 
 _OF_ONE_ID = {
@@ -59,24 +60,28 @@ class ServerStore(BlockingCalls):
         listener: Listener,
         *,
         split: Split | None = None,
+        on_loop: Callable[[WriterOf], OnLoop] | None = None,
     ) -> None:
         self.address = address
-        self._spread = max(1, len(links) - 1)
         if _get_running_loop() is None:  # which would stand still; there the first call connects
             links[0].open()
         self._writers, self._listener = [Writer(link, address, split) for link in links], listener
-        self._finalizer = weakref.finalize(self, _abandon, [*self._writers, listener])
+        self._writer_of = writer_of = _spread_over(self._writers)
+        self._on_loop = on_loop(writer_of) if on_loop else None
+        connected: list[OnLoop | Writer | Listener] = [*self._writers, listener]
+        if self._on_loop is not None:
+            connected.insert(0, self._on_loop)
+        self._finalizer = weakref.finalize(self, _abandon, connected)
         self._finalizer.atexit = False  # sessions save at exit
-        for writer in self._writers:
-            writers.add(writer)
-        writers.add(listener)
+        for one in connected:
+            writers.add(one)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.address!r})"
 
     @property
     def aio(self) -> ServerCalls:
-        """The coroutine twin, on the same connections; both close together."""
+        """The coroutine twin; both close together."""
         return ServerCalls(self, self._ask_soon, self._close_soon)
 
     def is_writer_thread(self) -> bool:
@@ -108,6 +113,8 @@ class ServerStore(BlockingCalls):
         """Finish pending calls and release threads and connections; idempotent."""
         self._finalizer.detach()
         self._listener.close()
+        if self._on_loop is not None:
+            self._on_loop.close()
         for writer in self._writers:
             writer.close()
 
@@ -117,19 +124,28 @@ class ServerStore(BlockingCalls):
     def _ask(self, what: str, /, *args: Any) -> Any:
         return self._writer_of(what, args).ask(what, *args)
 
-    async def _ask_soon(self, what: str, /, *args: Any) -> Any:
-        return await self._writer_of(what, args).ask_soon(what, *args)
+    def _ask_soon(self, what: str, /, *args: Any) -> asyncio.Future[Any]:
+        if self._on_loop is not None and what in _OF_ONE_ID:
+            return self._on_loop.ask(what, args)
+        return self._writer_of(what, args).ask_soon(what, *args)
 
-    def _writer_of(self, what: str, args: tuple[Any, ...]) -> Writer:
+
+def _spread_over(writers: Sequence[Writer]) -> WriterOf:
+    """Return the choice of a writer for a call; the store itself can be collected meanwhile."""
+    spread = max(1, len(writers) - 1)
+
+    def writer_of(what: str, args: tuple[Any, ...]) -> Writer:
         if what in _OF_MANY:
-            return self._writers[-1]
-        if what not in _OF_ONE_ID or self._spread == 1:
-            return self._writers[0]
+            return writers[-1]
+        if what not in _OF_ONE_ID or spread == 1:
+            return writers[0]
         key = f"{args[0]}\0{args[1]}".encode("utf-8", "surrogatepass")
-        return self._writers[crc32(key) % self._spread]
+        return writers[crc32(key) % spread]
+
+    return writer_of
 
 
-def _abandon(abandoned: Sequence[Writer | Listener]) -> None:
+def _abandon(abandoned: Sequence[OnLoop | Writer | Listener]) -> None:
     for one in abandoned:
         with suppress(Exception):  # the other connections are closed nevertheless
             one.abandon()
