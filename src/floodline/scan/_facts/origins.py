@@ -113,14 +113,15 @@ def most_open(origins: list[Origin]) -> Origin:
     if len(told) == 1:
         return told[0]
     widest, rank = CONSTANT, len(OPENNESS)
-    several: dict[Origin, None] = {}
+    several: list[Origin] = []  # they are few, and hashing them takes longer than comparing
     for origin in told:
         for part in origin.parts or (origin,):
-            found = _RANKS.get(part.kind, rank)
+            kind = part.kind
+            found = _RANKS.get(kind, rank)
             if found < rank:
                 widest, rank = part, found
-            if part.kind in DEPENDING and len(several) < PARTS:
-                several[part] = None
+            if kind in DEPENDING and len(several) < PARTS and part not in several:
+                several.append(part)
     if widest.kind == FRESH or len(several) < 2:
         return widest
     return Origin("all", parts=tuple(several))

@@ -124,8 +124,10 @@ class Names:
 
     def _giver(self, module: str, name: str) -> str:
         """Return the module from which `import *` takes a name, `""` if there is none."""
+        if not self._stars.get(module) or self._has(module, name):
+            return ""
         asked = {module}
-        waiting = [module] if self._stars.get(module) and not self._has(module, name) else []
+        waiting = [module]
         while waiting:
             here = waiting.pop()
             for target in self._stars.get(here, ()):

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from floodline.scan._facts.vocabulary import ASSIGNED, LISTED, PERIODIC, SUBSCRIBING
 from floodline.scan._program.commands import commands_of
-from floodline.scan._program.program import Program
+from floodline.scan._program.program import Edge, Program
 
 # parts of the names of modules that are run by hand
 COMMAND_LINE = {
@@ -86,19 +86,28 @@ class Reach:
             if edge.repeats == "once" or edge.guessed:
                 continue
             below.setdefault(edge.caller, set()).add(edge.callee)
-            known = self._often.get(edge.callee) is Often.REPEATS or self.is_definition(edge.callee)
-            module = edge.caller.partition(":")[0]
-            goes_on = edge.repeats in LOOPS or self.is_stream(module, edge.call.over)
-            if goes_on and not known:
+            if self._goes_on(edge) and not self._is_known(edge.callee):
                 self._often[edge.callee] = Often.REPEATS
                 queue.append(edge.callee)
         while queue:
             for callee in below.get(queue.popleft(), ()):
-                if self._often.get(callee) is not Often.REPEATS and not self.is_definition(callee):
+                if not self._is_known(callee):
                     self._often[callee] = Often.REPEATS
                     queue.append(callee)
         self._assume(below)
         self._spread_starts(below)
+
+    def _goes_on(self, edge: Edge) -> bool:
+        """Return True if a call is in a loop that may never end."""
+        if not edge.call.over:  # most
+            return edge.repeats in LOOPS
+        return edge.repeats in LOOPS or self.is_stream(
+            edge.caller.partition(":")[0], edge.call.over
+        )
+
+    def _is_known(self, key: str) -> bool:
+        """Return True if it is known how often a function runs, or that it only defines."""
+        return self._often.get(key) is Often.REPEATS or key in self._definitions
 
     def _assume(self, below: dict[str, set[str]]) -> None:
         """Follow calls that may mean any of several methods with the same name and parameters."""
@@ -213,11 +222,11 @@ class Reach:
         queue = [function]
         while queue:
             here = queue.pop()
-            if owner and self.ends(here, owner):
+            if owner and here in self._ends and self.ends(here, owner):
                 continue
-            new = self._callers_of(here) - found
-            found |= new
-            queue += new
+            if new := self._callers_of(here) - found:
+                found |= new
+                queue += new
         self._ancestors[function, owner] = frozenset(found)
         return self._ancestors[function, owner]
 

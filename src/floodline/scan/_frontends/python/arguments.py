@@ -51,7 +51,7 @@ from floodline.scan._frontends.python.signs import CLOSES, closes, refers
 
 PLAIN = {"other", "made", "sum"}
 ANSWERED = {ast.Name, ast.Call, ast.Await}
-_new_change = Change.__new__  # calling the class takes twice as long
+_new_change = tuple.__new__  # calling the class takes twice as long
 PASSED_ON = {"partial", "ref", "WeakMethod"}
 
 
@@ -97,9 +97,10 @@ class Arguments:
         if verb == "grow" and key is not NO_KEY and type(value) in ANSWERED:
             marks = marks | {"answer"} if self._is_answer(value, key) else marks
         self.changes.append(
-            _new_change(Change, found[0], found[1], verb, op, shared(key, key),
-                        shared(text, text), stored, source, at(node), self.scope.name,
-                        shared(marks, marks))
+            _new_change(Change, (
+                found[0], found[1], verb, op, shared(key, key), shared(text, text), stored,
+                source, at(node), self.scope.name, shared(marks, marks),
+            ))
         )  # fmt: skip
 
     def _is_answer(self, value: ast.expr | None, key: Origin) -> bool:
@@ -126,10 +127,14 @@ class Arguments:
             return by_name(node.id)
         if type(node) is not ast.Attribute:
             return None
-        if type(node.value) is ast.Call and last_name(node.value.func) == "super":
-            return inherited(node.attr)
-        base = self.scope.base(node.value)
-        return own_method(node.attr) if base is SELF else method_of(base, node.attr)
+        return self.callee_of(node.value, node.attr)
+
+    def callee_of(self, value: ast.expr, name: str) -> Callee:
+        """Return which method of a value is called."""
+        if type(value) is ast.Call and last_name(value.func) == "super":
+            return inherited(name)
+        base = self.scope.base(value)
+        return own_method(name) if base is SELF else method_of(base, name)
 
     def argument(self, node: ast.expr, into: str) -> Argument:
         """Return what an argument is: a function, a container or the origin of a value."""
@@ -162,12 +167,13 @@ class Arguments:
         return known
 
     def _attribute_argument(self, node: ast.Attribute) -> Argument:
-        if node.attr in CLOSES:
+        name = node.attr
+        if name in CLOSES:
             self.marks += closes(self.scope, node)
-        elif node.attr in SHRINKS:
+        elif name in SHRINKS:
             below = self.scope.reference(node.value)
             if below:
-                self.change("shrink", below, node.attr, node, CONSTANT, "", None, frozenset())
+                self.change("shrink", below, name, node, CONSTANT, "", None, frozenset())
         found = self.scope.reference(node)
         origin = self.scope.origin(node)
         return argument(origin, found[0] if found and not found[1] else None)

@@ -23,6 +23,7 @@ from floodline.scan._facts.origins import FRESH_SELF, UNKNOWN, attribute, functi
 from floodline.scan._facts.references import ITSELF, LOCAL
 from floodline.scan._facts.vocabulary import PERIODIC
 from floodline.scan._frontends.python.branches import NONE, Branches
+from floodline.scan._frontends.python.calls import LEAVES
 from floodline.scan._frontends.python.conditions import (
     absent,
     arms_behind,
@@ -100,30 +101,39 @@ class _Reader(Branches):
 
     def block(self, body: list[ast.stmt], marks: Marks) -> None:
         for number, statement in enumerate(body):
-            before, told = len(self.changes), len(self.marks)
+            if type(statement) is ast.If:
+                before, told = len(self.changes), len(self.marks)
+                self.if_(statement, marks)
+                if leaves(statement):
+                    self.refuse(statement)
+                    self.leave(before)
+                if rest := body[number + 1 :]:  # an `elif` has none, and there may be hundreds
+                    marks = self._behind(statement, rest, marks, told)
+                continue
             handler = _STATEMENTS.get(type(statement))
             if handler is not None:
                 handler(self, statement, marks)
-            else:
-                for value in ast.iter_child_nodes(statement):
-                    if isinstance(value, ast.expr):
-                        self.expression(value, marks)
-            if type(statement) is not ast.If:
                 continue
-            marks = marks | arms_behind(self.scope, statement)
-            if leaves(statement):
-                self.refuse(statement)
-                self.leave(before)
-                if any(mark.kind == "ttl" for mark in self.marks[told:]):
-                    marks = marks | {"aged"}
-                if tests_membership(statement):
-                    marks = marks | {"absent"}
-                elif sized := self.past_sizes(statement.test):
-                    marks = marks | sized
-                elif runs_once(statement, body[number + 1 :]):
-                    marks = marks | {"once"}
-                elif full := found_full(statement.test):
-                    marks = marks | {Circumstance("empty", full)}
+            for value in ast.iter_child_nodes(statement):
+                if isinstance(value, ast.expr):
+                    self.expression(value, marks)
+
+    def _behind(self, node: ast.If, rest: list[ast.stmt], marks: Marks, told: int) -> Marks:
+        """Return the marks of what follows a branch."""
+        if past := arms_behind(self.scope, node):
+            marks = marks | past
+        if not leaves(node):
+            return marks
+        if any(mark.kind == "ttl" for mark in self.marks[told:]):
+            marks = marks | {"aged"}
+        if tests_membership(node):
+            return marks | {"absent"}
+        if sized := self.past_sizes(node.test):
+            return marks | sized
+        if runs_once(node, rest):
+            return marks | {"once"}
+        full = found_full(node.test)
+        return marks | {Circumstance("empty", full)} if full else marks
 
     # definitions
 
@@ -225,28 +235,30 @@ class _Reader(Branches):
     # control flow
 
     def if_(self, node: ast.If, marks: Marks) -> None:
-        self.expression(node.test, marks)
+        test, body = node.test, node.body
+        self.expression(test, marks)
         added: set[Word | Circumstance] = {"branch"}
         sized = NONE
-        if not self.scope.name and "__name__" in ast.dump(node.test):
+        if not self.scope.name and "__name__" in ast.dump(test):
             added.add("main")
-        if type(node.test) in TELLING:
-            if arm := event_arm(self.scope, node.test):
+        if type(test) in TELLING:
+            if arm := event_arm(self.scope, test):
                 added.add(arm)
             if tests_membership(node):
                 added.add("absent")
-            added |= absent(node.test)
-            sized = self.compare_sizes(node.test, node.body)
-        inside = marks | added | sized
+            added |= absent(test)
+            sized = self.compare_sizes(test, body)
+            added |= sized
         before = len(self.changes)
-        self.block(node.body, inside)
+        self.block(body, marks | added)
         if len(self.changes) > before:
-            self.replaces(insiders(node.test), node.body, before)
-        if node.orelse:
+            self.replaces(insiders(test), body, before)
+        if otherwise := node.orelse:
             before = len(self.changes)
-            self.block(node.orelse, marks | BRANCH | sized | arms_left(self.scope, node.test))
+            past = arms_left(self.scope, test) if type(test) in TELLING else NONE
+            self.block(otherwise, marks.union(BRANCH, sized, past))
             if len(self.changes) > before:
-                self.replaces(outsiders(self.scope, node.test), node.orelse, before)
+                self.replaces(outsiders(self.scope, test), otherwise, before)
 
     def while_(self, node: ast.While, marks: Marks) -> None:
         self.expression(node.test, marks)
@@ -328,22 +340,27 @@ class _Reader(Branches):
     def return_(self, node: ast.Return, marks: Marks) -> None:
         if "branch" in marks:
             self.risks.append((self.scope.name, node.lineno, "return"))
-        if node.value is None:
+        value = node.value
+        if value is None:
             return
-        self.expression(node.value, marks, kept=RETURNED)
-        made = self.scope.origin(node.value) if type(node.value) in MAKING else UNKNOWN
-        either = type(node.value) is ast.Name and node.value.id in self.scope.again
-        if made.kind == "fresh" and made is not FRESH_SELF and not either:
+        if type(value) not in LEAVES:
+            self.expression(value, marks, kept=RETURNED)
+        made = self.scope.origin(value) if type(value) in MAKING else UNKNOWN
+        if made.kind == "fresh" and made is not FRESH_SELF and not self._is_again(value):
             name = self.scope.name
             self.marks.append(Mark("fresh", name, at(node), name, origin=made))
-        if type(node.value) is ast.Name:
-            self.keep_local(node.value, RETURNED)
-            if "<" in self.scope.name and node.value.id in self.scope.parameters:
+        if type(value) is ast.Name:
+            self.keep_local(value, RETURNED)
+            if "<" in self.scope.name and value.id in self.scope.parameters:
                 self.marks.append(Mark("gives", "", at(node), self.scope.name, ""))
-        if type(node.value) in NAMING:
-            found = self.scope.reference(node.value)
+        if type(value) in NAMING:
+            found = self.scope.reference(value)
             if found and not found[1]:
                 self.escapes.append((found[0], self.scope.name))
+
+    def _is_again(self, value: ast.expr) -> bool:
+        """Return True for a local that is bound more than once."""
+        return type(value) is ast.Name and value.id in self.scope.again
 
     def expression_(self, node: ast.Expr, marks: Marks) -> None:
         self.expression(node.value, marks, kept=DROPPED)
@@ -366,7 +383,6 @@ _STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {
     ast.Global: _Reader.global_,
     ast.Nonlocal: _Reader.nothing,
     ast.Pass: _Reader.nothing,
-    ast.If: _Reader.if_,
     ast.While: _Reader.while_,
     ast.For: _Reader.for_,
     ast.AsyncFor: _Reader.for_,

@@ -141,11 +141,12 @@ def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -
         statement = stack.pop()
         kind = type(statement)
         if type(statement) is ast.Assign:
+            value = statement.value
+            holds = type(value) not in HOLDING_NOTHING
             for target in statement.targets:
                 _bound(target, scope)
-            if type(statement.value) not in HOLDING_NOTHING:
-                for target in statement.targets:
-                    _holds(target, statement.value, scope)
+                if holds:
+                    _holds(target, value, scope)
             continue
         for field in _BLOCKS.get(kind, ()):
             stack += getattr(statement, field)
@@ -184,12 +185,14 @@ _BLOCKS: dict[type[ast.stmt], tuple[str, ...]] = {
 
 def _bound(target: ast.expr, scope: Scope) -> None:
     if type(target) is ast.Name:
-        if target.id in scope.origins:
-            scope.again.add(target.id)
-        elif target.id not in scope.parameters:
-            scope.origins[target.id] = UNKNOWN
+        name = target.id
+        if name in scope.origins:
+            scope.again.add(name)
+        elif name not in scope.parameters:
+            scope.origins[name] = UNKNOWN
     elif type(target) is ast.Attribute:
-        if type(target.value) is ast.Name and target.value.id == "self":
+        value = target.value
+        if type(value) is ast.Name and value.id == "self":
             scope.states.add(f"self.{target.attr}")
     elif type(target) is ast.Tuple or type(target) is ast.List:
         for part in target.elts:
