@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from itertools import chain
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ from floodline.scan._program.targets import CANDIDATES, Targets
 Reached = tuple[tuple[str, int], ...]
 Given = tuple[int | str, Reference]  # the position of an argument, and the reference
 SIGNS = {"ttl", "flip", "waits"}
+_new_edge = tuple.__new__  # calling the class takes twice as long
 
 
 class Edge(NamedTuple):
@@ -239,7 +241,9 @@ class Program:
                 self.makings[target.makes].append(making)
             many = target.kin and len(target.functions) > CANDIDATES
             for callee, shift in () if call.again else target.functions:
-                edge = Edge(caller, callee, call.repeats, call, shift, target.guessed, target.kin)
+                edge = _new_edge(
+                    Edge, (caller, callee, call.repeats, call, shift, target.guessed, target.kin)
+                )
                 if many:
                     self.related[callee].append(edge)
                     continue
@@ -250,9 +254,9 @@ class Program:
                 self._add_references(file, call)
 
     def _add_references(self, file: FileFacts, call: Call) -> None:
-        given = list(enumerate(call.arguments))
+        given: Iterable[tuple[int, Argument]] = enumerate(call.arguments)
         if call.keywords:
-            given += [(-1, value) for _, value in call.keywords]
+            given = chain(given, [(-1, value) for _, value in call.keywords])
         known = self.names.callable
         for number, argument in given:
             origin, ref = argument
@@ -355,15 +359,16 @@ class Program:
         """Return the calls that pass on what may be a container; used twice."""
         found = self._handed[file.path] = []
         for call in file.calls:
-            if call.again or not (call.arguments or call.keywords):
+            arguments, keywords = call.arguments, call.keywords
+            if not (arguments or keywords) or call.again or call.callee.name in HARMLESS:
                 continue
-            told: list[tuple[int | str, Argument]] = [*enumerate(call.arguments), *call.keywords]
+            told: Iterable[tuple[int | str, Argument]] = enumerate(arguments)
+            if keywords:
+                told = chain(told, keywords)
             given: list[Given] = [
-                (place, value.ref)
-                for place, value in told
-                if value.ref and self._may_hold(file, value.ref)
+                (place, ref) for place, (_, ref) in told if ref and self._may_hold(file, ref)
             ]
-            if given and call.callee.name not in HARMLESS:
+            if given:
                 found.append((call, given))
         return found
 

@@ -32,6 +32,7 @@ REGISTERING = (
     "register", "add_", "set_", "include", "subscribe", "use", "mount", "connect", "bind",
     "attach", "provide", "override", "with_", "start", "listen",
 )  # fmt: skip
+_PREPARING_OR_REGISTERING = (*PREPARING, *REGISTERING)
 RUN_BY_ITSELF = {
     "add_done_callback", "call_later", "call_soon", "call_at", "call_soon_threadsafe", "Thread",
     "Timer", "create_task", "ensure_future", "finalize", "ref", "submit", "run_in_executor",
@@ -131,11 +132,11 @@ class Reach:
         for file in self._program.files:
             queue.extend(f"{file.module}:{item.name}:" for item in file.classes)
         for key, function in self._program.names.functions.items():
+            if key in self._often or self._program.callers.get(key):
+                continue
             name = function.name.rpartition(".")[2]
-            uncalled = key not in self._often and not self._program.callers.get(key)
             defines = key.rpartition(".<locals>.")[0] in self._factories
-            prepares = defines or name.startswith(PREPARING) or key in self.commands
-            if uncalled and prepares:
+            if defines or name.startswith(PREPARING) or key in self.commands:
                 self._often[key] = Often.STARTS
                 queue.append(key)
         for key in self._program.by_reference:
@@ -196,10 +197,10 @@ class Reach:
             return outer is not None and outer.returns_inner and above not in self._factories
         if name.startswith("_") or name in ENDING:
             return False
-        callers = [e for e in self._program.callers.get(key, ()) if e.caller != key]
-        if name.startswith((*PREPARING, *REGISTERING)) or function.returns_inner:
+        if function.returns_inner or name.startswith(_PREPARING_OR_REGISTERING):
             return False
-        return not callers or self._library
+        callers = self._program.callers.get(key, ())
+        return self._library or all(edge.caller == key for edge in callers)
 
     def is_handler(self, key: str) -> bool:
         """Return True if a decorator passes the function to a framework: `@app.get(...)`."""
