@@ -70,6 +70,7 @@ class Origin(NamedTuple):
         return ".".join((self.name, *(step.text for step in self.steps)))
 
 
+_new_origin = tuple.__new__  # calling the class takes twice as long
 CONSTANT: Final = Origin("constant")
 TYPE: Final = Origin("type")
 UNKNOWN: Final = Origin("unknown")
@@ -124,7 +125,7 @@ def most_open(origins: list[Origin]) -> Origin:
                 several.append(part)
     if widest.kind == FRESH or len(several) < 2:
         return widest
-    return Origin("all", parts=tuple(several))
+    return _new_origin(Origin, ("all", "", 0, "", (), tuple(several)))
 
 
 def parts_of(origin: Origin) -> tuple[Origin, ...]:
@@ -140,7 +141,7 @@ def asked(origin: Origin, step: Step) -> Origin | None:
         answers = [asked(part, step) for part in parts]
         return most_open([answer for answer in answers if answer is not None])
     if kind in CHAINED:
-        return Origin(kind, name, number, function, (*steps, step))
+        return _new_origin(Origin, (kind, name, number, function, (*steps, step), ()))
     return None
 
 

@@ -33,7 +33,7 @@ from floodline.scan._facts.references import (
     of_instance,
 )
 from floodline.scan._facts.vocabulary import ASSIGNED, MAKERS
-from floodline.scan._frontends.python.calls import LEAVES, Calls
+from floodline.scan._frontends.python.calls import LEAVES, THROUGH, Calls
 from floodline.scan._frontends.python.expressions import (
     at,
     created,
@@ -51,6 +51,7 @@ from floodline.scan._frontends.python.statements import (
 
 MAYBE: Marks = frozenset({"branch", "except"})
 MADE_BY = {ast.Call, ast.Await, ast.Subscript}
+MAKING = {ast.Call, *THROUGH}  # what an instance may come from that is kept
 COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp}
 PARTS = {*COMPREHENSIONS, ast.Subscript}
 
@@ -67,7 +68,7 @@ class Bindings(Calls):
     def assign(self, node: ast.Assign, marks: Marks) -> None:
         value, targets = node.value, node.targets
         if type(value) not in LEAVES:
-            kept = self._kept(targets[0])
+            kept = self._kept(targets[0]) if type(value) in MAKING else HERE
             for target in targets[1:]:  # `user = self.users[id] = User()`: both
                 kept = self._kept(target) if kept is HERE else kept
             self.expression(value, marks, kept=kept)
@@ -101,7 +102,8 @@ class Bindings(Calls):
         if value is None:
             return
         if type(value) not in LEAVES:
-            self.expression(value, marks, kept=self._kept(target))
+            kept = self._kept(target) if type(value) in MAKING else HERE
+            self.expression(value, marks, kept=kept)
         self.bind(target, value, marks)
         if not self.scope.name.endswith(":"):
             return

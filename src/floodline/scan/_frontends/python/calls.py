@@ -69,7 +69,7 @@ MOVING = GROWS_BY_ITEM | GROWS_BY_KEY | SHRINKS
 LEAVES = {ast.Name, ast.Constant, NoneType}
 IN_TABLE = by_name(LISTED)
 _new_call = tuple.__new__  # of the most frequent fact: calling the class takes twice as long
-_THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom}
+THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom}
 _GATHERS = {ast.List, ast.Tuple, ast.Dict, ast.Set}
 
 
@@ -102,7 +102,7 @@ class Calls(Arguments):
                 told = _TOLD.get(kind)
                 if told is not None and here is not unread:
                     told(self, here, marks)
-                if kind not in _THROUGH:
+                if kind not in THROUGH:
                     goes = GIVEN if kind in _GATHERS else HERE
                 elif kind is ast.BoolOp and goes is HERE:
                     goes = DEFAULT  # `given or Default()`: what is given lives elsewhere

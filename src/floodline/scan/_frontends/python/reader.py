@@ -187,9 +187,10 @@ class _Reader(Branches):
         scope = Scope(name, owner, outer if not in_class and outer.name else None)
         parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         for index, parameter in enumerate(parameters):
-            scope.parameters[parameter.arg] = index
-            if parameter.annotation is not None:
-                scope.annotations[parameter.arg] = annotation(parameter.annotation)
+            known, said_of_it = parameter.arg, parameter.annotation
+            scope.parameters[known] = index
+            if said_of_it is not None:
+                scope.annotations[known] = annotation(said_of_it)
         for extra in (node.args.vararg, node.args.kwarg):
             if extra:
                 scope.origins[extra.arg] = attribute(extra.arg)
@@ -198,7 +199,7 @@ class _Reader(Branches):
         self.functions.append(
             Function(
                 name, owner, node.lineno, self.shared(names, names), self.shared(said, said),
-                tuple(dotted(called(d)) for d in node.decorator_list),
+                tuple([dotted(called(d)) for d in node.decorator_list]),
                 returns_inner(node),
                 type(node) is ast.AsyncFunctionDef,
                 annotation(node.returns) if node.returns is not None else "",

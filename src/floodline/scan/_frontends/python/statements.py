@@ -19,7 +19,7 @@ RUNNING = {"map", "filter", "sorted", "reduce", "any", "all", "sum", "min", "max
 LEAVING = {ast.Return, ast.Raise, ast.Continue, ast.Break}
 DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 BINDING = {ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor}
-PLAIN = {ast.Expr, ast.Return, ast.If, ast.Raise, ast.Pass, ast.Assert}
+PLAIN = {ast.Expr, ast.Return, ast.Raise, ast.Pass, ast.Assert}
 WITH = (ast.With, ast.AsyncWith)
 TRIES = (ast.Try, ast.TryStar)
 COPIES = {"list", "dict", "set", "sorted", "copy", "deepcopy"}
@@ -148,10 +148,12 @@ def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -
                 if holds:
                     _holds(target, value, scope)
             continue
-        for field in _BLOCKS.get(kind, ()):
-            stack += getattr(statement, field)
         if kind in PLAIN:
             continue
+        for field in _BLOCKS.get(kind, ()):
+            stack += getattr(statement, field)
+        if kind is ast.If:
+            continue  # it binds nothing itself
         if kind in BINDING:
             _bound(statement.target, scope)  # type: ignore[attr-defined]  # kind says so
             if type(statement) is ast.AnnAssign and statement.value is not None:
