@@ -191,10 +191,12 @@ class Calls(Arguments):
             callee = by_name(name)
         elif type(function) is ast.Attribute:
             name = function.attr
+            value = function.value
             if name in MOVING:
                 self.method(node, function, marks)
-            self._signs(node, function, name, kept)
-            callee = self.callee_of(function.value, name)
+            if name in TOLD or type(value) is ast.Call or name.startswith("add_"):
+                self._signs(node, function, name, kept)
+            callee = self.callee_of(value, name)
         else:
             name = last_name(function)
         line = node.lineno
@@ -203,7 +205,8 @@ class Calls(Arguments):
         if name in RARE:
             self._rare(node, name, callee, marks)
         if callee is not None:
-            repeats, over, arms, guard = self._stands(marks)
+            stands = self._standing.get(marks) or self._stands(marks)
+            repeats, over, arms, guard = stands
             arguments, keywords = self._given(node, name)
             self.calls.append(
                 _new_call(Call, (
@@ -228,10 +231,8 @@ class Calls(Arguments):
 
     def _stands(self, marks: Marks) -> Standing:
         """Return the circumstances of the marks; many calls share the same ones."""
-        known = self._standing.get(marks)
-        if known is None:
-            known = self._standing[marks] = standing(marks)
-        return known
+        found = self._standing[marks] = standing(marks)
+        return found
 
     def _rare(self, node: ast.Call, name: str, callee: Callee | None, marks: Marks) -> None:
         """Note calls of a few names that mean something on their own."""
@@ -252,8 +253,6 @@ class Calls(Arguments):
 
     def _signs(self, node: ast.Call, function: ast.Attribute, name: str, kept: Kept) -> None:
         """Note what single rules look for in a method call."""
-        if name not in TOLD and name[:4] != "add_" and type(function.value) is not ast.Call:
-            return
         if name == "set" and node.args:
             callee = self.callee(function)
             self.marks.append(Mark("set", "", at(node), self.scope.name, "", None, callee))

@@ -185,17 +185,19 @@ class _Reader(Branches):
         for decorator in node.decorator_list:
             self.decorator(name, decorator, marks)
         scope = Scope(name, owner, outer if not in_class and outer.name else None)
-        parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        for index, parameter in enumerate(parameters):
-            known, said_of_it = parameter.arg, parameter.annotation
+        taken = node.args
+        told: list[str] = []
+        for index, parameter in enumerate([*taken.posonlyargs, *taken.args, *taken.kwonlyargs]):
+            known, hint = parameter.arg, parameter.annotation
             scope.parameters[known] = index
-            if said_of_it is not None:
-                scope.annotations[known] = annotation(said_of_it)
-        for extra in (node.args.vararg, node.args.kwarg):
+            text = annotation(hint) if hint is not None else ""
+            told.append(text)
+            if text:
+                scope.annotations[known] = text
+        for extra in (taken.vararg, taken.kwarg):
             if extra:
                 scope.origins[extra.arg] = attribute(extra.arg)
-        names = tuple(scope.parameters)
-        said = tuple([scope.annotations.get(name, "") for name in names])
+        names, said = tuple(scope.parameters), tuple(told)
         self.functions.append(
             Function(
                 name, owner, node.lineno, self.shared(names, names), self.shared(said, said),

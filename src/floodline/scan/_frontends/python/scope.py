@@ -206,15 +206,14 @@ class Scope:
 
     def origin(self, node: ast.expr | None) -> Origin:
         """Return where the value of an expression comes from."""
+        if type(node) is ast.Name:  # most
+            name = node.id
+            return self.origin_of(name, self.holder_of(name))
         find = _ORIGINS.get(type(node))
         return find(self, node) if find else UNKNOWN
 
     def _constant(self, _: object) -> Origin:
         return CONSTANT
-
-    def _origin_of_name(self, node: ast.Name) -> Origin:
-        name = node.id
-        return self.origin_of(name, self.holder_of(name))
 
     def origin_of(self, name: str, holder: Scope | None) -> Origin:
         """Return where the value of a name of a scope comes from."""
@@ -339,7 +338,6 @@ _ORIGINS: dict[type, Callable[[Scope, Any], Origin]] = {
     NoneType: Scope._constant,
     ast.Constant: Scope._constant,
     ast.Compare: Scope._constant,
-    ast.Name: Scope._origin_of_name,
     ast.Attribute: Scope._origin_of_attribute,
     ast.Call: Scope._origin_of_call,
     ast.Subscript: Scope._origin_of_item,
