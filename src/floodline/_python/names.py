@@ -21,14 +21,13 @@ def last_name(node: ast.AST | None) -> str:
 
 def dotted(node: ast.expr) -> str:
     """Return `a.b.c`, or `""` if it contains anything but names."""
-    parts = []
+    if type(node) is ast.Name:
+        return node.id
+    text = ""
     while type(node) is ast.Attribute:
-        parts.append(node.attr)
+        text = f".{node.attr}{text}"
         node = node.value
-    if type(node) is not ast.Name:
-        return ""
-    parts.append(node.id)
-    return ".".join(reversed(parts))
+    return node.id + text if type(node) is ast.Name else ""
 
 
 def written(node: ast.expr) -> str:

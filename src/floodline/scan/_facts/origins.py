@@ -70,6 +70,7 @@ class Origin(NamedTuple):
         return ".".join((self.name, *(step.text for step in self.steps)))
 
 
+_new_origin = tuple.__new__  # calling the class takes twice as long
 CONSTANT: Final = Origin("constant")
 TYPE: Final = Origin("type")
 UNKNOWN: Final = Origin("unknown")
@@ -113,17 +114,18 @@ def most_open(origins: list[Origin]) -> Origin:
     if len(told) == 1:
         return told[0]
     widest, rank = CONSTANT, len(OPENNESS)
-    several: dict[Origin, None] = {}
+    several: list[Origin] = []  # they are few, and hashing them takes longer than comparing
     for origin in told:
         for part in origin.parts or (origin,):
-            found = _RANKS.get(part.kind, rank)
+            kind = part.kind
+            found = _RANKS.get(kind, rank)
             if found < rank:
                 widest, rank = part, found
-            if part.kind in DEPENDING and len(several) < PARTS:
-                several[part] = None
+            if kind in DEPENDING and len(several) < PARTS and part not in several:
+                several.append(part)
     if widest.kind == FRESH or len(several) < 2:
         return widest
-    return Origin("all", parts=tuple(several))
+    return _new_origin(Origin, ("all", "", 0, "", (), tuple(several)))
 
 
 def parts_of(origin: Origin) -> tuple[Origin, ...]:
@@ -139,7 +141,7 @@ def asked(origin: Origin, step: Step) -> Origin | None:
         answers = [asked(part, step) for part in parts]
         return most_open([answer for answer in answers if answer is not None])
     if kind in CHAINED:
-        return Origin(kind, name, number, function, (*steps, step))
+        return _new_origin(Origin, (kind, name, number, function, (*steps, step), ()))
     return None
 
 

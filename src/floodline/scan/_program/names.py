@@ -94,10 +94,11 @@ class Names:
     def _follow(self, module: str, name: str) -> str:
         if "." in name:
             return self._follow_path(module, name)
+        imports, stars = self.imports, self._stars
         for _ in range(HOPS):
-            target = self.imports.get(module, {}).get(name)
+            target = imports[module].get(name) if module in imports else None
             if target is None:
-                giver = self._giver(module, name)
+                giver = self._giver(module, name) if stars.get(module) else ""
                 if not giver or self._has(giver, name):
                     return f"{giver or module}:{name}"
                 module = giver
@@ -105,7 +106,7 @@ class Names:
             if ":" not in target:
                 return f"{target}:"
             source, _, name = target.partition(":")
-            module = self._absolute(module, source)
+            module = self._absolute(module, source) if source.startswith(".") else source
             if f"{module}.{name}" in self.modules and not self._has(module, name):
                 return f"{module}.{name}:"
         return f"{module}:{name}"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from itertools import chain
-from typing import NamedTuple
 
-from floodline.scan._facts.calls import Argument, Kept, named_by
-from floodline.scan._facts.circumstances import Repeats
+from floodline.scan._facts.calls import Argument, named_by
 from floodline.scan._facts.model import Call, Change, Container, FileFacts, Limit, Mark, Pair
 from floodline.scan._facts.origins import Origin, parameter
 from floodline.scan._facts.references import (
@@ -25,6 +24,7 @@ from floodline.scan._facts.references import (
     of_object,
 )
 from floodline.scan._facts.vocabulary import HARMLESS, LISTED, PERIODIC, UNITS
+from floodline.scan._program.edges import Edge, Making
 from floodline.scan._program.names import INSIDE, Names
 from floodline.scan._program.subscribing import Subscribing
 from floodline.scan._program.targets import CANDIDATES, Targets
@@ -33,30 +33,7 @@ Reached = tuple[tuple[str, int], ...]
 Given = tuple[int | str, Reference]  # the position of an argument, and the reference
 DEEP = 2  # calls that a function passes its own parameter on to
 SIGNS = {"ttl", "flip", "waits"}
-
-
-class Edge(NamedTuple):
-    """One call from a function to a function."""
-
-    caller: str
-    callee: str
-    repeats: Repeats
-    call: Call
-    shift: int  # parameters before the first argument: 1 for a bound method
-    guessed: bool = False  # one of several methods of that name
-    kin: bool = False  # of one family: an event of one is an event of all
-
-
-class Making(NamedTuple):
-    """One place where a class is instantiated, and where the instance goes."""
-
-    function: str
-    kept: Kept
-    repeats: Repeats
-    line: int
-    path: str
-    again: bool = False  # known from where it is made: here it goes somewhere else
-    guarded: bool = False  # it may not run: perhaps there is one already
+_new_edge = tuple.__new__  # calling the class takes twice as long
 
 
 class Held:
@@ -240,7 +217,9 @@ class Program:
                 self.makings[target.makes].append(making)
             many = target.kin and len(target.functions) > CANDIDATES
             for callee, shift in () if call.again else target.functions:
-                edge = Edge(caller, callee, call.repeats, call, shift, target.guessed, target.kin)
+                edge = _new_edge(
+                    Edge, (caller, callee, call.repeats, call, shift, target.guessed, target.kin)
+                )
                 if many:
                     self.related[callee].append(edge)
                     continue
@@ -251,9 +230,9 @@ class Program:
                 self._add_references(file, call)
 
     def _add_references(self, file: FileFacts, call: Call) -> None:
-        given = list(enumerate(call.arguments))
+        given: Iterable[tuple[int, Argument]] = enumerate(call.arguments)
         if call.keywords:
-            given += [(-1, value) for _, value in call.keywords]
+            given = chain(given, [(-1, value) for _, value in call.keywords])
         known = self.names.callable
         timed = any(name in UNITS for name, _ in call.keywords)
         for number, argument in given:
@@ -359,15 +338,16 @@ class Program:
         """Return the calls that pass on what may be a container; used twice."""
         found = self._handed[file.path] = []
         for call in file.calls:
-            if call.again or not (call.arguments or call.keywords):
+            arguments, keywords = call.arguments, call.keywords
+            if not (arguments or keywords) or call.again or call.callee.name in HARMLESS:
                 continue
-            told: list[tuple[int | str, Argument]] = [*enumerate(call.arguments), *call.keywords]
+            told: Iterable[tuple[int | str, Argument]] = enumerate(arguments)
+            if keywords:
+                told = chain(told, keywords)
             given: list[Given] = [
-                (place, value.ref)
-                for place, value in told
-                if value.ref and self._may_hold(file, value.ref)
+                (place, ref) for place, (_, ref) in told if ref and self._may_hold(file, ref)
             ]
-            if given and call.callee.name not in HARMLESS:
+            if given:
                 found.append((call, given))
         return found
 

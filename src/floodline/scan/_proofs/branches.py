@@ -7,7 +7,8 @@ from functools import cached_property
 
 from floodline.scan._facts.circumstances import Arms, arms_of
 from floodline.scan._facts.model import Change
-from floodline.scan._program.program import Edge, Program
+from floodline.scan._program.edges import Edge
+from floodline.scan._program.program import Program
 from floodline.scan._proofs.reach import Reach
 
 # what is compared when a program asks which event has arrived

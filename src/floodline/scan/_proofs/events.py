@@ -29,6 +29,7 @@ CALLED = {
     "Handler": "emit",
     "StreamHandler": "emit",
 }
+_CALLED = tuple(set(CALLED.values()))
 
 
 class Events:
@@ -192,6 +193,8 @@ class Events:
 
     def _overrides(self, key: str, name: str) -> bool:
         """Return True if a class of the standard library calls a method for each event."""
+        if not name.startswith(_CALLED):
+            return False  # most
         names = self._program.names
         owner = f"{key.partition(':')[0]}:{names.functions[key].owner}"
         return owner in names.classes and any(

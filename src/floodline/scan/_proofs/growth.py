@@ -16,7 +16,8 @@ from floodline.scan._facts.references import (
     of_instance,
 )
 from floodline.scan._facts.vocabulary import MAKERS
-from floodline.scan._program.program import Edge, Held, Program
+from floodline.scan._program.edges import Edge
+from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.events import Events, in_a_loop
 from floodline.scan._proofs.evidence import (
     ASSUMED,

@@ -7,7 +7,8 @@ from floodline.scan._facts.calls import Kept
 from floodline.scan._facts.circumstances import details
 from floodline.scan._facts.references import INSTANCE, ITSELF, LOCAL, MODULE, OBJECT, Reference
 from floodline.scan._facts.vocabulary import MAKERS
-from floodline.scan._program.program import Held, Making, Program
+from floodline.scan._program.edges import Making
+from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.events import Events
 from floodline.scan._proofs.evidence import (
     ASSUMED,

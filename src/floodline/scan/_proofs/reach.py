@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from floodline.scan._facts.vocabulary import ASSIGNED, LISTED, PERIODIC, SUBSCRIBING
 from floodline.scan._program.commands import commands_of
+from floodline.scan._program.edges import Edge
 from floodline.scan._program.program import Program
 
 # parts of the names of modules that are run by hand
@@ -32,6 +33,7 @@ REGISTERING = (
     "register", "add_", "set_", "include", "subscribe", "use", "mount", "connect", "bind",
     "attach", "provide", "override", "with_", "start", "listen",
 )  # fmt: skip
+_PREPARING_OR_REGISTERING = (*PREPARING, *REGISTERING)
 RUN_BY_ITSELF = {
     "add_done_callback", "call_later", "call_soon", "call_at", "call_soon_threadsafe", "Thread",
     "Timer", "create_task", "ensure_future", "finalize", "ref", "submit", "run_in_executor",
@@ -86,19 +88,28 @@ class Reach:
             if edge.repeats == "once" or edge.guessed:
                 continue
             below.setdefault(edge.caller, set()).add(edge.callee)
-            known = self._often.get(edge.callee) is Often.REPEATS or self.is_definition(edge.callee)
-            module = edge.caller.partition(":")[0]
-            goes_on = edge.repeats in LOOPS or self.is_stream(module, edge.call.over)
-            if goes_on and not known:
+            if self._goes_on(edge) and not self._is_known(edge.callee):
                 self._often[edge.callee] = Often.REPEATS
                 queue.append(edge.callee)
         while queue:
             for callee in below.get(queue.popleft(), ()):
-                if self._often.get(callee) is not Often.REPEATS and not self.is_definition(callee):
+                if not self._is_known(callee):
                     self._often[callee] = Often.REPEATS
                     queue.append(callee)
         self._assume(below)
         self._spread_starts(below)
+
+    def _goes_on(self, edge: Edge) -> bool:
+        """Return True if a call is in a loop that may never end."""
+        if not edge.call.over:  # most
+            return edge.repeats in LOOPS
+        return edge.repeats in LOOPS or self.is_stream(
+            edge.caller.partition(":")[0], edge.call.over
+        )
+
+    def _is_known(self, key: str) -> bool:
+        """Return True if it is known how often a function runs, or that it only defines."""
+        return self._often.get(key) is Often.REPEATS or key in self._definitions
 
     def _assume(self, below: dict[str, set[str]]) -> None:
         """Follow calls that may mean any of several methods with the same name and parameters."""
@@ -122,11 +133,11 @@ class Reach:
         for file in self._program.files:
             queue.extend(f"{file.module}:{item.name}:" for item in file.classes)
         for key, function in self._program.names.functions.items():
+            if key in self._often or self._program.callers.get(key):
+                continue
             name = function.name.rpartition(".")[2]
-            uncalled = key not in self._often and not self._program.callers.get(key)
             defines = key.rpartition(".<locals>.")[0] in self._factories
-            prepares = defines or name.startswith(PREPARING) or key in self.commands
-            if uncalled and prepares:
+            if defines or name.startswith(PREPARING) or key in self.commands:
                 self._often[key] = Often.STARTS
                 queue.append(key)
         for key in self._program.by_reference:
@@ -187,10 +198,10 @@ class Reach:
             return outer is not None and outer.returns_inner and above not in self._factories
         if name.startswith("_") or name in ENDING:
             return False
-        callers = [e for e in self._program.callers.get(key, ()) if e.caller != key]
-        if name.startswith((*PREPARING, *REGISTERING)) or function.returns_inner:
+        if function.returns_inner or name.startswith(_PREPARING_OR_REGISTERING):
             return False
-        return not callers or self._library
+        callers = self._program.callers.get(key, ())
+        return self._library or all(edge.caller == key for edge in callers)
 
     def is_handler(self, key: str) -> bool:
         """Return True if a decorator passes the function to a framework: `@app.get(...)`."""
@@ -213,11 +224,11 @@ class Reach:
         queue = [function]
         while queue:
             here = queue.pop()
-            if owner and self.ends(here, owner):
+            if owner and here in self._ends and self.ends(here, owner):
                 continue
-            new = self._callers_of(here) - found
-            found |= new
-            queue += new
+            if new := self._callers_of(here) - found:
+                found |= new
+                queue += new
         self._ancestors[function, owner] = frozenset(found)
         return self._ancestors[function, owner]
 

@@ -281,14 +281,14 @@ class Removals:
     @cached_property
     def _passing(self) -> frozenset[str]:
         """What runs only at start-up, or while something is created or ended."""
-        everything = (*self._program.names.functions, *self._program.edges_of)
+        everything = {*self._program.names.functions, *self._program.edges_of}
         return frozenset(
             item
             for item in everything
             if item.endswith(":")
+            or (last := self._last(item)) in MAKERS
+            or last in ENDING
             or self._reach.often(item) is Often.STARTS
-            or self._last(item) in MAKERS
-            or self._last(item) in ENDING
         )
 
     def _seldom(

@@ -90,8 +90,9 @@ def _complete(shape: Shape, tables: list[Table], number: int) -> tuple[Values, l
     if shape.inner < 0:
         return values, []
     levels = [level for level in _levels(values, shape) if level]
-    values = list(chain.from_iterable(levels))
-    tables[number] = {_NONE: None, **dict(zip(map(id, values), values, strict=True))}
+    if len(levels) > 1:  # else they are in order
+        values = list(chain.from_iterable(levels))
+        tables[number] = {_NONE: None, **dict(zip(map(id, values), values, strict=True))}
     return values, [list(map(len, levels))]
 
 

@@ -156,23 +156,22 @@ def _below(
     root: Path, seen: set[tuple[int, int]], exclude: tuple[str, ...]
 ) -> Iterator[Source | Skipped]:
     first = _first(_absolute(root))
-    stack = [(root, first)]
+    stack = [(os.fspath(root), first, shown(root), _is_above(first.path, Path.cwd()))]
     while stack:
-        here, folder = stack.pop()
+        here, folder, prefix, above = stack.pop()
         try:
-            status = here.stat()
+            status = os.stat(here)  # noqa: PTH116 -- making a path of each folder takes longer
             if (status.st_dev, status.st_ino) in seen:
                 continue
             seen.add((status.st_dev, status.st_ino))
             with os.scandir(here) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
+                entries = sorted(listing, key=_name)
         except OSError as error:
-            yield Skipped(shown(here), Skip.SYSTEM(error.strerror or str(error)))
+            yield Skipped(prefix, Skip.SYSTEM(error.strerror or str(error)))
             continue
         below = []
         folder = folder.entered({entry.name for entry in entries})
-        package = folder.package
-        prefix = shown(here)
+        package: str | None = None  # asked only if there is a module: most of it is paths
         for entry in entries:
             name = entry.name
             place = _text(name if prefix == "." else f"{prefix}/{name}")
@@ -180,11 +179,32 @@ def _below(
                 continue
             if _is_folder(entry):
                 if name not in SKIPPED_FOLDERS and name not in TESTS and name[0] != ".":
-                    below.append((here / name, folder._replace(path=folder.path / name)))
+                    below.append(_inner(here, folder, name, place, above=above))
             elif name.endswith(".py") and not (name.startswith(NOT_READ) or name.endswith(TEST)):
+                if package is None:
+                    package = folder.package
                 module = _text(_joined(package, name[:-3]) or "__init__")
-                yield _source(here / name, place, module)
+                yield _source(Path(here, name), place, module)
         stack.extend(reversed(below))
+
+
+def _inner(
+    here: str, folder: _Folder, name: str, place: str, *, above: bool
+) -> tuple[str, _Folder, str, bool]:
+    """Return a folder to enter: what is shown changes where the working folder begins."""
+    inner = folder._replace(path=folder.path / name)
+    path = os.path.join(here, name)  # noqa: PTH118 -- making a path of each folder takes longer
+    if not above:
+        return path, inner, place, False
+    return path, inner, shown(Path(path)), _is_above(inner.path, Path.cwd())
+
+
+def _is_above(folder: Path, inner: Path) -> bool:
+    return folder in inner.parents
+
+
+def _name(entry: os.DirEntry[str]) -> str:
+    return entry.name
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

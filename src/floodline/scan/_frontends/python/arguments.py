@@ -6,11 +6,13 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from floodline._python.mutations import SHRINKS
+from floodline._python.mutations import GROWS_BY_ITEM, SHRINKS
 from floodline._python.names import last_name
 from floodline.scan._facts.calls import (
+    ADDED,
     FIXED,
     GIVEN,
+    HERE,
     UNSEEN,
     Argument,
     Callee,
@@ -47,12 +49,13 @@ from floodline.scan._facts.origins import (
 from floodline.scan._facts.references import SELF, Reference
 from floodline.scan._facts.vocabulary import ASSIGNED
 from floodline.scan._frontends.python.expressions import at, stored_value
+from floodline.scan._frontends.python.nodes import LEAVES
 from floodline.scan._frontends.python.scope import NAMING, Found, Scope
 from floodline.scan._frontends.python.signs import CLOSES, closes, refers
 
 PLAIN = {"other", "made", "sum"}
 ANSWERED = {ast.Name, ast.Call, ast.Await}
-_new_change = Change.__new__  # calling the class takes twice as long
+_new_change = tuple.__new__  # calling the class takes twice as long
 PASSED_ON = {"partial", "ref", "WeakMethod"}
 
 
@@ -98,9 +101,10 @@ class Arguments:
         if verb == "grow" and key is not NO_KEY and type(value) in ANSWERED:
             marks = marks | {"answer"} if self._is_answer(value, key) else marks
         self.changes.append(
-            _new_change(Change, found[0], found[1], verb, op, shared(key, key),
-                        shared(text, text), stored, source, at(node), self.scope.name,
-                        shared(marks, marks))
+            _new_change(Change, (
+                found[0], found[1], verb, op, shared(key, key), shared(text, text), stored,
+                source, at(node), self.scope.name, shared(marks, marks),
+            ))
         )  # fmt: skip
 
     def handed(self, node: ast.Call, maker: ast.Call) -> tuple[Callee, tuple[Argument, ...]] | None:
@@ -136,10 +140,14 @@ class Arguments:
             return by_name(node.id)
         if type(node) is not ast.Attribute:
             return None
-        if type(node.value) is ast.Call and last_name(node.value.func) == "super":
-            return inherited(node.attr)
-        base = self.scope.base(node.value)
-        return own_method(node.attr) if base is SELF else method_of(base, node.attr)
+        return self.callee_of(node.value, node.attr)
+
+    def callee_of(self, value: ast.expr, name: str) -> Callee:
+        """Return which method of a value is called."""
+        if type(value) is ast.Call and last_name(value.func) == "super":
+            return inherited(name)
+        base = self.scope.base(value)
+        return own_method(name) if base is SELF else method_of(base, name)
 
     def argument(self, node: ast.expr, into: str) -> Argument:
         """Return what an argument is: a function, a container or the origin of a value."""
@@ -172,12 +180,13 @@ class Arguments:
         return known
 
     def _attribute_argument(self, node: ast.Attribute) -> Argument:
-        if node.attr in CLOSES:
+        name = node.attr
+        if name in CLOSES:
             self.marks += closes(self.scope, node)
-        elif node.attr in SHRINKS:
+        elif name in SHRINKS:
             below = self.scope.reference(node.value)
             if below:
-                self.change("shrink", below, node.attr, node, CONSTANT, "", None, frozenset())
+                self.change("shrink", below, name, node, CONSTANT, "", None, frozenset())
         found = self.scope.reference(node)
         origin = self.scope.origin(node)
         return argument(origin, found[0] if found and not found[1] else None)
@@ -191,3 +200,17 @@ def lambda_name(scope: Scope, node: ast.Lambda) -> str:
     if scope.name.endswith(":"):
         return f"{scope.owner}.{inner}"
     return f"{scope.name}.<locals>.{inner}"
+
+
+def add_given(call: ast.Call, found: list[tuple[Any, Kept]]) -> None:
+    """Add what is below a call, and where the instances that it creates go."""
+    given, function = GIVEN, call.func
+    if type(function) is not ast.Name:
+        found.append((function, GIVEN))
+        if last_name(function) in GROWS_BY_ITEM:
+            given = ADDED
+    for item in call.args:
+        if type(item) not in LEAVES:
+            found.append((item, given))  # noqa: PERF401 -- a call of its own on 3.11
+    for keyword in call.keywords:
+        found.append((keyword.value, HERE))  # noqa: PERF401 -- same

@@ -33,14 +33,14 @@ from floodline.scan._facts.references import (
     of_instance,
 )
 from floodline.scan._facts.vocabulary import ASSIGNED, MAKERS
-from floodline.scan._frontends.python.calls import LEAVES, Calls
+from floodline.scan._frontends.python.calls import THROUGH, Calls
 from floodline.scan._frontends.python.expressions import (
     at,
     created,
     is_new,
     stored_value,
 )
-from floodline.scan._frontends.python.nodes import names_in
+from floodline.scan._frontends.python.nodes import LEAVES, names_in
 from floodline.scan._frontends.python.scope import under
 from floodline.scan._frontends.python.signs import client, flips, keeps
 from floodline.scan._frontends.python.statements import (
@@ -53,6 +53,7 @@ from floodline.scan._frontends.python.statements import (
 MAYBE: Marks = frozenset({"branch", "except"})
 PERHAPS: Marks = frozenset({"absent", "none"})  # there is nothing yet
 MADE_BY = {ast.Call, ast.Await, ast.Subscript}
+MAKING = {ast.Call, *THROUGH}  # what an instance may come from that is kept
 COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp}
 PARTS = {*COMPREHENSIONS, ast.Subscript}
 
@@ -67,17 +68,18 @@ class Bindings(Calls):
         self.attributes: dict[str, Base] = {}
 
     def assign(self, node: ast.Assign, marks: Marks) -> None:
-        if type(node.value) not in LEAVES:
-            kept = self._kept(node.targets[0])
-            for target in node.targets[1:]:  # `user = self.users[id] = User()`: both
+        value, targets = node.value, node.targets
+        if type(value) not in LEAVES:
+            kept = self._kept(targets[0]) if type(value) in MAKING else HERE
+            for target in targets[1:]:  # `user = self.users[id] = User()`: both
                 kept = self._kept(target) if kept is HERE else kept
-            self.expression(node.value, marks, kept=kept)
-        for target in node.targets:
-            self.bind(target, node.value, marks)
-        if type(node.value) is ast.Call and last_name(node.value.func) == "__new__":
+            self.expression(value, marks, kept=kept)
+        for target in targets:
+            self.bind(target, value, marks)
+        if type(value) is ast.Call and last_name(value.func) == "__new__":
             self._bind_instance(node)
-        if len(node.targets) > 1 and stored_value(node.value) == "waiter":
-            self._bind_waiter(node.targets)
+        if len(targets) > 1 and stored_value(value) == "waiter":
+            self._bind_waiter(targets)
 
     def _bind_instance(self, node: ast.Assign) -> None:
         """Read `cls._instance = super().__new__(cls)`: the instance, perhaps the only one."""
@@ -98,16 +100,21 @@ class Bindings(Calls):
 
     def annotated(self, node: ast.AnnAssign, marks: Marks) -> None:
         self._note_said(node)
-        if node.value is None:
+        value, target = node.value, node.target
+        if value is None:
             return
-        self.expression(node.value, marks, kept=self._kept(node.target))
-        self.bind(node.target, node.value, marks)
-        if self.scope.name.endswith(":") and self.containers and "ClassVar" not in _said(node):
-            last = self.containers[-1]
-            if last.at == at(node.target) and last.fills in ("", FILLED):
-                self.containers[-1] = last._replace(fills="annotated")
-        if self.scope.name.endswith(":") and last_name(node.annotation) == "ClassVar":
-            shared = Mark("classvar", last_name(node.target), at(node), self.scope.name, "")
+        if type(value) not in LEAVES:
+            kept = self._kept(target) if type(value) in MAKING else HERE
+            self.expression(value, marks, kept=kept)
+        self.bind(target, value, marks)
+        if not self.scope.name.endswith(":"):
+            return
+        last = self.containers[-1] if self.containers else None
+        here = last and last.fills in ("", FILLED) and last.at == at(target)
+        if last and here and "ClassVar" not in _said(node):
+            self.containers[-1] = last._replace(fills="annotated")
+        if last_name(node.annotation) == "ClassVar":
+            shared = Mark("classvar", last_name(target), at(node), self.scope.name, "")
             self.marks.append(shared)
 
     def _note_said(self, node: ast.AnnAssign) -> None:
@@ -116,14 +123,15 @@ class Bindings(Calls):
         if not (said[:1].isupper() or "." in said):
             return  # most: builtins
         in_class = scope.name.endswith(":")
-        if type(node.target) is ast.Name and scope.name and not in_class:
+        if in_class:
+            self._note_type(of_instance(last_name(node.target)), base_of_class(said))
+            return
+        if type(node.target) is ast.Name and scope.name:
             if node.target.id not in scope.globals:
                 scope.annotations[node.target.id] = said
             return
         found = scope.reference(node.target)
-        if in_class:
-            self._note_type(of_instance(last_name(node.target)), base_of_class(said))
-        elif found and (found[0].kind == INSTANCE or node.value is None):
+        if found and (found[0].kind == INSTANCE or node.value is None):
             self._note_type(found[0], base_of_class(said))
 
     def _kept(self, target: ast.expr) -> Kept:
@@ -179,33 +187,33 @@ class Bindings(Calls):
                     self.scope.refs[part.id] = (below[0], below[1] + 1)
 
     def _bind_name(self, target: ast.Name, value: ast.expr, marks: Marks) -> None:
-        scope = self.scope
+        scope, name = self.scope, target.id
         if scope.name.endswith(":"):
-            self._bind_slot(of_instance(target.id), target, value, marks)
+            self._bind_slot(of_instance(name), target, value, marks)
             return
-        if not scope.name or target.id in scope.globals:
-            self._bind_slot(in_module(target.id), target, value, marks)
+        if not scope.name or name in scope.globals:
+            self._bind_slot(in_module(name), target, value, marks)
             return
         if type(value) is ast.Constant:
             # a number that changes later is where a count begins, as often as not
-            counts = type(value.value) is int and target.id in scope.again
-            self._rebind(target.id, UNKNOWN if counts else CONSTANT, marks)
-            scope.stored[target.id] = "other"
+            counts = type(value.value) is int and name in scope.again
+            self._rebind(name, UNKNOWN if counts else CONSTANT, marks)
+            scope.stored[name] = "other"
             return
         kind, fills = created(value)
         found = None if kind else scope.reference(value)
-        self._rebind(target.id, scope.origin(value), marks)
+        self._rebind(name, scope.origin(value), marks)
         if kind:
-            scope.kinds.add(target.id)
-            ref = of_function(scope.name, target.id)
+            scope.kinds.add(name)
+            ref = of_function(scope.name, name)
             self.containers.append(Container(ref, kind, at(target), scope.name, fills))
         elif found:
-            scope.refs[target.id] = found
-        elif target.id in scope.parameters and not marks:
-            scope.refs[target.id] = (of_function(scope.name, f"{target.id} anew"), 0)
-        scope.stored[target.id] = stored_value(value)
+            scope.refs[name] = found
+        elif name in scope.parameters and not marks:
+            scope.refs[name] = (of_function(scope.name, f"{name} anew"), 0)
+        scope.stored[name] = stored_value(value)
         if type(value) in MADE_BY:
-            self._note_maker(target.id, value)
+            self._note_maker(name, value)
 
     def _note_maker(self, name: str, value: ast.expr) -> None:
         """Note the class or the function that a local's value comes from."""
@@ -215,7 +223,7 @@ class Bindings(Calls):
             scope.asked[name] = call
         if type(value) is ast.Call:
             made = dotted(value.func)
-            if made and last_name(value.func)[:1].isupper():
+            if made and made.rpartition(".")[2][:1].isupper():
                 scope.types[name] = made
             elif made:
                 scope.answers[name] = made
@@ -229,7 +237,7 @@ class Bindings(Calls):
     def _rebind(self, name: str, origin: Origin, marks: Marks) -> None:
         """Give a local a new value; in a branch it may still have the one from before."""
         scope = self.scope
-        if marks & MAYBE and (name in scope.stored or name in scope.parameters):
+        if (name in scope.stored or name in scope.parameters) and not marks.isdisjoint(MAYBE):
             origin = most_open([scope.origin_of(name, scope), origin])
         self._forget(name, origin)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Callable
-from types import NoneType
 from typing import Any
 
 from floodline._python.comparisons import (
@@ -24,7 +23,6 @@ from floodline._python.mutations import (
 from floodline._python.names import dotted, last_name, written
 from floodline._python.removals import QUIET
 from floodline.scan._facts.calls import (
-    ADDED,
     DEFAULT,
     DROPPED,
     GIVEN,
@@ -41,9 +39,9 @@ from floodline.scan._facts.model import Call, Function, Mark, Verb
 from floodline.scan._facts.origins import CONSTANT, NO_KEY, UNKNOWN, Origin, turn_of
 from floodline.scan._facts.references import LOCAL, of_instance
 from floodline.scan._facts.vocabulary import HARMLESS, LISTED, OPPOSITES, opposites_of
-from floodline.scan._frontends.python.arguments import Arguments, lambda_name
+from floodline.scan._frontends.python.arguments import Arguments, add_given, lambda_name
 from floodline.scan._frontends.python.expressions import at
-from floodline.scan._frontends.python.nodes import below, names_in
+from floodline.scan._frontends.python.nodes import LEAVES, below, names_in
 from floodline.scan._frontends.python.scope import Found, Scope
 from floodline.scan._frontends.python.signs import (
     BLOCKS,
@@ -71,10 +69,9 @@ CALM = QUIET | HARMLESS
 HEAPS = HEAP_GROWS | HEAP_SHRINKS
 RARE = {"addHandler", "finalize", *HEAPS, *TIMERS}
 MOVING = GROWS_BY_ITEM | GROWS_BY_KEY | SHRINKS
-LEAVES = {ast.Name, ast.Constant, NoneType}
 IN_TABLE = by_name(LISTED)
-_new_call = Call.__new__  # of the most frequent fact: calling the class takes twice as long
-_THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom}
+_new_call = tuple.__new__  # of the most frequent fact: calling the class takes twice as long
+THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom}
 _GATHERS = {ast.List, ast.Tuple, ast.Dict, ast.Set}
 
 
@@ -84,39 +81,40 @@ class Calls(Arguments):
     def __init__(self) -> None:
         super().__init__()
         self._standing: dict[Marks, Standing] = {}
+        # equal arguments are mostly the same objects, and hashing what they are made of is slow
+        self._passed: dict[tuple[int, ...], tuple[Argument, ...]] = {}
 
     def expression(
         self, node: ast.expr, marks: Marks, *, kept: Kept = HERE, stored: bool = False
     ) -> None:
         """Read an expression and everything below it."""
-        below_it: ast.expr = node
-        while type(below_it) is ast.Attribute:
-            below_it = below_it.value
-        if type(below_it) in LEAVES:
-            return  # most are a name and its attributes
+        here: Any = node
+        goes = kept
         unread = node if stored and type(node) is ast.Subscript else None
-        stack: list[tuple[ast.AST | None, Kept]] = [(node, kept)]
-        while stack:
-            here, goes = stack.pop()
-            while type(here) is ast.Attribute:
-                here, goes = here.value, HERE
+        stack: list[tuple[Any, Kept]] = []
+        while True:
             kind = type(here)
-            if here is None or kind in LEAVES:
-                continue
-            if type(here) is ast.Call:
+            while kind is ast.Attribute:
+                here, goes = here.value, HERE
+                kind = type(here)
+            if kind is ast.Call:
                 self.call(here, goes, marks)
-                stack += _given_to(here)
-                continue
-            told = _TOLD.get(kind)
-            if told is not None and here is not unread:
-                told(self, here, marks)
-            if kind in _THROUGH:
-                if kind is ast.BoolOp and goes is HERE:
+                add_given(here, stack)
+            elif kind not in LEAVES:  # most are a name and its attributes
+                told = _TOLD.get(kind)
+                if told is not None and here is not unread:
+                    told(self, here, marks)
+                if kind not in THROUGH:
+                    goes = GIVEN if kind in _GATHERS else HERE
+                elif kind is ast.BoolOp and goes is HERE:
                     goes = DEFAULT  # `given or Default()`: what is given lives elsewhere
-            else:
-                goes = GIVEN if kind in _GATHERS else HERE
-            if kind is not ast.Lambda:  # it has been read as a function of its own
-                stack += [(item, goes) for item in below(here, kind) if type(item) not in LEAVES]
+                if kind is not ast.Lambda:  # it has been read as a function of its own
+                    for item in below(here, kind):
+                        if type(item) not in LEAVES:
+                            stack.append((item, goes))  # noqa: PERF401 -- a call of its own on 3.11
+            if not stack:
+                return
+            here, goes = stack.pop()
 
     @abstractmethod
     def bind(self, target: ast.expr, value: ast.expr, marks: Marks) -> None:
@@ -184,52 +182,63 @@ class Calls(Arguments):
 
     def call(self, node: ast.Call, kept: Kept, marks: Marks) -> None:
         """Read one call: as growth, as removal, and as an edge of the call graph."""
-        function = node.func
+        function = node.func  # reading an attribute of a node takes as long as calling a function
+        callee: Callee | None = None
         if type(function) is ast.Name:
             name = function.id
             if name in ASKING:
                 return
             if name == "getattr" and (asked := asks_by_name(self.scope, node)):
                 self.marks.append(asked)
+            callee = by_name(name)
         elif type(function) is ast.Attribute:
             name = function.attr
+            value = function.value
             if name in MOVING:
                 self.method(node, function, marks)
-            self._signs(node, function, kept)
+            if name in TOLD or type(value) is ast.Call or name.startswith("add_"):
+                self._signs(node, function, name, kept)
+            callee = self.callee_of(value, name)
         else:
             name = last_name(function)
             if type(function) is ast.Call and (told := self.handed(node, function)):
                 self.calls.append(
                     Call(self.scope.name, told[0], node.lineno, "", told[1], (), HERE)
                 )
+        line = node.lineno
         if name not in CALM:
-            self.risks.append((self.scope.name, node.lineno, "call"))
-        callee = self.callee(function)
+            self.risks.append((self.scope.name, line, "call"))
         if name in RARE:
             self._rare(node, name, callee, marks)
         if callee is not None:
-            repeats, over, arms, guard = self._stands(marks)
-            shared = self.shared
-            arguments: tuple[Argument, ...] = ()
-            if node.args:
-                arguments = tuple([self.argument(item, name) for item in node.args])
-            keywords: tuple[tuple[str, Argument], ...] = ()
-            if node.keywords:
-                keywords = tuple(
-                    [(k.arg, self.argument(k.value, name)) for k in node.keywords if k.arg]
-                )
+            stands = self._standing.get(marks) or self._stands(marks)
+            repeats, over, arms, guard = stands
+            arguments, keywords = self._given(node, name)
             self.calls.append(
-                _new_call(Call, self.scope.name, callee, node.lineno, repeats,
-                          shared(arguments, arguments), shared(keywords, keywords),
-                          IN_MAIN if "main" in marks else kept, over, arms, guard)
+                _new_call(Call, (
+                    self.scope.name, callee, line, repeats, arguments, keywords,
+                    IN_MAIN if "main" in marks else kept, over, arms, guard, False,
+                ))
             )  # fmt: skip
+
+    def _given(
+        self, node: ast.Call, name: str
+    ) -> tuple[tuple[Argument, ...], tuple[tuple[str, Argument], ...]]:
+        """Return what a call passes on, by position and by name."""
+        arguments: tuple[Argument, ...] = ()
+        keywords: tuple[tuple[str, Argument], ...] = ()
+        if items := node.args:
+            given = [self.argument(item, name) for item in items]
+            arguments = self._passed.setdefault(tuple(map(id, given)), tuple(given))
+        if named := node.keywords:
+            keywords = tuple([(k.arg, self.argument(k.value, name)) for k in named if k.arg])
+            keywords = self.shared(keywords, keywords)
+        return arguments, keywords
 
     def _stands(self, marks: Marks) -> Standing:
         """Return the circumstances of the marks; many calls share the same ones."""
-        known = self._standing.get(marks)
-        if known is None:
-            known = self._standing[marks] = standing(marks)
-        return known
+        found = self._standing[marks] = standing(marks)
+        return found
 
     def _rare(self, node: ast.Call, name: str, callee: Callee | None, marks: Marks) -> None:
         """Note calls of a few names that mean something on their own."""
@@ -248,11 +257,8 @@ class Calls(Arguments):
         elif node.args and not marks & {"none", "absent", "once"}:
             self.marks += finalizers(self.scope, node)
 
-    def _signs(self, node: ast.Call, function: ast.Attribute, kept: Kept) -> None:
+    def _signs(self, node: ast.Call, function: ast.Attribute, name: str, kept: Kept) -> None:
         """Note what single rules look for in a method call."""
-        name = function.attr
-        if name not in TOLD and name[:4] != "add_" and type(function.value) is not ast.Call:
-            return
         if name == "set" and node.args:
             callee = self.callee(function)
             self.marks.append(Mark("set", "", at(node), self.scope.name, "", None, callee))
@@ -365,19 +371,6 @@ class Calls(Arguments):
     def _made(self, node: ast.expr) -> str:
         holder = self.scope.holder_of(node.id) if type(node) is ast.Name else None
         return holder.types.get(node.id, "") if holder and type(node) is ast.Name else ""
-
-
-def _given_to(call: ast.Call) -> list[tuple[ast.AST | None, Kept]]:
-    """Return what is below a call, and where the instances that it creates go."""
-    found: list[tuple[ast.AST | None, Kept]] = []
-    given = GIVEN
-    if type(call.func) is not ast.Name:
-        found.append((call.func, GIVEN))
-        given = ADDED if last_name(call.func) in GROWS_BY_ITEM else GIVEN
-    found += [(item, given) for item in call.args if type(item) not in LEAVES]
-    if call.keywords:
-        found += [(item.value, HERE) for item in call.keywords]
-    return found
 
 
 # what expressions say, besides calls

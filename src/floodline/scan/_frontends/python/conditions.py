@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from floodline._python.comparisons import measured
 from floodline._python.names import written
@@ -13,6 +14,7 @@ from floodline.scan._frontends.python.statements import leaves
 
 MEMBERS = {ast.In, ast.NotIn}
 CONSTANTS = {ast.Constant, ast.Attribute}
+FEW = 64  # tests whose text is kept
 
 
 def tests_membership(node: ast.If) -> bool:
@@ -160,7 +162,7 @@ def _arm(scope: Scope, test: ast.expr) -> Circumstance | None:
     if type(test) is ast.Call:
         prefix = type(test.func) is ast.Attribute and test.func.attr == "startswith"
         fixed = prefix and len(test.args) == 1 and type(test.args[0]) is ast.Constant
-        return Circumstance("arm", written(test), "True") if fixed else None
+        return Circumstance("arm", _text(test), "True") if fixed else None
     if type(test) is not ast.Compare:
         return None
     left, right = test.left, test.comparators[0]
@@ -168,5 +170,8 @@ def _arm(scope: Scope, test: ast.expr) -> Circumstance | None:
         asked = written(left)
         return None if asked in scope.states else Circumstance("arm", asked, written(right))
     if type(test.ops[0]) is ast.In and type(left) is ast.Constant:
-        return Circumstance("arm", written(test), "True")
+        return Circumstance("arm", _text(test), "True")
     return None
+
+
+_text = lru_cache(FEW)(written)  # a test is asked for its arm before, in and behind its branches

@@ -6,6 +6,9 @@ import ast
 from collections.abc import Callable, Iterable
 from functools import partial
 from operator import attrgetter
+from types import NoneType
+
+LEAVES = {ast.Name, ast.Constant, NoneType}
 
 
 def below(node: ast.AST, kind: type) -> Iterable[ast.AST | None]:

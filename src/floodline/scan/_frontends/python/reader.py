@@ -35,7 +35,7 @@ from floodline.scan._frontends.python.conditions import (
     tests_membership,
 )
 from floodline.scan._frontends.python.expressions import at
-from floodline.scan._frontends.python.nodes import captured, names_in
+from floodline.scan._frontends.python.nodes import LEAVES, captured, names_in
 from floodline.scan._frontends.python.pairs import pairs_of
 from floodline.scan._frontends.python.scope import NAMING, Found, Scope
 from floodline.scan._frontends.python.signs import closes, size_of_cache, unclosed
@@ -97,30 +97,39 @@ class _Reader(Branches):
 
     def block(self, body: list[ast.stmt], marks: Marks) -> None:
         for number, statement in enumerate(body):
-            before, told = len(self.changes), len(self.marks)
+            if type(statement) is ast.If:
+                before, told = len(self.changes), len(self.marks)
+                self.if_(statement, marks)
+                if leaves(statement):
+                    self.refuse(statement)
+                    self.leave(before)
+                if rest := body[number + 1 :]:  # an `elif` has none, and there may be hundreds
+                    marks = self._behind(statement, rest, marks, told)
+                continue
             handler = _STATEMENTS.get(type(statement))
             if handler is not None:
                 handler(self, statement, marks)
-            else:
-                for value in ast.iter_child_nodes(statement):
-                    if isinstance(value, ast.expr):
-                        self.expression(value, marks)
-            if type(statement) is not ast.If:
                 continue
-            marks = marks | arms_behind(self.scope, statement)
-            if leaves(statement):
-                self.refuse(statement)
-                self.leave(before)
-                if any(mark.kind == "ttl" for mark in self.marks[told:]):
-                    marks = marks | {"aged"}
-                if tests_membership(statement):
-                    marks = marks | {"absent"}
-                elif sized := self.past_sizes(statement.test):
-                    marks = marks | sized
-                elif runs_once(statement, body[number + 1 :]):
-                    marks = marks | {"once"}
-                elif full := found_full(statement.test):
-                    marks = marks | {Circumstance("empty", full)}
+            for value in ast.iter_child_nodes(statement):
+                if isinstance(value, ast.expr):
+                    self.expression(value, marks)
+
+    def _behind(self, node: ast.If, rest: list[ast.stmt], marks: Marks, told: int) -> Marks:
+        """Return the marks of what follows a branch."""
+        if past := arms_behind(self.scope, node):
+            marks = marks | past
+        if not leaves(node):
+            return marks
+        if any(mark.kind == "ttl" for mark in self.marks[told:]):
+            marks = marks | {"aged"}
+        if tests_membership(node):
+            return marks | {"absent"}
+        if sized := self.past_sizes(node.test):
+            return marks | sized
+        if runs_once(node, rest):
+            return marks | {"once"}
+        full = found_full(node.test)
+        return marks | {Circumstance("empty", full)} if full else marks
 
     # definitions
 
@@ -172,19 +181,24 @@ class _Reader(Branches):
         for decorator in node.decorator_list:
             self.decorator(name, decorator, marks)
         scope = Scope(name, owner, outer if not in_class and outer.name else None)
-        decorators = tuple(dotted(called(d)) for d in node.decorator_list)
+        decorators = tuple([dotted(called(d)) for d in node.decorator_list])
+        taken = node.args
+        told: list[str] = []
         if in_class and "staticmethod" in decorators:
             scope.parameters[""] = 0  # in the place of the instance, so that it counts as a method
-        parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        for index, parameter in enumerate(parameters, len(scope.parameters)):
-            scope.parameters[parameter.arg] = index
-            if parameter.annotation is not None:
-                scope.annotations[parameter.arg] = annotation(parameter.annotation)
-        for extra in (node.args.vararg, node.args.kwarg):
+            told.append("")
+        given = [*taken.posonlyargs, *taken.args, *taken.kwonlyargs]
+        for index, parameter in enumerate(given, len(told)):
+            known, hint = parameter.arg, parameter.annotation
+            scope.parameters[known] = index
+            text = annotation(hint) if hint is not None else ""
+            told.append(text)
+            if text:
+                scope.annotations[known] = text
+        for extra in (taken.vararg, taken.kwarg):
             if extra:
                 scope.origins[extra.arg] = attribute(extra.arg)
-        names = tuple(scope.parameters)
-        said = tuple([scope.annotations.get(name, "") for name in names])
+        names, said = tuple(scope.parameters), tuple(told)
         self.functions.append(
             Function(
                 name, owner, node.lineno, self.shared(names, names), self.shared(said, said),
@@ -224,28 +238,30 @@ class _Reader(Branches):
     # control flow
 
     def if_(self, node: ast.If, marks: Marks) -> None:
-        self.expression(node.test, marks)
+        test, body = node.test, node.body
+        self.expression(test, marks)
         added: set[Word | Circumstance] = {"branch"}
         sized = NONE
-        if not self.scope.name and "__name__" in ast.dump(node.test):
+        if not self.scope.name and "__name__" in ast.dump(test):
             added.add("main")
-        if type(node.test) in TELLING:
-            if arm := event_arm(self.scope, node.test):
+        if type(test) in TELLING:
+            if arm := event_arm(self.scope, test):
                 added.add(arm)
             if tests_membership(node):
                 added.add("absent")
-            added |= absent(node.test)
-            sized = self.compare_sizes(node.test, node.body)
-        inside = marks | added | sized
+            added |= absent(test)
+            sized = self.compare_sizes(test, body)
+            added |= sized
         before = len(self.changes)
-        self.block(node.body, inside)
+        self.block(body, marks | added)
         if len(self.changes) > before:
-            self.replaces(insiders(node.test), node.body, before)
-        if node.orelse:
+            self.replaces(insiders(test), body, before)
+        if otherwise := node.orelse:
             before = len(self.changes)
-            self.block(node.orelse, marks | BRANCH | sized | arms_left(self.scope, node.test))
+            past = arms_left(self.scope, test) if type(test) in TELLING else NONE
+            self.block(otherwise, marks.union(BRANCH, sized, past))
             if len(self.changes) > before:
-                self.replaces(outsiders(self.scope, node.test), node.orelse, before)
+                self.replaces(outsiders(self.scope, test), otherwise, before)
 
     def while_(self, node: ast.While, marks: Marks) -> None:
         self.expression(node.test, marks)
@@ -327,22 +343,27 @@ class _Reader(Branches):
     def return_(self, node: ast.Return, marks: Marks) -> None:
         if "branch" in marks:
             self.risks.append((self.scope.name, node.lineno, "return"))
-        if node.value is None:
+        value = node.value
+        if value is None:
             return
-        self.expression(node.value, marks, kept=RETURNED)
-        made = self.scope.origin(node.value) if type(node.value) in MAKING else UNKNOWN
-        either = type(node.value) is ast.Name and node.value.id in self.scope.again
-        if made.kind == "fresh" and made is not FRESH_SELF and not either:
+        if type(value) not in LEAVES:
+            self.expression(value, marks, kept=RETURNED)
+        made = self.scope.origin(value) if type(value) in MAKING else UNKNOWN
+        if made.kind == "fresh" and made is not FRESH_SELF and not self._is_again(value):
             name = self.scope.name
             self.marks.append(Mark("fresh", name, at(node), name, origin=made))
-        if type(node.value) is ast.Name:
-            self.keep_local(node.value, RETURNED)
-            if "<" in self.scope.name and node.value.id in self.scope.parameters:
+        if type(value) is ast.Name:
+            self.keep_local(value, RETURNED)
+            if "<" in self.scope.name and value.id in self.scope.parameters:
                 self.marks.append(Mark("gives", "", at(node), self.scope.name, ""))
-        if type(node.value) in NAMING:
-            found = self.scope.reference(node.value)
+        if type(value) in NAMING:
+            found = self.scope.reference(value)
             if found and not found[1]:
                 self.escapes.append((found[0], self.scope.name))
+
+    def _is_again(self, value: ast.expr) -> bool:
+        """Return True for a local that is bound more than once."""
+        return type(value) is ast.Name and value.id in self.scope.again
 
     def expression_(self, node: ast.Expr, marks: Marks) -> None:
         self.expression(node.value, marks, kept=DROPPED)
@@ -365,7 +386,6 @@ _STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {
     ast.Global: _Reader.global_,
     ast.Nonlocal: _Reader.nothing,
     ast.Pass: _Reader.nothing,
-    ast.If: _Reader.if_,
     ast.While: _Reader.while_,
     ast.For: _Reader.for_,
     ast.AsyncFor: _Reader.for_,

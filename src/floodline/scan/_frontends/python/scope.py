@@ -111,7 +111,7 @@ class Scope:
         while scope is not None and scope.name:
             if name in scope.globals:
                 return None
-            if name in scope.parameters or name in scope.origins or name in scope.kinds:
+            if name in scope.parameters or name in scope.origins:
                 return scope
             scope = scope.outer
         return None
@@ -119,7 +119,8 @@ class Scope:
     def reference(self, node: ast.expr) -> Found | None:
         """Return which container an expression means and how deep inside it, if known."""
         if type(node) is ast.Name:
-            return self.named(node.id, self.holder_of(node.id))
+            name = node.id
+            return self.named(name, self.holder_of(name))
         find = _REFERENCES.get(type(node))
         return find(self, node) if find else None
 
@@ -135,8 +136,8 @@ class Scope:
         return found
 
     def _attribute(self, node: ast.Attribute) -> Found | None:
-        base = self.base(node.value)
-        return (of_instance(node.attr) if base is SELF else of_object(base, node.attr), 0)
+        base, name = self.base(node.value), node.attr
+        return (of_instance(name) if base is SELF else of_object(base, name), 0)
 
     def _item(self, node: ast.Subscript) -> Found | None:
         if type(node.slice) is ast.Slice:
@@ -206,14 +207,14 @@ class Scope:
 
     def origin(self, node: ast.expr | None) -> Origin:
         """Return where the value of an expression comes from."""
+        if type(node) is ast.Name:  # most
+            name = node.id
+            return self.origin_of(name, self.holder_of(name))
         find = _ORIGINS.get(type(node))
         return find(self, node) if find else UNKNOWN
 
     def _constant(self, _: object) -> Origin:
         return CONSTANT
-
-    def _origin_of_name(self, node: ast.Name) -> Origin:
-        return self.origin_of(node.id, self.holder_of(node.id))
 
     def origin_of(self, name: str, holder: Scope | None) -> Origin:
         """Return where the value of a name of a scope comes from."""
@@ -230,26 +231,29 @@ class Scope:
         return known if holder is self else within(known, holder.name)
 
     def _origin_of_attribute(self, node: ast.Attribute) -> Origin:
-        if node.attr in OF_TYPES:
+        name, value = node.attr, node.value
+        if name in OF_TYPES:
             return TYPE
-        if type(node.value) is ast.Name:
-            base = node.value.id
+        if type(value) is ast.Name:
+            base = value.id
             if (base == "self" or base == "cls") and self.owner:
-                return own(node.attr)
+                return own(name)
             holder = self.holder_of(base)
             if holder is None:
-                return dotted_name(base, node.attr)
+                return dotted_name(base, name)
             inner = self.origin_of(base, holder)
         else:
-            inner = self.origin(node.value)
-        if inner.kind == "type" or inner.kind == "fresh":
+            inner = self.origin(value)
+        kind = inner.kind
+        if kind == "type" or kind == "fresh":
             return inner
-        if inner.kind == "global" and inner.name.isupper():
+        if kind == "global" and inner.name.isupper():
             return inner  # an attribute of a constant
-        return asked(inner, attribute_step(node.attr)) or attribute(node.attr)
+        return asked(inner, attribute_step(name)) or attribute(name)
 
     def _origin_of_call(self, node: ast.Call) -> Origin:
-        name = last_name(node.func)
+        function = node.func
+        name = last_name(function)
         if name in TELLING:
             return TYPE
         if name == "next" and not (node.args and type(node.args[0]) in NAMING):
@@ -258,7 +262,7 @@ class Scope:
             return fresh(name)
         if name in THROUGH:
             return self._origin_through(node, name)
-        inner = self._asked_by(node.func) if type(node.func) is ast.Attribute else None
+        inner = self._asked_by(function.value, name) if type(function) is ast.Attribute else None
         if inner and name in INSIDE:
             return inner
         given = self._given_to(node)
@@ -279,18 +283,18 @@ class Scope:
             parts.append(self.origin(node.func.value))
         return most_open(parts)
 
-    def _asked_by(self, function: ast.Attribute) -> Origin | None:
+    def _asked_by(self, value: ast.expr, method: str) -> Origin | None:
         """Return the origin of a method's result, if the object is known."""
-        if type(function.value) is ast.Name and self.base(function.value) is SELF:
+        if type(value) is ast.Name and self.base(value) is SELF:
             return None
-        value = self.origin(function.value)
-        return value if value.kind == "fresh" else asked(value, call_step(function.attr))
+        found = self.origin(value)
+        return found if found.kind == "fresh" else asked(found, call_step(method))
 
     def _given_to(self, node: ast.Call) -> Origin:
         """Return the origin of what a call is given."""
         parts = [self.origin(part) for part in node.args if type(part) is not ast.Constant]
-        if node.keywords:
-            parts += [self.origin(keyword.value) for keyword in node.keywords]
+        if named := node.keywords:
+            parts += [self.origin(keyword.value) for keyword in named]
         return most_open(parts) if parts else CONSTANT
 
     def _origin_of_item(self, node: ast.Subscript) -> Origin:
@@ -341,7 +345,6 @@ _ORIGINS: dict[type, Callable[[Scope, Any], Origin]] = {
     NoneType: Scope._constant,
     ast.Constant: Scope._constant,
     ast.Compare: Scope._constant,
-    ast.Name: Scope._origin_of_name,
     ast.Attribute: Scope._origin_of_attribute,
     ast.Call: Scope._origin_of_call,
     ast.Subscript: Scope._origin_of_item,

@@ -19,7 +19,7 @@ RUNNING = {"map", "filter", "sorted", "reduce", "any", "all", "sum", "min", "max
 LEAVING = {ast.Return, ast.Raise, ast.Continue, ast.Break}
 DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 BINDING = {ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor}
-PLAIN = {ast.Expr, ast.Return, ast.If, ast.Raise, ast.Pass, ast.Assert}
+PLAIN = {ast.Expr, ast.Return, ast.Raise, ast.Pass, ast.Assert}
 WITH = (ast.With, ast.AsyncWith)
 TRIES = (ast.Try, ast.TryStar)
 COPIES = {"list", "dict", "set", "sorted", "copy", "deepcopy"}
@@ -141,16 +141,19 @@ def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -
         statement = stack.pop()
         kind = type(statement)
         if type(statement) is ast.Assign:
+            value = statement.value
+            holds = type(value) not in HOLDING_NOTHING
             for target in statement.targets:
                 _bound(target, scope)
-            if type(statement.value) not in HOLDING_NOTHING:
-                for target in statement.targets:
-                    _holds(target, statement.value, scope)
+                if holds:
+                    _holds(target, value, scope)
+            continue
+        if kind in PLAIN:
             continue
         for field in _BLOCKS.get(kind, ()):
             stack += getattr(statement, field)
-        if kind in PLAIN:
-            continue
+        if kind is ast.If:
+            continue  # it binds nothing itself
         if kind in BINDING:
             _bound(statement.target, scope)  # type: ignore[attr-defined]  # kind says so
             if type(statement) is ast.AnnAssign and statement.value is not None:
@@ -184,12 +187,14 @@ _BLOCKS: dict[type[ast.stmt], tuple[str, ...]] = {
 
 def _bound(target: ast.expr, scope: Scope) -> None:
     if type(target) is ast.Name:
-        if target.id in scope.origins:
-            scope.again.add(target.id)
-        elif target.id not in scope.parameters:
-            scope.origins[target.id] = UNKNOWN
+        name = target.id
+        if name in scope.origins:
+            scope.again.add(name)
+        elif name not in scope.parameters:
+            scope.origins[name] = UNKNOWN
     elif type(target) is ast.Attribute:
-        if type(target.value) is ast.Name and target.value.id == "self":
+        value = target.value
+        if type(value) is ast.Name and value.id == "self":
             scope.states.add(f"self.{target.attr}")
     elif type(target) is ast.Tuple or type(target) is ast.List:
         for part in target.elts:

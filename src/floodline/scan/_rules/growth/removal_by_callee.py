@@ -13,7 +13,8 @@ from floodline.scan._facts.vocabulary import HARMLESS
 from floodline.scan._findings.building import make
 from floodline.scan._findings.confidence import confidence_of
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding
-from floodline.scan._program.program import Edge, Held, Program
+from floodline.scan._program.edges import Edge
+from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.evidence import UNKNOWN, Evidence, place
 from floodline.scan._proofs.judge import Judge
 from floodline.scan._proofs.removal import RUNS, Removal

@@ -1,0 +1,33 @@
+"""What leads from function to function, and to the instances that they create."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from floodline.scan._facts.calls import Kept
+from floodline.scan._facts.circumstances import Repeats
+from floodline.scan._facts.model import Call
+
+
+class Edge(NamedTuple):
+    """One call from a function to a function."""
+
+    caller: str
+    callee: str
+    repeats: Repeats
+    call: Call
+    shift: int  # parameters before the first argument: 1 for a bound method
+    guessed: bool = False  # one of several methods of that name
+    kin: bool = False  # of one family: an event of one is an event of all
+
+
+class Making(NamedTuple):
+    """One place where a class is instantiated, and where the instance goes."""
+
+    function: str
+    kept: Kept
+    repeats: Repeats
+    line: int
+    path: str
+    again: bool = False  # known from where it is made: here it goes somewhere else
+    guarded: bool = False  # it may not run: perhaps there is one already
