@@ -118,8 +118,11 @@ class Reach:
         for edge in self._program.edges:
             if edge.guessed and self._often.get(edge.caller) is Often.REPEATS:
                 last = edge.callee.rpartition(".")[2]
+                given = len(edge.call.arguments) + len(edge.call.keywords)
                 alike = {names.functions[key].parameters for key in names.methods[last]}
-                if len(alike) == 1 and edge.callee not in self._often:
+                taking = {taken for taken in alike if len(taken) > given}  # the instance, and these
+                known = names.functions[edge.callee].parameters in taking
+                if known and len(taking) == 1 and edge.callee not in self._often:
                     queue.append(edge.callee)
         while queue:
             here = queue.popleft()

@@ -38,6 +38,31 @@ GROWS: dict[str, Program] = {
 """,
         },
     ),
+    "an id that a guessed caller hands on, beside a method that takes less": (
+        "_tasks",
+        {
+            "host": """
+    class Plugin:
+        def __init__(self, bus):
+            self._tasks = {}
+            bus.on("session.deleted", self.forget)
+        def work(self, job_id, text):
+            if job_id not in self._tasks:
+                self._tasks[job_id] = []
+            self._tasks[job_id].append(text)
+        def forget(self, job_id):
+            self._tasks.pop(job_id, None)
+    class Host:
+        def __init__(self, bus):
+            self._plugins = [Plugin(bus)]
+        def work(self, job_id, text):
+            return max(plugin.work(job_id, text) for plugin in self._plugins)
+    class Idle:
+        def work(self, job_id):
+            return job_id
+""",
+        },
+    ),
     "a key that a static method gets as its only parameter": (
         "locks",
         {
