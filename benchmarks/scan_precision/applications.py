@@ -39,6 +39,7 @@ LISTS = {
     "eighth": "applications_eighth.json",
     "ninth": "applications_ninth.json",
     "tenth": "applications_tenth.json",
+    "eleventh": "applications_eleventh.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
