@@ -41,6 +41,7 @@ LIVES = (
     (Holder.HANDED_ON, "handed"),
     (Holder.KEPT_IN, "entry"),
     (Holder.START, "run"),
+    (Holder.OWN_LOOP, "run"),
     (Holder.MADE_BY_PROGRAM, "run"),
     (Holder.KEPT_BUT_OTHERS_PASS, "mixed"),
 )
