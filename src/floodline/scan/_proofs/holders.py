@@ -259,9 +259,13 @@ class Holders:
         return Evidence(Holder.LOCAL_INSTANCE(name), REFUTED, at)
 
     def _serves_itself(self, owner: str, function: str) -> bool:
-        """Return True if a function, not run for an event, calls a method that loops and waits."""
-        if self._events.why(function) is not None:
-            return False  # one for each connection, which ends with it
+        """Return True if a function, not run for an event, calls a method that loops and waits.
+
+        What is run for an event, such as a connection, ends with it; a process is a program.
+        """
+        begins = self._program.by_reference.get(function) == {"Process"}
+        if self._events.why(function) is not None and not begins:
+            return False
         return any(
             edge.callee in self._looping and edge.callee.rpartition(".")[0] == owner
             for edge in self._program.edges_of.get(function, ())

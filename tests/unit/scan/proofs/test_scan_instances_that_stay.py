@@ -44,6 +44,26 @@ GROWS: dict[str, Program] = {
 """
         },
     ),
+    "an object for each key of unknown origin, in a map that stays": (
+        "gates",
+        {
+            "main": APP
+            + """
+    import threading
+
+    gates = {}
+    class Gate:
+        def __init__(self, thread):
+            self.thread = thread
+    @app.post("/")
+    def enter(request):
+        thread = threading.current_thread()
+        if thread not in gates:
+            gates[thread] = Gate(thread)
+        return gates[thread]
+"""
+        },
+    ),
     "a map of a class with an unknown base, which its class methods read": (
         "by_id",
         {
@@ -119,8 +139,64 @@ GROWS: dict[str, Program] = {
 """
         },
     ),
+    "instances that put themselves into a map of their class": (
+        "known",
+        {
+            "main": APP
+            + """
+    class Page:
+        known = {}
+        def keep(self):
+            self.known[self.place] = self
+    @app.post("/")
+    def enter(request):
+        return Page.known.get(request.place)
+"""
+        },
+    ),
+    "what the loop of a process sees that is begun for each job": (
+        "seen",
+        {
+            "main": APP
+            + """
+    from multiprocessing import Process
+
+    class Runner:
+        def __init__(self, queue):
+            self.queue = queue
+            self.seen = set()
+        def run_all(self):
+            while True:
+                task = self.queue.get()
+                self.seen.add(task.task_id)
+                task.run()
+    def work(queue):
+        runner = Runner(queue)
+        runner.run_all()
+    @app.post("/")
+    def start(request):
+        return Process(target=work, args=(request.queue,))
+"""
+        },
+    ),
 }
 SAFE: dict[str, Program] = {
+    "a value that is given with a key of unknown origin": (
+        "limits",
+        {
+            "main": APP
+            + """
+    from settings import current
+
+    limits = {}
+    @app.post("/")
+    def enter(request):
+        place = current()
+        limits[place] = 10
+        return limits[place]
+"""
+        },
+    ),
     "what is seen in the loop of an instance that each event gets": (
         "seen",
         {
