@@ -263,7 +263,8 @@ class Holders:
 
         What is run for an event, such as a connection, ends with it; a process is a program.
         """
-        begins = self._program.by_reference.get(function) == {"Process"}
+        passed = self._program.by_reference.get(function, ())
+        begins = bool(passed) and all(name.endswith("Process") for name in passed)
         if self._events.why(function) is not None and not begins:
             return False
         return any(
@@ -311,6 +312,8 @@ class Holders:
         passed_on = Evidence(Holder.HANDED_ON(name), UNKNOWN, at)
         if making.function in self._handlers:  # the answer to one event
             passed_on = Evidence(Holder.MADE_ANEW(name), REFUTED, at)
+        elif self._reach.is_for_start(making.function):
+            passed_on = Evidence(Holder.START(name), UNKNOWN, at)
         elif self._reach.answers(making.function):
             passed_on = Evidence(Holder.MADE_ANEW(name), UNKNOWN, at)
         return min(proofs, key=lambda proof: STATES.index(proof.state), default=passed_on)

@@ -159,7 +159,7 @@ GROWS: dict[str, Program] = {
         {
             "main": APP
             + """
-    from multiprocessing import Process
+    from workers import JobProcess
 
     class Runner:
         def __init__(self, queue):
@@ -175,7 +175,29 @@ GROWS: dict[str, Program] = {
         runner.run_all()
     @app.post("/")
     def start(request):
-        return Process(target=work, args=(request.queue,))
+        return JobProcess(target=work, args=(request.queue,))
+"""
+        },
+    ),
+    "what an instance keeps that start-up lets a loop create": (
+        "_seen",
+        {
+            "main": APP
+            + """
+    import asyncio
+    class Node:
+        def __init__(self):
+            self._seen = set()
+        @classmethod
+        async def create(cls):
+            return cls()
+        def note(self, request):
+            self._seen.add(request.name)
+    async def begin(app):
+        node = await app.run(Node.create)
+        app.on("message", node.note)
+    if __name__ == "__main__":
+        asyncio.run(begin(app))
 """
         },
     ),
