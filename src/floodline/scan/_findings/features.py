@@ -34,6 +34,7 @@ KINDS = {"name", "names", "type", "kind", "model", "cls", "class", "module", "pa
 UNKNOWN_CALLERS = (Path.UNSEEN, Path.UNSEEN_ABOVE, Path.PASSED, Path.FOR_CALLERS)
 UNSEEN = {"open", "uncalled", "unknown"}
 BROUGHT = (Origin.WITH_EVENT, Origin.GIVEN_FOR_EVENT, Origin.RECEIVED)
+CREATED = {"made", "key", "self"}
 WORK = {"task", "lock", "future", "waiter"}
 LIVES = (
     (Holder.MADE_ANEW, "anew"),
@@ -41,6 +42,7 @@ LIVES = (
     (Holder.HANDED_ON, "handed"),
     (Holder.KEPT_IN, "entry"),
     (Holder.START, "run"),
+    (Holder.OWN_LOOP, "run"),
     (Holder.MADE_BY_PROGRAM, "run"),
     (Holder.KEPT_BUT_OTHERS_PASS, "mixed"),
 )
@@ -197,4 +199,4 @@ def _what(held: Held, change: Change) -> str:
         return "inner"
     if change.key == NO_KEY:
         return "item"
-    return "member" if kinds == {"set"} else "made" if change.value in ("made", "key") else "value"
+    return "member" if kinds == {"set"} else "made" if change.value in CREATED else "value"

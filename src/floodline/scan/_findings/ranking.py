@@ -37,11 +37,23 @@ def _is_vague(known: Features) -> bool:
         return _is_vague_item(known)
     if known.word == "kind" and known.key in UNSEEN_KEYS:
         return True
+    if _is_made_for_each(known):
+        return False
     if known.word == "other" and known.key in ("unknown", "checked", "caller"):
         return True
     if known.removal == "never" and known.life not in LASTING and known.key not in SEEN_KEYS:
         return True  # a clean-up without a caller, of an object that may be gone before
     return known.path in UNSEEN_PATHS and known.key in UNSEEN_KEYS and known.word not in IDS
+
+
+def _is_made_for_each(known: Features) -> bool:
+    """Return True if something that stays creates what it keeps for a key, and removes nothing.
+
+    What is given with a key may be a setting; who creates it has not seen the key before.
+    """
+    stays = known.life in LASTING and known.removal == "none" and known.path != "unknown"
+    vague = known.word == "other" and known.key in ("unknown", "caller")
+    return stays and vague and known.what in ("made", "member")
 
 
 def _is_vague_item(known: Features) -> bool:

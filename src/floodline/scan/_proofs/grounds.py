@@ -35,6 +35,7 @@ class Holder(Ground):
     HANDED_ON = "{} is passed on"
     SERVES = "{} is passed to what calls it for each event"
     ENDLESS_LOOP = "{} lives as long as its function's endless loop"
+    OWN_LOOP = "{} lives as long as its own loop runs"
     LOCAL_INSTANCE = "{} is a local variable of a single call"
     KEPT_IN = "{} is kept in {}"
     KEPT_IN_PASSING = "{} is kept in something that may be short-lived"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+
 from floodline._python.bounds import CACHES
 from floodline.scan._facts.calls import Kept
 from floodline.scan._facts.circumstances import details
@@ -9,7 +13,7 @@ from floodline.scan._facts.references import INSTANCE, ITSELF, LOCAL, MODULE, OB
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.edges import Making
 from floodline.scan._program.program import Held, Program
-from floodline.scan._proofs.events import Events
+from floodline.scan._proofs.events import Events, in_a_loop
 from floodline.scan._proofs.evidence import (
     ASSUMED,
     PROVED,
@@ -68,12 +72,18 @@ class Holders:
             if "type" in self._program.names.classes[owner].bases:
                 return Evidence(Holder.METACLASS(), UNKNOWN, at)
             field = all(m.fills == "annotated" and not m.ref.name.isupper() for m in shared)
-            if field and self._has_outer_base(owner):
+            if field and self._has_outer_base(owner) and not self._is_of_class(held):
                 kept = self.instance(owner)
                 field_of_base = Evidence(Holder.FIELD_OF_BASE(), UNKNOWN, at)
                 return kept if kept.state in (PROVED, REFUTED) else field_of_base
             return Evidence(Holder.CLASS(), PROVED, at)
         return self.instance(owner)
+
+    def _is_of_class(self, held: Held) -> bool:
+        """Return True if a class method uses a container: it is the class that has it."""
+        functions = self._program.names.functions
+        users = (functions.get(f"{file.module}:{c.function}") for file, c in held.changes)
+        return any(user is not None and "classmethod" in user.decorators for user in users)
 
     def _has_outer_base(self, owner: str) -> bool:
         """Return True if a base of a class is unknown: it may give each instance its own fields."""
@@ -144,7 +154,26 @@ class Holders:
         public = not found.name.startswith("_")
         if not makings and not self._library and any(map(self._is_made_by_others, kinds)):
             return Evidence(Holder.MADE_ANEW(found.name), UNKNOWN, at)
-        return self._longest([self._kept(owner, making, depth) for making in makings], public, at)
+        proofs = [self._kept(owner, making, depth) for making in makings]
+        return self._longest([*self._registered(owner, at), *proofs], public, at)
+
+    def _registered(self, owner: str, at: str) -> Iterator[Evidence]:
+        """Yield where instances of a class put themselves, if that stays: `known[id] = self`."""
+        for held in self._registers.get(owner, ()):
+            if self.proof(held).state == PROVED:
+                name, table = owner.rpartition(":")[2], held.key.rpartition(".")[2]
+                yield Evidence(Holder.KEPT_IN(name, table), UNKNOWN, at)
+
+    @cached_property
+    def _registers(self) -> dict[str, list[Held]]:
+        """The containers that instances of a class put themselves into, outside constructors."""
+        found: dict[str, list[Held]] = defaultdict(list)
+        for held in self._program.held.values():
+            for file, change in held.changes:
+                if change.value == "self" and change.verb == "grow":
+                    owner = f"{file.module}:{self._program.owner(file, change.function)}"
+                    found[owner].append(held)
+        return found
 
     def _is_made_by_others(self, owner: str) -> bool:
         """Return True if functions that run again and again pass a class on, to be created."""
@@ -226,7 +255,35 @@ class Holders:
             return self._of_start(name, making, at)
         if not making.repeats and self._goes_round(owner, making.function):
             return Evidence(Holder.ENDLESS_LOOP(name), PROVED, at)
+        if not making.repeats and self._serves_itself(owner, making.function):
+            return Evidence(Holder.OWN_LOOP(name), UNKNOWN, at)
         return Evidence(Holder.LOCAL_INSTANCE(name), REFUTED, at)
+
+    def _serves_itself(self, owner: str, function: str) -> bool:
+        """Return True if a function, not run for an event, calls a method that loops and waits.
+
+        What is run for an event, such as a connection, ends with it; a process is a program.
+        """
+        passed = self._program.by_reference.get(function, ())
+        begins = bool(passed) and all(name.endswith("Process") for name in passed)
+        if self._events.why(function) is not None and not begins:
+            return False
+        return any(
+            edge.callee in self._looping and edge.callee.rpartition(".")[0] == owner
+            for edge in self._program.edges_of.get(function, ())
+        )
+
+    @cached_property
+    def _looping(self) -> frozenset[str]:
+        """The functions with a loop that waits for more or never ends."""
+        calling = {edge.caller for edge in self._program.edges if edge.repeats in LOOPS[1:]}
+        changing = (
+            f"{file.module}:{change.function}"
+            for file in self._program.files
+            for change in file.changes
+            if in_a_loop(change)
+        )
+        return frozenset(calling.union(changing))
 
     def _given_out(self, owner: str, making: Making, depth: int, at: str) -> Evidence:
         """Judge an instance that a function returns: it lives where its callers keep it.
@@ -256,6 +313,8 @@ class Holders:
         passed_on = Evidence(Holder.HANDED_ON(name), UNKNOWN, at)
         if making.function in self._handlers:  # the answer to one event
             passed_on = Evidence(Holder.MADE_ANEW(name), REFUTED, at)
+        elif self._reach.is_for_start(making.function):
+            passed_on = Evidence(Holder.START(name), UNKNOWN, at)
         elif self._reach.answers(making.function):
             passed_on = Evidence(Holder.MADE_ANEW(name), UNKNOWN, at)
         return min(proofs, key=lambda proof: STATES.index(proof.state), default=passed_on)

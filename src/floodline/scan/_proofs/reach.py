@@ -347,10 +347,16 @@ class Reach:
     def starts_once(self, function: str) -> bool:
         """Return True if only start-up passes a function to a thread or process, each time once."""
         passed = self._program.by_reference.get(function, set())
+        return passed <= WORKERS and self.is_for_start(function)
+
+    def is_for_start(self, function: str) -> bool:
+        """Return True if nothing calls a function, and only start-up passes it on, each time once.
+
+        It is then run where it is passed: `run(App.create)`.
+        """
         edges = self._program.handed.get(function, ())
         return (
             bool(edges)
-            and passed <= WORKERS
             and not self._program.callers.get(function)
             and all(not e.repeats and self.often(e.caller) is Often.STARTS for e in edges)
         )

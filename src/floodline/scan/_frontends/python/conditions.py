@@ -86,8 +86,15 @@ def _missing(scope: Scope, test: ast.expr) -> ast.Call | None:
 def absent(test: ast.expr) -> Marks:
     """Return a mark if the test asks whether something was already created.
 
-    `x is None` and `not hasattr(...)` count for any `x`, `not x` only for that `x`.
+    `x is None` and `not hasattr(...)` count for any `x`, `not x` only for that `x`. What another
+    part of an `or` lets through says nothing of whether `x` is empty.
     """
+    found = _absent(test)
+    other = type(test) is ast.BoolOp and type(test.op) is ast.Or
+    return frozenset(mark for mark in found if mark == "none") if other else found
+
+
+def _absent(test: ast.expr) -> Marks:
     for part in _parts(test):
         if type(part) is ast.Compare:
             if type(part.ops[0]) is ast.Is:

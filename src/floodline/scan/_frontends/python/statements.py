@@ -255,7 +255,9 @@ def reloads(scope: Scope, ref: Reference, value: ast.expr) -> bool:
         return created(value)[0] is None
     itself = any(scope.reference(item) == (ref, 0) for item in value.args)
     if last_name(value.func) in COPIES:
-        return itself or isinstance(value.func, ast.Attribute)
+        given = value.args[0] if len(value.args) == 1 else None
+        copied = isinstance(given, ast.Name) and reloads(scope, ref, given)
+        return itself or copied or isinstance(value.func, ast.Attribute)
     return not itself and created(value)[0] is None
 
 
