@@ -11,6 +11,7 @@ from floodline._python.names import last_name
 from floodline.scan._facts.calls import (
     FIXED,
     GIVEN,
+    UNPACKED,
     UNSEEN,
     Argument,
     Callee,
@@ -154,6 +155,17 @@ class Arguments:
         if type(node) is ast.Call and last_name(node.func) in PASSED_ON:
             return self.argument(node.args[0], into) if node.args else UNSEEN
         return argument(self.scope.origin(node), None)
+
+    def keywords(self, node: ast.Call, into: str) -> tuple[tuple[str, Argument], ...]:
+        """Return the keywords of a call; what `**options` brings has no name of its own."""
+        return tuple(
+            [
+                (k.arg, self.argument(k.value, into))
+                if k.arg
+                else (UNPACKED, argument(self.scope.origin(k.value), None))
+                for k in node.keywords
+            ]
+        )
 
     def _named_argument(self, node: ast.Name) -> Argument:
         scope, name = self.scope, node.id

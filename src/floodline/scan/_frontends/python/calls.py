@@ -213,11 +213,7 @@ class Calls(Arguments):
             arguments: tuple[Argument, ...] = ()
             if node.args:
                 arguments = tuple([self.argument(item, name) for item in node.args])
-            keywords: tuple[tuple[str, Argument], ...] = ()
-            if node.keywords:
-                keywords = tuple(
-                    [(k.arg, self.argument(k.value, name)) for k in node.keywords if k.arg]
-                )
+            keywords = self.keywords(node, name) if node.keywords else ()
             self.calls.append(
                 _new_call(Call, self.scope.name, callee, node.lineno, repeats,
                           shared(arguments, arguments), shared(keywords, keywords),

@@ -35,7 +35,7 @@ from floodline.scan._frontends.python.conditions import (
     tests_membership,
 )
 from floodline.scan._frontends.python.expressions import at
-from floodline.scan._frontends.python.nodes import captured, names_in
+from floodline.scan._frontends.python.nodes import captured, constants_read, names_in
 from floodline.scan._frontends.python.pairs import pairs_of
 from floodline.scan._frontends.python.scope import NAMING, Found, Scope
 from floodline.scan._frontends.python.signs import closes, size_of_cache, unclosed
@@ -183,7 +183,7 @@ class _Reader(Branches):
         for extra in (node.args.vararg, node.args.kwarg):
             if extra:
                 scope.origins[extra.arg] = attribute(extra.arg)
-        names = tuple(scope.parameters)
+        names = (*scope.parameters, *self._packed(node, scope))
         said = tuple([scope.annotations.get(name, "") for name in names])
         self.functions.append(
             Function(
@@ -201,6 +201,15 @@ class _Reader(Branches):
         if scope.clients:
             self.marks += unclosed(node, scope)
         self.scope = outer
+
+    def _packed(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> list[str]:
+        """Return what a function reads of its `**options`: these are parameters too."""
+        packed = node.args.kwarg
+        read = constants_read(node, packed.arg) if packed else []
+        if packed and read:
+            first = len(scope.parameters)
+            scope.packed[packed.arg] = {key: first + place for place, key in enumerate(read)}
+        return read
 
     def decorator(
         self,
