@@ -188,6 +188,8 @@ class Paths:
             return self._dotted(module, origin)
         if kind in ("own", "global") and called & TAKES:
             return ASSUMED, Why.TAKEN(name)
+        if self.events.queued(module, function, origin):
+            return PROVED, Why.TAKEN(name)
         if kind in ("own", "global") and self._is_in_table(module, function, origin):
             return REFUTED, Why.ONE_OF_FIXED_SET(origin.text, "a table")
         if kind == "own":

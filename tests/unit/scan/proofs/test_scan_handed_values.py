@@ -131,6 +131,71 @@ GROWS: dict[str, Program] = {
 """
         },
     ),
+    "an entry that goes only if its key comes again": (
+        "times",
+        {
+            "main": APP
+            + """
+    import time
+    times = {}
+    def is_soon(user_id):
+        if str(user_id) in times:
+            now = time.time()
+            before = times[str(user_id)]
+            if round(now - before) < 10:
+                return True
+            del times[str(user_id)]
+        else:
+            times[str(user_id)] = time.time()
+        return False
+    @app.post("/")
+    def comment(request):
+        return is_soon(request.user_id)
+"""
+        },
+    ),
+    "what a class of a framework is told of": (
+        "answered",
+        {
+            "main": APP
+            + """
+    from chat import Bot
+    @app.get("/")
+    def show(request):
+        return request.text
+    class Helper(Bot):
+        def __init__(self):
+            self.answered = {}
+        async def on_message(self, message):
+            self.answered[message] = message.text
+    helper = Helper()
+"""
+        },
+    ),
+    "what a loop takes out of a queue": (
+        "places",
+        {
+            "main": """
+    from queue import Queue
+    class Maps:
+        def __init__(self):
+            self.places = {}
+        def find(self, spot):
+            self.places[spot] = object()
+    class Manager:
+        def __init__(self):
+            self._queue = Queue()
+            self._maps = Maps()
+        def run(self):
+            while True:
+                event = self._queue.get(timeout=5)
+                self.process(event)
+        def process(self, event):
+            self._maps.find(event.spot)
+    manager = Manager()
+"""
+        },
+    ),
 }
 SAFE: dict[str, Program] = {
     "keys of keyword arguments that are constants": (
