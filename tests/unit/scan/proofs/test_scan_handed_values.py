@@ -196,6 +196,23 @@ GROWS: dict[str, Program] = {
 """
         },
     ),
+    "a map of constants that is filled later": (
+        "skins",
+        {
+            "main": APP
+            + """
+    skins = {}
+    def skin_of(player_id):
+        skins[player_id] = object()
+    @app.post("/")
+    def show(request):
+        given = {"player": ""}
+        for name, value in request.items():
+            given[name] = value
+        skin_of(given["player"])
+"""
+        },
+    ),
 }
 SAFE: dict[str, Program] = {
     "keys of keyword arguments that are constants": (

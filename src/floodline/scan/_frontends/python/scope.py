@@ -323,8 +323,9 @@ class Scope:
         return most_open([self.origin(part) for part in node.elts])
 
     def _origin_of_map(self, node: ast.Dict) -> Origin:
-        """Return where a map comes from: mostly its values, since keys are constants."""
-        return most_open([self.origin(part) for part in (*node.keys, *node.values) if part])
+        """Return where a map comes from: mostly its values. One of constants is filled later."""
+        found = most_open([self.origin(part) for part in (*node.keys, *node.values) if part])
+        return UNKNOWN if found is CONSTANT else found
 
     def _origin_of_turns(
         self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
