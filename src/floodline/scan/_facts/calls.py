@@ -23,6 +23,7 @@ NAME: Final = "name"
 OWN_METHOD: Final = "own"
 INHERITED: Final = "inherited"
 METHOD: Final = "method"
+UNPACKED: Final = "**"  # in the place of the name of a keyword: its map may have any of them
 
 
 class Callee(NamedTuple):

@@ -146,6 +146,18 @@ class Outer:
             and names.is_outside(above.partition(":")[0], base)
         ]
 
+    def tells(self, key: str, name: str) -> bool:
+        """Return True for a coroutine `on_message` of a framework class, which overrides another.
+
+        Others of that name are mostly connected to something, or belong to a window.
+        """
+        program, function = self._program, self._program.names.functions[key]
+        kind = f"{key.partition(':')[0]}:{function.owner}"
+        if not (name.startswith("on_") and function.waits and len(function.parameters) > 1):
+            return False
+        known = program.callers.get(key) or function.decorators
+        return not known and kind in program.names.classes and bool(self._bases(kind))
+
     def is_servant(self, key: str, name: str) -> bool:
         """Return True for a method of a framework class whose instance is passed to other code.
 

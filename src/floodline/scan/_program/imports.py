@@ -45,5 +45,11 @@ class Imports:
         return target.replace(source, found, 1) if found else target
 
 
+def renamed(imports: Mapping[str, Mapping[str, str]]) -> set[str]:
+    """Return the names under which something is imported that has another one at home."""
+    every = [item for found in imports.values() for item in found.items()]
+    return {name for name, target in every if target.rpartition(":")[2] != name}
+
+
 def _is_run(file: FileFacts) -> bool:
     return any(call.kept.how == "main" for call in file.calls)

@@ -20,7 +20,7 @@ from floodline.scan._facts.references import (
     base_in_module,
     base_of_instance,
 )
-from floodline.scan._program.imports import Imports
+from floodline.scan._program.imports import Imports, renamed
 
 HOPS = 6
 INSIDE = ".<locals>."
@@ -66,7 +66,7 @@ class Names:
                     self.inner[file.module].add(function.name.rpartition(INSIDE)[2])
                 elif function.owner and "<" not in function.name:
                     self.methods[function.name.rpartition(".")[2]].append(key)
-        self.renamed = _renamed(self.imports)
+        self.renamed = renamed(self.imports)
         last = {function.name.rpartition(".")[2] for function in self.functions.values()}
         self.callable = last | self.by_simple_name.keys() | self.renamed | {"cls"}
         self._attributes = {key: dict(item.attributes) for key, item in self.classes.items()}
@@ -107,7 +107,7 @@ class Names:
                 return f"{target}:"
             source, _, name = target.partition(":")
             module = self._absolute(module, source) if source.startswith(".") else source
-            if f"{module}.{name}" in self.modules and not self._has(module, name):
+            if self._is_inside(module, name):
                 return f"{module}.{name}:"
         return f"{module}:{name}"
 
@@ -118,10 +118,17 @@ class Names:
         for part in rest.split("."):
             if not key.endswith(":"):
                 return f"{module}:{path}"
-            inside = f"{key[:-1]}.{part}"
-            known = inside in self.modules and not self._has(key[:-1], part)
-            key = f"{inside}:" if known else self._follow(key[:-1], part)
+            known = self._is_inside(key[:-1], part)
+            key = f"{key[:-1]}.{part}:" if known else self._follow(key[:-1], part)
         return key
+
+    def _is_inside(self, package: str, name: str) -> bool:
+        """Return True if a name of a package is a module; `from .Users import Users` hides it."""
+        inside = f"{package}.{name}"
+        if inside not in self.modules or self._has(package, name):
+            return False
+        source, _, found = self.imports.get(package, {}).get(name, "").partition(":")
+        return not found or self._absolute(package, source) == package
 
     def _giver(self, module: str, name: str) -> str:
         """Return the module from which `import *` takes a name, `""` if there is none."""
@@ -391,9 +398,3 @@ class Names:
         made = [self.class_of(module, name) for name in self._makings[module].get(function, ())]
         known = {kind for kind in made if kind}
         return known.pop() if len(known) == 1 else ""
-
-
-def _renamed(imports: dict[str, dict[str, str]]) -> set[str]:
-    """Return the names under which something is imported that has another one at home."""
-    every = [item for found in imports.values() for item in found.items()]
-    return {name for name, target in every if target.rpartition(":")[2] != name}

@@ -14,6 +14,7 @@ COMMON = {
     "run", "start", "stop", "send", "write", "read", "join", "set", "put", "copy", "format",
 }  # fmt: skip
 CANDIDATES = 3
+OF_CLASSES = {"staticmethod", "classmethod"}
 NOBODY: frozenset[str] = frozenset()
 OWNERLESS = {MODULE, CLASS, UNKNOWN_BASE.kind}  # bases that mean the same in every function
 
@@ -78,17 +79,39 @@ class Targets:
             return self._on_class(f"{module}:{owner}", name, above=kind == INHERITED)
         found = self._names.base_class(module, owner, base)
         if found:
-            return self._on_class(found, name)
+            target = self._on_class(found, name)
+            unbound = base.kind == MODULE and self._names.resolve(module, base.name) == found
+            return self._unbound(target) if unbound else target
         if base.kind == MODULE:
             source = self._names.resolve(module, base.name)
             if source.endswith(":"):
                 return self._symbol(self._names.resolve(source[:-1], name))
             return NOTHING
         alike = self._names.methods.get(name, ())
-        if len(alike) > 1 and name not in COMMON and self._are_kin(alike, name):
-            return Target(tuple((key, 1) for key in alike), "", guessed=True, kin=True)
+        if len(alike) > 1 and name not in COMMON:
+            family = self._family(f"{module}:{owner}.{name}", alike, name)
+            if family:
+                return Target(tuple((key, 1) for key in family), "", guessed=True, kin=True)
         usable = len(alike) <= CANDIDATES and name not in COMMON and not name.startswith("__")
         return Target(tuple((key, 1) for key in alike), "", len(alike) > 1) if usable else NOTHING
+
+    def _family(self, own: str, alike: list[str], name: str) -> list[str]:
+        """Return all methods of a name, if they are of one family; the caller's own may not be.
+
+        What each source is asked for in a method of that name is not the method that asks.
+        """
+        if self._are_kin(alike, name):
+            return alike
+        others = [key for key in alike if key != own]
+        return others if len(others) < len(alike) and self._have_one_above(others, name) else []
+
+    def _unbound(self, target: Target) -> Target:
+        """Return what a call on the class itself reaches: a plain method gets no instance first."""
+        plain = (
+            (key, shift if OF_CLASSES & {*self._names.functions[key].decorators} else 0)
+            for key, shift in target.functions
+        )
+        return target._replace(functions=tuple(plain))
 
     def _are_kin(self, methods: list[str], name: str) -> bool:
         """Return True if all methods of a name are in subclasses of one class that has it."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from floodline.scan._facts.circumstances import is_endless
 from floodline.scan._facts.model import Change
-from floodline.scan._facts.origins import Origin
+from floodline.scan._facts.origins import Origin, call_step
 from floodline.scan._facts.reasons import Reason
+from floodline.scan._facts.references import in_module, of_instance
 from floodline.scan._facts.vocabulary import PERIODIC
 from floodline.scan._program.frameworks import Outer
 from floodline.scan._program.names import INSIDE
@@ -15,6 +18,7 @@ from floodline.scan._proofs.reach import ENDING, TIMED, Often, Reach
 
 DEEP = 5  # calls below a handler; further down much is done once and kept
 BELOW_LOOPS = 2  # calls below what a loop that waits calls: it often prepares more than it handles
+TAKEN = call_step("get")  # of a queue
 # classes of the standard library, and what it calls on them for each request, packet or record
 CALLED = {
     "BaseHTTPRequestHandler": "do_",
@@ -154,7 +158,7 @@ class Events:
         name = function.name.rpartition(".")[2]
         if name.startswith("__") or key in self._reach.commands:
             return None
-        if own and self._overrides(key, name):
+        if own and (self._overrides(key, name) or self._outer.tells(key, name)):
             return Run.CALLED_FOR_EVENTS(name)
         if own and len(function.parameters) > 1 and self._outer.is_servant(key, name):
             self.servants.add(key)
@@ -190,6 +194,23 @@ class Events:
     def tells(self, function: str, attribute: str) -> bool:
         """Return True if the framework that calls a method has set this attribute."""
         return function in self.handlers and self._outer.fills(function, attribute)
+
+    def queued(self, module: str, function: str, origin: Origin) -> bool:
+        """Return True if a value is what something puts in a queue: each of them comes out once."""
+        if not origin.steps or origin.steps[0] != TAKEN:
+            return False
+        file, program = self._program.names.modules.get(module), self._program
+        held = of_instance(origin.name) if origin.kind == "own" else in_module(origin.name)
+        return file is not None and program.key(file, function, held) in self._queues
+
+    @cached_property
+    def _queues(self) -> set[str]:
+        return {
+            self._program.key(file, mark.function, mark.ref)
+            for file in self._program.files
+            for mark in file.marks
+            if mark.kind == "queue" and mark.ref is not None
+        }
 
     def _overrides(self, key: str, name: str) -> bool:
         """Return True if a class of the standard library calls a method for each event."""

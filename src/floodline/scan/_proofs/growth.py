@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodline.scan._facts.calls import Argument
+from floodline.scan._facts.calls import UNPACKED, Argument
 from floodline.scan._facts.circumstances import details
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.origins import NO_KEY, Origin, Step, before_call, parts_of
@@ -189,6 +189,8 @@ class Paths:
             return self._dotted(module, origin)
         if kind in ("own", "global") and called & TAKES:
             return ASSUMED, Why.TAKEN(name)
+        if self.events.queued(module, function, origin):
+            return PROVED, Why.TAKEN(name)
         if kind in ("own", "global") and self._is_in_table(module, function, origin):
             return REFUTED, Why.ONE_OF_FIXED_SET(origin.text, "a table")
         if kind == "own":
@@ -363,7 +365,8 @@ def _passed(edge: Edge, number: int, name: str) -> Argument | None:
     """Return what a call gives a parameter, `None` for its default."""
     index = number - edge.shift
     given = edge.call.arguments[index] if 0 <= index < len(edge.call.arguments) else None
-    return next((value for keyword, value in edge.call.keywords if keyword == name), given)
+    named = dict(edge.call.keywords)
+    return named.get(name) or given or named.get(UNPACKED)
 
 
 def _new(name: str, *, maker: bool) -> Answer:

@@ -13,6 +13,7 @@ from floodline.scan._facts.calls import (
     FIXED,
     GIVEN,
     HERE,
+    UNPACKED,
     UNSEEN,
     Argument,
     Callee,
@@ -162,6 +163,17 @@ class Arguments:
         if type(node) is ast.Call and last_name(node.func) in PASSED_ON:
             return self.argument(node.args[0], into) if node.args else UNSEEN
         return argument(self.scope.origin(node), None)
+
+    def keywords(self, named: list[ast.keyword], into: str) -> tuple[tuple[str, Argument], ...]:
+        """Return the keywords of a call; what `**options` brings has no name of its own."""
+        return tuple(
+            [
+                (k.arg, self.argument(k.value, into))
+                if k.arg
+                else (UNPACKED, argument(self.scope.origin(k.value), None))
+                for k in named
+            ]
+        )
 
     def _named_argument(self, node: ast.Name) -> Argument:
         scope, name = self.scope, node.id

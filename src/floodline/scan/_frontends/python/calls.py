@@ -231,7 +231,7 @@ class Calls(Arguments):
             given = [self.argument(item, name) for item in items]
             arguments = self._passed.setdefault(tuple(map(id, given)), tuple(given))
         if named := node.keywords:
-            keywords = tuple([(k.arg, self.argument(k.value, name)) for k in named if k.arg])
+            keywords = self.keywords(named, name)
             keywords = self.shared(keywords, keywords)
         return arguments, keywords
 

@@ -176,8 +176,9 @@ def _arm(scope: Scope, test: ast.expr) -> Circumstance | None:
     if type(test.ops[0]) is ast.Eq and type(right) in CONSTANTS:
         asked = written(left)
         return None if asked in scope.states else Circumstance("arm", asked, written(right))
-    if type(test.ops[0]) is ast.In and type(left) is ast.Constant:
-        return Circumstance("arm", _text(test), "True")
+    if type(test.ops[0]) in MEMBERS:
+        found = type(test.ops[0]) is ast.In
+        return Circumstance("arm", f"{_text(left)} in {_text(right)}", str(found))
     return None
 
 

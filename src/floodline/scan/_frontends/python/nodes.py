@@ -31,6 +31,27 @@ def names_in(target: ast.expr) -> list[str]:
     return []
 
 
+def constants_read(node: ast.AST, name: str) -> list[str]:
+    """Return the constant keys under which something below a node reads a map of this name."""
+    found: dict[str, None] = {}
+    for part in ast.walk(node):
+        key = None
+        if type(part) is ast.Subscript:
+            key = key_read(part.value, part.slice, name)
+        elif type(part) is ast.Call and type(part.func) is ast.Attribute:
+            reads = part.args and part.func.attr in ("get", "pop")
+            key = key_read(part.func.value, part.args[0], name) if reads else None
+        if key:
+            found[key] = None
+    return list(found)
+
+
+def key_read(owner: ast.expr, key: ast.expr, name: str) -> str:
+    """Return the constant key if the owner is of this name, else `""`."""
+    named = type(owner) is ast.Name and owner.id == name
+    return key.value if named and type(key) is ast.Constant and type(key.value) is str else ""
+
+
 def captured(pattern: ast.pattern) -> list[str]:
     """Return the names that a pattern of a `match` binds."""
     bound = (

@@ -43,6 +43,7 @@ from floodline.scan._frontends.python.statements import (
     annotation,
     called,
     collect_locals,
+    collect_packed,
     is_endless,
     leaves,
     returns_inner,
@@ -198,7 +199,8 @@ class _Reader(Branches):
         for extra in (taken.vararg, taken.kwarg):
             if extra:
                 scope.origins[extra.arg] = attribute(extra.arg)
-        names, said = tuple(scope.parameters), tuple(told)
+        packed = collect_packed(node, scope)
+        names, said = (*scope.parameters, *packed), (*told, *[""] * len(packed))
         self.functions.append(
             Function(
                 name, owner, node.lineno, self.shared(names, names), self.shared(said, said),
@@ -275,13 +277,11 @@ class _Reader(Branches):
 
     def for_(self, node: ast.For | ast.AsyncFor, marks: Marks) -> None:
         self.expression(node.iter, marks)
-        if type(node) is ast.AsyncFor:
-            self.risks.append((self.scope.name, node.lineno, "await"))
-        made = self.loop_target(node.target, node.iter)
         repeats = LOOP
         if type(node) is ast.AsyncFor:  # over what a call returns, it may be done soon
+            self.risks.append((self.scope.name, node.lineno, "await"))
             repeats = TURNS if type(node.iter) is ast.Call else SERVED
-        if made:
+        if made := self.loop_target(node.target, node.iter):
             repeats |= {Circumstance("over", made)}
         for held in self._listed(node) or (None,):
             if held is not None:

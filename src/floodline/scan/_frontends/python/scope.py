@@ -75,8 +75,8 @@ class Scope:
 
     __slots__ = (
         "again", "annotations", "answers", "asked", "clients", "filled", "globals", "holding",
-        "items", "kinds", "locals", "name", "origins", "outer", "owner", "parameters", "passed",
-        "refs", "selves", "states", "stored", "turning", "types", "waiters",
+        "items", "kinds", "locals", "name", "origins", "outer", "owner", "packed", "parameters",
+        "passed", "refs", "selves", "states", "stored", "turning", "types", "waiters",
     )  # fmt: skip
 
     def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
@@ -84,6 +84,7 @@ class Scope:
         self.owner = owner
         self.outer = outer
         self.parameters: dict[str, int] = {}
+        self.packed: dict[str, dict[object, int]] = {}  # what is read of `**options`, by its name
         self.annotations: dict[str, str] = {}
         self.globals: set[str] = set()
         self.refs: dict[str, Found] = {}
@@ -262,6 +263,8 @@ class Scope:
             return fresh(name)
         if name in THROUGH:
             return self._origin_through(node, name)
+        if self.packed and (packed := self._read_packed(node, name)):
+            return packed
         inner = self._asked_by(function.value, name) if type(function) is ast.Attribute else None
         if inner and name in INSIDE:
             return inner
@@ -283,6 +286,13 @@ class Scope:
             parts.append(self.origin(node.func.value))
         return most_open(parts)
 
+    def _read_packed(self, call: ast.Call, method: str) -> Origin | None:
+        """Return the origin of `options.get("key")`, if `options` are keyword arguments."""
+        function = call.func
+        if type(function) is not ast.Attribute or method not in ("get", "pop") or not call.args:
+            return None
+        return self._packed(function.value, call.args[0])
+
     def _asked_by(self, value: ast.expr, method: str) -> Origin | None:
         """Return the origin of a method's result, if the object is known."""
         if type(value) is ast.Name and self.base(value) is SELF:
@@ -298,8 +308,16 @@ class Scope:
         return most_open(parts) if parts else CONSTANT
 
     def _origin_of_item(self, node: ast.Subscript) -> Origin:
+        if self.packed and (packed := self._packed(node.value, node.slice)):
+            return packed
         below = self.origin(node.value)
         return ITEM if below is UNKNOWN else below
+
+    def _packed(self, owner: ast.expr, key: ast.expr) -> Origin | None:
+        """Return the parameter that is read under a key of `**options`."""
+        known = self.packed.get(owner.id) if type(owner) is ast.Name else None
+        number = known.get(key.value) if known and type(key) is ast.Constant else None
+        return None if number is None else parameter(number)
 
     def _origin_inside(self, node: ast.Await | ast.Starred) -> Origin:
         return self.origin(node.value)
@@ -309,6 +327,11 @@ class Scope:
 
     def _origin_of_elements(self, node: ast.Tuple | ast.List | ast.Set) -> Origin:
         return most_open([self.origin(part) for part in node.elts])
+
+    def _origin_of_map(self, node: ast.Dict) -> Origin:
+        """Return where a map comes from: mostly its values. One of constants is filled later."""
+        found = most_open([self.origin(part) for part in (*node.keys, *node.values) if part])
+        return UNKNOWN if found is CONSTANT else found
 
     def _origin_of_turns(
         self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -357,6 +380,7 @@ _ORIGINS: dict[type, Callable[[Scope, Any], Origin]] = {
     ast.Tuple: Scope._origin_of_elements,
     ast.List: Scope._origin_of_elements,
     ast.Set: Scope._origin_of_elements,
+    ast.Dict: Scope._origin_of_map,
     ast.BinOp: Scope._origin_of_both,
     ast.IfExp: Scope._origin_of_either,
     ast.ListComp: Scope._origin_of_turns,

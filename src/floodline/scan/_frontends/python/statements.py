@@ -8,6 +8,7 @@ from floodline._python.names import last_name, written
 from floodline.scan._facts.origins import UNKNOWN
 from floodline.scan._facts.references import Reference
 from floodline.scan._frontends.python.expressions import created
+from floodline.scan._frontends.python.nodes import constants_read
 from floodline.scan._frontends.python.scope import Scope
 
 # what sockets, queues, selectors and clocks of the standard library wait with
@@ -128,6 +129,16 @@ def _handed_back(value: ast.expr) -> set[str]:
             if last_name(node.func) in RUNNING:
                 used_here |= set(map(id, node.args))
     return {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and id(n) not in used_here}
+
+
+def collect_packed(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> list[str]:
+    """Return what a function reads of its `**options`: these are parameters too."""
+    packed = node.args.kwarg
+    read = constants_read(node, packed.arg) if packed else []
+    if packed and read:
+        first = len(scope.parameters)
+        scope.packed[packed.arg] = {key: first + place for place, key in enumerate(read)}
+    return read
 
 
 def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
