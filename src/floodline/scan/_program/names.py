@@ -159,12 +159,13 @@ class Names:
 
     def imported(self) -> set[str]:
         """Return the modules that other modules take something from."""
-        found = {
-            (module, self.resolve(module, name).partition(":")[0])
-            for module, known in self.imports.items()
-            for name in known
-        }
-        return {source for module, source in found if source != module}
+        takers: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+        for module, known in self.imports.items():
+            for name, target in known.items():  # an absolute one means the same everywhere
+                alone = target.startswith(".") or "." in name
+                takers[(module, name) if alone else ("", target)][module] = name
+        every = [(set(t), self.resolve(*next(iter(t.items())))) for t in takers.values()]
+        return {key.partition(":")[0] for taker, key in every if taker != {key.partition(":")[0]}}
 
     def class_of(self, module: str, text: str) -> str:
         """Return the key of the class that a dotted name means, `""` for an external one."""

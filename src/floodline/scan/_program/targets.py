@@ -38,7 +38,7 @@ class Targets:
         self._module = ""
         self._known: dict[tuple[str, Callee], Target] = {}
         self._owners: dict[str, str] = {}
-        self._kin: dict[str, bool] = {}
+        self._guesses: dict[str, Target] = {}
         self._inner: Set[str] = NOBODY
 
     def find(self, module: str, function: str, callee: Callee) -> Target:
@@ -84,20 +84,21 @@ class Targets:
             if source.endswith(":"):
                 return self._symbol(self._names.resolve(source[:-1], name))
             return NOTHING
+        known = self._guesses.get(name)
+        if known is None:
+            known = self._guesses[name] = self._guess(name)
+        return known
+
+    def _guess(self, name: str) -> Target:
+        """Return the methods of this name that are meant on an object of an unknown class."""
         alike = self._names.methods.get(name, ())
-        if len(alike) > 1 and name not in COMMON and self._are_kin(alike, name):
+        if len(alike) > 1 and name not in COMMON and self._have_one_above(alike, name):
             return Target(tuple((key, 1) for key in alike), "", guessed=True, kin=True)
         usable = len(alike) <= CANDIDATES and name not in COMMON and not name.startswith("__")
         return Target(tuple((key, 1) for key in alike), "", len(alike) > 1) if usable else NOTHING
 
-    def _are_kin(self, methods: list[str], name: str) -> bool:
-        """Return True if all methods of a name are in subclasses of one class that has it."""
-        known = self._kin.get(name)
-        if known is None:
-            known = self._kin[name] = self._have_one_above(methods, name)
-        return known
-
     def _have_one_above(self, methods: list[str], name: str) -> bool:
+        """Return True if all methods of a name are in subclasses of one class that has it."""
         first = methods[0].rpartition(".")[0]
         above = self._names.order(first) if first in self._names.classes else []
         top = next((kind for kind in reversed(above) if f"{kind}.{name}" in methods), "")
