@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from floodline.scan._facts.calls import METHOD
 from floodline.scan._facts.model import Call, FileFacts
-from floodline.scan._facts.origins import Origin, parts_of
+from floodline.scan._facts.origins import Origin
 from floodline.scan._facts.references import ANSWER, INSTANCE, MODULE, OBJECT, base_in_module
 from floodline.scan._facts.vocabulary import SUBSCRIBING
 from floodline.scan._program.names import INSIDE
@@ -114,12 +114,12 @@ class Outer:
                 f"{file.module}:{call.function.partition(INSIDE)[0]}"
                 for file in self._program.files
                 for call in file.calls
-                if call.function and self._subscribes(file, call)
+                if call.callee.kind == METHOD and call.function and self._subscribes(file, call)
             }
         return self._subscribers
 
     def _subscribes(self, file: FileFacts, call: Call) -> bool:
-        if call.callee.kind != METHOD or not SUBSCRIBING.match(call.callee.name):
+        if not SUBSCRIBING.match(call.callee.name):
             return False
         names, owner = self._program.names, self._program.owner(file, call.function)
         kind = names.base_class(file.module, owner, call.callee.base)
@@ -224,8 +224,10 @@ def _readers_of(names: set[str], file: FileFacts) -> Iterator[str]:
     for call in file.calls:
         base = call.callee.base
         asks = call.callee.kind == METHOD and base.kind == MODULE and _head(base.name) in names
-        given = (*call.arguments, *(value for _, value in call.keywords))
-        if asks or _asks([argument.origin for argument in given], names):
+        given = [origin for origin, _ in call.arguments]
+        if call.keywords:
+            given += [origin for _, (origin, _) in call.keywords]
+        if asks or (given and _asks(given, names)):
             yield call.function
     for change in file.changes:
         base = change.ref.base
@@ -240,8 +242,10 @@ def _head(text: str) -> str:
 
 def _asks(origins: Iterable[Origin], names: set[str]) -> bool:
     """Return True if an origin is an attribute of one of these names of the module."""
-    return any(
-        part.kind == "dotted" and part.name in names
-        for origin in origins
-        for part in parts_of(origin)
-    )
+    for origin in origins:
+        if origin.kind == "dotted":
+            if origin.name in names:
+                return True
+        elif origin.parts and _asks(origin.parts, names):
+            return True
+    return False

@@ -205,7 +205,12 @@ class Program:
 
     def _add_calls(self, file: FileFacts) -> None:
         function, caller = None, ""
+        known = self.names.callable
         for call in file.calls:
+            if call.arguments or call.keywords:
+                self._add_references(file, call)
+            if call.callee.name not in known:
+                continue  # most: what is called is not in the program
             if call.function != function:
                 function, caller = call.function, f"{file.module}:{call.function}"
             target = self._targets.find(file.module, call.function, call.callee)
@@ -226,19 +231,17 @@ class Program:
                 self.edges.append(edge)
                 self.callers[callee].append(edge)
                 self.edges_of[caller].append(edge)
-            if call.arguments or call.keywords:
-                self._add_references(file, call)
 
     def _add_references(self, file: FileFacts, call: Call) -> None:
         given: Iterable[tuple[int, Argument]] = enumerate(call.arguments)
         if call.keywords:
             given = chain(given, [(-1, value) for _, value in call.keywords])
         known = self.names.callable
-        timed = any(name in UNITS for name, _ in call.keywords)
         for number, argument in given:
             origin, ref = argument
             if origin.kind != "function" if ref is None else ref.name not in known:
                 continue  # most are values: there is no function in them
+            timed = any(name in UNITS for name, _ in call.keywords)
             if ref is not None and ref.kind == MODULE:
                 self.lent[self.names.resolve(file.module, ref.name)].add(
                     f"{file.module}:{call.function}"
