@@ -40,6 +40,7 @@ LISTS = {
     "ninth": "applications_ninth.json",
     "tenth": "applications_tenth.json",
     "eleventh": "applications_eleventh.json",
+    "twelfth": "applications_twelfth.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
