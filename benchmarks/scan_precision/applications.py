@@ -145,19 +145,31 @@ def git_of(root: Path, repository: str) -> Path:
     return next(head.parent for head in heads if (head.parent / "objects").is_dir())
 
 
-def git(directory: Path, *arguments: str) -> bytes:
-    return subprocess.run(
-        ["git", "--git-dir", str(directory), *arguments], capture_output=True, check=True
-    ).stdout
+def git(directory: Path, *arguments: str, given: bytes = b"") -> bytes:
+    command = ["git", "--git-dir", str(directory), *arguments]
+    return subprocess.run(command, input=given, capture_output=True, check=True).stdout
 
 
 def lay_out(directory: Path, commit: str, folder: Path) -> None:
     """Write the Python files of a commit, and what says that it is a project."""
-    for row in git(directory, "ls-tree", "-rz", commit).decode().split("\0"):
-        head, _, path = row.partition("\t")
-        if path.endswith(".py") or path in ("pyproject.toml", "setup.cfg"):
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes(git(directory, "cat-file", "blob", head.split()[2]))
+    listed = git(directory, "ls-tree", "-rz", commit).decode().split("\0")
+    rows = [row.split("\t") for row in listed if row]
+    wanted = [(head.split()[2], path) for head, path in rows if is_wanted(path)]
+    asked = "".join(f"{blob}\n" for blob, _ in wanted).encode()
+    told = git(directory, "cat-file", "--batch", given=asked)
+    at = 0
+    for _, path in wanted:
+        end = told.index(b"\n", at)
+        head, at = told[at:end].split(), end + 1
+        if head[-1] == b"missing":  # a mirror may lack large files
+            continue
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(told[at : at + int(head[2])])
+        at += int(head[2]) + 1
+
+
+def is_wanted(path: str) -> bool:
+    return path.endswith(".py") or path in ("pyproject.toml", "setup.cfg")
 
 
 def sites(folder: Path) -> Iterator[Site]:
