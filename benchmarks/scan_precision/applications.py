@@ -41,6 +41,7 @@ LISTS = {
     "tenth": "applications_tenth.json",
     "eleventh": "applications_eleventh.json",
     "twelfth": "applications_twelfth.json",
+    "thirteenth": "applications_thirteenth.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
