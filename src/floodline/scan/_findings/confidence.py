@@ -9,11 +9,11 @@ from __future__ import annotations
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.origins import NO_KEY
 from floodline.scan._findings.finding import HIGH, LOW, MEDIUM, Confidence
+from floodline.scan._program.commands import COMMAND_LINE
 from floodline.scan._proofs.events import in_a_loop
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence
 from floodline.scan._proofs.grounds import Holder, Origin
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.reach import COMMAND_LINE
 from floodline.scan._proofs.removal import EVENT, NONE, Removal
 
 

@@ -9,14 +9,14 @@ import re
 from typing import NamedTuple
 
 from floodline.scan._facts.model import Change, FileFacts
-from floodline.scan._facts.origins import NO_KEY
+from floodline.scan._facts.origins import ASKED, NO_KEY, PARAMETER, parts_of
 from floodline.scan._facts.references import INSTANCE
+from floodline.scan._program.commands import COMMAND_LINE
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.events import in_a_loop
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence
 from floodline.scan._proofs.grounds import Holder, Key, Origin, Path, Run
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.reach import COMMAND_LINE
 from floodline.scan._proofs.removal import EVENT, NONE, PUBLIC, Removal
 
 WORD = re.compile(r"[A-Za-z_]\w*(?!\w*\()")
@@ -39,12 +39,12 @@ WORK = {"task", "lock", "future", "waiter"}
 LIVES = (
     (Holder.MADE_ANEW, "anew"),
     (Holder.NEVER_MADE, "unmade"),
+    (Holder.KEPT_BUT_OTHERS_PASS, "mixed"),
     (Holder.HANDED_ON, "handed"),
     (Holder.KEPT_IN, "entry"),
     (Holder.START, "run"),
     (Holder.OWN_LOOP, "run"),
     (Holder.MADE_BY_PROGRAM, "run"),
-    (Holder.KEPT_BUT_OTHERS_PASS, "mixed"),
 )
 
 
@@ -73,11 +73,11 @@ def features(
     holder, path, key = proofs
     kind = _key(change, key)
     runs = _path(judge, file, change, path)
+    called = _word(judge, file, change) if change.key != NO_KEY else "none"
     if runs == "silent" and kind in ("new", "event"):
         runs = "uncalled"  # it gets what is new in another way
     return Features(
-        _life(judge, held, holder), runs, kind,
-        word(change.key_text) if change.key != NO_KEY else "none", _removal(removal, path, runs),
+        _life(judge, held, holder), runs, kind, called, _removal(removal, path, runs),
         _intent(held), _what(held, change), _doubts((*proofs, removal.proof)),
     )  # fmt: skip
 
@@ -120,6 +120,8 @@ def _path(judge: Judge, file: FileFacts, change: Change, path: Evidence) -> str:
             return "open"
         passed = path.reason.ground is Path.PASSED
         return "uncalled" if passed or not _loads(judge, file, change) else "silent"
+    if path.reason.ground is Path.UNNAMED:
+        return "unnamed"
     return {PROVED: "event", ASSUMED: "loop"}.get(path.state, "unknown")
 
 
@@ -145,6 +147,20 @@ def _key(change: Change, key: Evidence) -> str:
     if key.state == ASSUMED and any(map(key.reason.rests_on, BROUGHT)):
         return "narrowed"
     return "caller" if key.state == ASSUMED else "unknown"
+
+
+def _word(judge: Judge, file: FileFacts, change: Change) -> str:
+    """Return what the name of a key says, or of the parameter it is made of: `key = str(user)`."""
+    said = word(change.key_text)
+    for part in parts_of(change.key) if said == "other" else ():
+        found = judge.program.names.functions.get(
+            f"{file.module}:{part.function or change.function}"
+        )
+        if part.kind == PARAMETER and found is not None:
+            asked = [step.name for step in part.steps if step.how == ASKED]
+            named = " ".join([*found.parameters[part.number : part.number + 1], *asked])
+            said = "who" if word(named) == "who" else said
+    return said
 
 
 def word(text: str) -> str:

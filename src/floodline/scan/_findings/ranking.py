@@ -31,6 +31,8 @@ def rank_in_program(known: Features) -> int:
 
 
 def _is_vague(known: Features) -> bool:
+    if known.path == "unnamed" or known.life in ("passing", "anew"):
+        return True
     if known.intent in ("cap", "status", "age"):
         return False  # whoever limits, ends or dates what is kept expects much of it
     if known.word == "none":

@@ -5,16 +5,23 @@ from __future__ import annotations
 from floodline.scan._facts.calls import NAME
 from floodline.scan._program.program import Program
 
+# parts of the names of modules that are run by hand
+COMMAND_LINE = {
+    "cli", "scripts", "commands", "__main__", "management", "docs", "examples", "benchmarks",
+}  # fmt: skip
+
 
 def commands_of(program: Program) -> frozenset[str]:
     """Return the functions that are decorated by what a module makes and then calls: `app()`.
 
-    A server or a bot is given to what runs it, or has a method that does.
+    A server or a bot is given to what runs it, or has a method that does. In a module that is run
+    by hand, what decorates a plain function may be a part of what another module calls.
     """
     names = program.names
     known: dict[str, bool] = {}  # most functions of a module share a decorator's object
     found = set()
     for key, function in names.functions.items():
+        by_hand = not COMMAND_LINE.isdisjoint(key.partition(":")[0].split("."))
         for decorator in function.decorators:
             head, dot, _ = decorator.partition(".")
             if not dot:
@@ -22,7 +29,7 @@ def commands_of(program: Program) -> frozenset[str]:
             made = names.resolve(key.partition(":")[0], head)
             if made not in known:
                 known[made] = _is_called(program, made)
-            if known[made]:
+            if known[made] or (by_hand and not function.waits):
                 found.add(key)
     return frozenset(found)
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from floodline.scan._facts.calls import METHOD
 from floodline.scan._facts.model import Call, FileFacts
-from floodline.scan._facts.origins import Origin
-from floodline.scan._facts.references import ANSWER, INSTANCE, MODULE, OBJECT, base_in_module
+from floodline.scan._facts.origins import Origin, parameter
+from floodline.scan._facts.references import ANSWER, INSTANCE, MODULE, OBJECT, Base, base_in_module
 from floodline.scan._facts.vocabulary import SUBSCRIBING
 from floodline.scan._program.names import INSIDE
 from floodline.scan._program.program import Program
 
+GIVEN = parameter(0)  # what a decorator decorates
 PLAIN_BASES = {"object", "ABC", "Generic", "Protocol", "dict", "list", "set", "type", "str", "int"}
 
 
@@ -38,6 +40,8 @@ class Outer:
         module = key.partition(":")[0]
         found = names.resolve(module, head)
         beside = f"{module}:{names.functions[key].owner}.{head}"  # a property, and its setter
+        if found in names.classes and rest and "." not in rest:
+            return self._inherits(found, rest)  # `@Cog.listener()` of an own `Cog`
         if not rest or found.endswith(":") or found in names.classes:
             return False
         if found in names.functions or beside in names.functions:
@@ -53,14 +57,40 @@ class Outer:
         return source == module or names.functions[key].waits
 
     def registers(self, key: str, decorator: str) -> bool:
-        """Return True if a function of the program decorates a coroutine and subscribes it outside.
+        """Return True if a decorator of the program gives what it decorates to an external object.
 
-        `@pattern("hello")` may do what `@bot.on("hello")` does: the call is in the decorator.
+        `@pattern("hello")` may do what `@bot.on("hello")` does: the call is in the decorator. Of
+        coroutines it is enough that the decorator subscribes something.
         """
         names = self._program.names
         found = names.resolve(key.partition(":")[0], decorator)
-        known = found in names.functions and names.functions[key].waits
-        return known and found in self._subscribing()
+        if found not in names.functions:
+            return False
+        if found in self._givers:
+            return True
+        return names.functions[key].waits and found in self._subscribing()
+
+    @cached_property
+    def _givers(self) -> set[str]:
+        """The functions that, themselves or in an inner one, give their argument to an app."""
+        return {
+            f"{file.module}:{call.function.partition(INSIDE)[0]}"
+            for file in self._program.files
+            for call in file.calls
+            if call.arguments
+            and call.arguments[0].origin == GIVEN
+            and call.callee.kind == METHOD
+            and self._is_outer_object(file, call.callee.base)
+        }
+
+    def _is_outer_object(self, file: FileFacts, base: Base) -> bool:
+        """Return True if a name of the module is an object of an external class: `app`."""
+        if base.kind != MODULE or "." in base.name:
+            return False
+        names = self._program.names
+        source, _, name = names.resolve(file.module, base.name).partition(":")
+        made = names.globals.get(source, {}).get(name)
+        return made is not None and made.kind != ANSWER and not names.type_of(source, made)
 
     def notes(self, key: str, decorator: str) -> bool:
         """Return True if a decorator of the program gives a function back that nothing here calls.
@@ -77,6 +107,24 @@ class Outer:
                 if mark.kind == "gives"
             }
         return bool(self._noting) and self._meant(key.partition(":")[0], decorator) in self._noting
+
+    def wrappers(self) -> Iterator[tuple[str, str]]:
+        """Yield the functions that decorators of the program wrap, each with what runs instead."""
+        names = self._program.names
+        inner: dict[str, list[str]] = {}
+        marking = {
+            f"{file.module}:{mark.function}"
+            for file in self._program.files
+            for mark in file.marks
+            if mark.kind == "gives"
+        }
+        for key, function in names.functions.items():
+            if INSIDE in key and not function.returns_inner and key not in marking:
+                inner.setdefault(key.partition(INSIDE)[0], []).append(key)
+        for key, function in names.functions.items() if inner else ():
+            for decorator in function.decorators:
+                for wrapper in inner.get(self._meant(key.partition(":")[0], decorator), ()):
+                    yield key, wrapper
 
     def gets(self, key: str, decorator: str) -> bool:
         """Return True if an external decorator gets a function that nothing here calls.
@@ -100,7 +148,8 @@ class Outer:
         names = self._program.names
         head, _, last = decorator.rpartition(".")
         if not head:
-            return names.resolve(module, last)
+            found = names.resolve(module, last)
+            return names.method(found, "__call__") if found in names.classes else found
         source = names.resolve(module, head)
         if source.endswith(":"):
             return names.resolve(source[:-1], last)

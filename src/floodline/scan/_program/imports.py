@@ -19,7 +19,15 @@ class Imports:
     ) -> None:
         self._modules = modules
         self._by_path = by_path
+        self._parts = {part for f in files for part in f.path.removesuffix(".py").split("/")}
+        init = "/__init__.py"
+        self._packages = {f.path.removesuffix(init) for f in files if f.path.endswith(init)}
         self._roots = {file.path.rpartition("/")[0] for file in files if _is_run(file)}
+
+    def is_outside(self, target: str) -> bool:
+        """Return True if an import is from a package of which the program has not even a folder."""
+        head = target.partition(":")[0].partition(".")[0]
+        return bool(head) and head not in self._parts
 
     def meant(self, path: str, target: str) -> str:
         """Return what an import means, even if it starts with a folder above the packages: `src`.
@@ -31,18 +39,25 @@ class Imports:
         if not head or source in self._modules:
             return target
         if rest not in self._modules:
-            return self._in_root(path, source, target)
+            return self._above(path, source, target)
         inside = Path(self._modules[rest].path).parts[: -len(rest.split("."))]
         found = inside[-1:] == (head,) or inside[-2:-1] == (head,)  # with an `__init__.py`
         return f"{rest}{colon}{name}" if found else target
 
-    def _in_root(self, path: str, source: str, target: str) -> str:
-        """Return what an import means in a file below a folder from which a file is run."""
-        root = path.rpartition("/")[0]
-        while root and root not in self._roots:
-            root = root.rpartition("/")[0]
-        found = self._by_path.get(f"{root}/{source.replace('.', '/')}") if root else None
-        return target.replace(source, found, 1) if found else target
+    def _above(self, path: str, source: str, target: str) -> str:
+        """Return what an import means in a file below the folder from which it is looked up.
+
+        That is a folder from which a file is run. A dotted name says enough to be looked up in any
+        folder above that is no package.
+        """
+        below, folder = source.replace(".", "/"), path.rpartition("/")[0]
+        while True:
+            known = folder in self._roots or ("." in source and folder not in self._packages)
+            if known and (found := self._by_path.get(f"{folder}/{below}" if folder else below)):
+                return target.replace(source, found, 1)
+            if not folder:
+                return target
+            folder = folder.rpartition("/")[0]
 
 
 def renamed(imports: Mapping[str, Mapping[str, str]]) -> set[str]:

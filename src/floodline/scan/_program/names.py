@@ -37,9 +37,10 @@ class Names:
         self._by_path = {
             file.path.removesuffix(".py").removesuffix("/__init__"): file.module for file in files
         }
-        imports = Imports(files, self.modules, self._by_path)
+        self._places = Imports(files, self.modules, self._by_path)
+        meant = self._places.meant
         self.imports = {
-            file.module: {name: imports.meant(file.path, target) for name, target in file.imports}
+            file.module: {name: meant(file.path, target) for name, target in file.imports}
             for file in files
         }
         self._stars = {
@@ -166,11 +167,8 @@ class Names:
 
     def imported(self) -> set[str]:
         """Return the modules that other modules take something from."""
-        found = {
-            (module, self.resolve(module, name).partition(":")[0])
-            for module, known in self.imports.items()
-            for name in known
-        }
+        known = ((module, name) for module, found in self.imports.items() for name in found)
+        found = {(module, self.resolve(module, name).partition(":")[0]) for module, name in known}
         return {source for module, source in found if source != module}
 
     def class_of(self, module: str, text: str) -> str:
@@ -184,7 +182,8 @@ class Names:
         if key in self.classes:
             return key
         alike = self.by_simple_name.get(text.rpartition(".")[2], ())
-        return alike[0] if len(alike) == 1 else ""
+        outside = self._places.is_outside(self.imports.get(module, {}).get(head, ""))
+        return alike[0] if len(alike) == 1 and not outside else ""
 
     def is_outside(self, module: str, text: str) -> bool:
         """Return True if a dotted name means something that no scanned module defines."""

@@ -69,6 +69,7 @@ class Program:
         self.same: dict[str, str] = {}
         self.attributes: dict[str, list[str]] = defaultdict(list)
         self.edges: list[Edge] = []
+        self.called: set[str] = set()  # names
         self.callers: dict[str, list[Edge]] = defaultdict(list)
         self.edges_of: dict[str, list[Edge]] = defaultdict(list)
         self.related: dict[str, list[Edge]] = defaultdict(list)  # calls of any of a large family
@@ -79,7 +80,7 @@ class Program:
         self.counters: set[tuple[str, Reference]] = set()  # by module
         self.fresh: dict[str, Origin] = {}  # names of functions, and the new value that they return
         self.singletons: set[str] = set()  # classes that keep their only instance
-        self.clocks: set[str] = set()  # functions that compare something with the time
+        self.clocks: dict[str, int] = {}  # functions that compare something with the time: the line
         self._parameters: dict[tuple[str, str], list[tuple[FileFacts, Change]]] = defaultdict(list)
         self._given: dict[tuple[str, str], list[str]] = defaultdict(list)
         self._handed: dict[str, list[tuple[Call, list[Given]]]] = {}
@@ -211,6 +212,7 @@ class Program:
                 self._add_references(file, call)
             if call.callee.name not in known:
                 continue  # most: what is called is not in the program
+            self.called.add(call.callee.name)
             if call.function != function:
                 function, caller = call.function, f"{file.module}:{call.function}"
             target = self._targets.find(file.module, call.function, call.callee)
@@ -323,7 +325,7 @@ class Program:
                 for method in self.names.methods_like(owner, mark.name):
                     self.by_reference[method].add(LISTED)
             if mark.kind == "ttl":
-                self.clocks.add(f"{file.module}:{mark.function}")
+                self.clocks.setdefault(f"{file.module}:{mark.function}", mark.at.line)
             if mark.kind in SIGNS and mark.ref:
                 key = self.key(file, mark.function, mark.ref)
                 if key in self.held:

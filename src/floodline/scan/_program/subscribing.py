@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 
-from floodline.scan._facts.calls import FIXED, INHERITED, METHOD, NAME, OWN_METHOD
+from floodline.scan._facts.calls import FIXED, INHERITED, METHOD, NAME, OWN_METHOD, Argument
 from floodline.scan._facts.model import Call, FileFacts
 from floodline.scan._facts.references import ANSWER, CLASS, MODULE
 from floodline.scan._facts.vocabulary import ASSIGNED, SUBSCRIBING
@@ -29,7 +29,7 @@ class Subscribing:
         if number < 0 or filled:
             return
         later = self._routes(file, call)
-        if not later and not self._subscribes(file, call, function):
+        if not later and not self._subscribes(file, call, call.arguments[number], function):
             return
         self.functions.add(function)
         name = call.callee.name
@@ -52,7 +52,7 @@ class Subscribing:
                 self.functions.update(lent)
                 self.later.update(lent)
 
-    def _subscribes(self, file: FileFacts, call: Call, function: str) -> bool:
+    def _subscribes(self, file: FileFacts, call: Call, handed: Argument, function: str) -> bool:
         """Return True if a function is registered under a name with something external.
 
         With a class or a module's function only coroutines count: others may be called at once.
@@ -61,7 +61,8 @@ class Subscribing:
         waits = self._names.functions[function].waits
         if kind == NAME:
             return waits and name[:1].isupper() and self._names.is_outside(file.module, name)
-        if FIXED not in call.arguments or kind == INHERITED:
+        told = FIXED in call.arguments or (call.arguments[0] != handed and SUBSCRIBING.match(name))
+        if not told or kind == INHERITED:
             return False
         owner = self._targets.owner(file.module, call.function)
         if name == ASSIGNED and base.kind in (ANSWER, CLASS):

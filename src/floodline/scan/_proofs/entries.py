@@ -17,21 +17,20 @@ def encloses(function: str, change: Change, grown: list[tuple[FileFacts, Change]
     )
 
 
-def is_lazy(held: Held, file: FileFacts, change: Change) -> bool:
+def is_lazy(held: Held, file: FileFacts, change: Change, clocks: dict[str, int]) -> bool:
     """Return True if an entry is removed only where its age is checked, on a read of that entry."""
     named = change.op in TAKES_NAMED_OF_MAP and change.key_text
     if not named or change.marks & {"for", "while"}:
         return False
-    aged = change.marks & {"branch", "aged"} and any(
-        mark.kind == "ttl" and mark.function == change.function and mark.at.line <= change.at.line
-        for where, mark in held.signs
-        if where is file
-    )
-    if not aged:
+    asked = clocks.get(f"{file.module}:{change.function}")
+    if asked is None or asked > change.at.line or not change.marks & {"branch", "aged"}:
         return False
     added = {c.key_text for _, c in held.changes if c.verb == "grow" and not c.depth
              and c.function == change.function}  # fmt: skip
-    return not added or change.key_text in added  # if not, it makes room for another entry
+    if not added:
+        return True
+    own = any(mark.kind == "ttl" and mark.function == change.function for _, mark in held.signs)
+    return own and change.key_text in added  # if not, it makes room for another entry
 
 
 def begins_anew(change: Change, growing: list[tuple[FileFacts, Change]]) -> bool:

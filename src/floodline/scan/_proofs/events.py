@@ -54,6 +54,10 @@ class Events:
                 self._runs[key] = told
         for key in self._outer.readers() & self._silent.keys():
             self._runs[key] = self._silent[key]
+        self._wrappers = list(self._outer.wrappers())
+        for key, wrapper in self._wrappers:
+            if key in self._runs:
+                self._runs[wrapper] = self._runs[key]
         self.shown = bool(self._runs) or self._loops()
         self.open = frozenset(() if self.shown else filter(self._is_open, program.names.functions))
         self.handlers = frozenset(self._runs)
@@ -120,6 +124,8 @@ class Events:
             for edge in edges:
                 if edge.repeats != "once" and not self._reach.is_seldom(edge.callee):
                     below.setdefault(edge.caller, []).append(edge.callee)
+        for key, wrapper in self._wrappers:
+            below.setdefault(key, []).append(wrapper)
         for key in self._program.names.functions:
             if key.endswith(">"):  # a lambda: in a table of what to do, as often as not
                 below.setdefault(key.rpartition(INSIDE)[0], []).append(key)

@@ -70,6 +70,7 @@ class Path(Ground):
     LOOP = "grows in a loop in {}()"
     COMMAND_LINE = "{}() is command-line code, which runs once"
     UNSEEN = "grows each time {}() runs; no caller found"
+    UNNAMED = "grows each time {}() runs; nothing here names it"
     UNSEEN_ABOVE = "grows each time {}() runs; nothing here calls what leads to it"
     PASSED = "grows each time {}() runs; it is passed on, and its caller is unknown"
     START = "{}() runs only at start-up"

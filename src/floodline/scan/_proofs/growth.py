@@ -16,6 +16,7 @@ from floodline.scan._facts.references import (
     of_instance,
 )
 from floodline.scan._facts.vocabulary import MAKERS
+from floodline.scan._program.commands import COMMAND_LINE
 from floodline.scan._program.edges import Edge
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.events import Events, in_a_loop
@@ -32,7 +33,7 @@ from floodline.scan._proofs.evidence import (
 from floodline.scan._proofs.grounds import Key, Path
 from floodline.scan._proofs.grounds import Origin as Why
 from floodline.scan._proofs.membership import Refusals
-from floodline.scan._proofs.reach import COMMAND_LINE, Often, Reach
+from floodline.scan._proofs.reach import Often, Reach
 
 DEEP = 4
 NEW = {"task", "lock", "future", "waiter", "weakref", "made"}  # created where it is added
@@ -95,6 +96,8 @@ class Paths:
             above = any(edge.caller != function for edge in self._program.callers.get(function, ()))
             told = Path.UNSEEN_ABOVE if above else Path.UNSEEN
             told = Path.PASSED if self._reach.is_passed(function) else told
+            if told is Path.UNSEEN and self.events.shown and self._reach.is_unnamed(function):
+                told = Path.UNNAMED
             return Evidence(told(name), ASSUMED, at)
         if often is Often.STARTS:
             return Evidence(Path.START(name), REFUTED, at)

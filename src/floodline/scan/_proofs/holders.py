@@ -11,6 +11,7 @@ from floodline.scan._facts.calls import Kept
 from floodline.scan._facts.circumstances import details
 from floodline.scan._facts.references import INSTANCE, ITSELF, LOCAL, MODULE, OBJECT, Reference
 from floodline.scan._facts.vocabulary import MAKERS
+from floodline.scan._program.commands import COMMAND_LINE
 from floodline.scan._program.edges import Making
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.events import Events, in_a_loop
@@ -24,7 +25,7 @@ from floodline.scan._proofs.evidence import (
     place,
 )
 from floodline.scan._proofs.grounds import Holder
-from floodline.scan._proofs.reach import COMMAND_LINE, LOOPS, Often, Reach
+from floodline.scan._proofs.reach import LOOPS, Often, Reach
 
 DEEP = 6
 SCRIPTS = {"scripts", "examples", "__main__"}  # what these keep, no server keeps
@@ -196,6 +197,9 @@ class Holders:
         lasting = [p for p in proofs if p.state != REFUTED]
         if passing and all(p.reason.ground in OF_START for p in lasting):
             return passing[0]  # start-up makes one for itself, as other functions do
+        if passing and all(p.reason.ground is Holder.HANDED_ON for p in lasting):
+            name = str(lasting[0].reason).partition(" ")[0]
+            return Evidence(Holder.MADE_ANEW(name), UNKNOWN, lasting[0].at)
         return lasting[0]
 
     def _is_kept_by_decorator(self, owner: str) -> bool:
@@ -354,6 +358,8 @@ class Holders:
         again = self._reach.often(making.function) is Often.REPEATS and last not in MAKERS
         if again and not making.guarded:
             return Evidence(Holder.MADE_ANEW(name), UNKNOWN, at)
+        if function and "classmethod" in function.decorators:
+            return Evidence(Holder.KEPT_BY_CLASS(name), PROVED, at)
         if above in self._program.names.classes:
             outer = self.instance(above, depth + 1)
             told = Holder.KEPT_BY_OWNER(name, above.rpartition(":")[2], outer.reason)

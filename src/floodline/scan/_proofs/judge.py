@@ -18,7 +18,6 @@ from floodline.scan._proofs.holders import Holders
 from floodline.scan._proofs.reach import Reach
 from floodline.scan._proofs.removal import Removals
 
-PARSERS = {"argparse", "optparse", "getopt"}  # of command lines
 # where it grows, on which path, with which keys
 Grown = tuple[FileFacts, Change, Evidence, Evidence]
 
@@ -106,12 +105,8 @@ class Judge:
 
     def _find_tools(self) -> Iterator[str]:
         events = self.paths.events
-        parsing = [
-            f
-            for f in self.program.files
-            if PARSERS & {target.partition(":")[0] for _, target in f.imports}
-        ]
-        alone = [f for f in parsing if any(call.kept.how == "main" for call in f.calls)]
+        files = self.program.files
+        alone = [f for f in files if any(call.kept.how == "main" for call in f.calls)]
         if not alone or not events.shown:
             return
         used = self.program.names.imported()

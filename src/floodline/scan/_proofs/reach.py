@@ -11,10 +11,6 @@ from floodline.scan._program.commands import commands_of
 from floodline.scan._program.edges import Edge
 from floodline.scan._program.program import Program
 
-# parts of the names of modules that are run by hand
-COMMAND_LINE = {
-    "cli", "scripts", "commands", "__main__", "management", "docs", "examples", "benchmarks",
-}  # fmt: skip
 LOOPS = ("while", "serves", "forever")
 
 DEFINING = {"__init_subclass__", "__set_name__", "__class_getitem__", "__prepare__"}
@@ -289,6 +285,13 @@ class Reach:
         return bool(self._program.by_reference.get(function)) or (
             function in self._program.names.functions and self.is_handler(function)
         )
+
+    def is_unnamed(self, function: str) -> bool:
+        """Return True for a plain function that nothing calls, passes on or decorates."""
+        found = self._program.names.functions.get(function)
+        if found is None or found.owner or found.decorators or "<" in found.name:
+            return False
+        return not self._library and found.name not in self._program.called
 
     def runs_by_itself(self, function: str, *, named: bool = False) -> bool:
         """Return True if it is passed to something that runs it without waiting for one event.

@@ -124,7 +124,7 @@ class Removals:
         growth = _Growth(held, growing, self._reach)
         ways = [
             _when_asked(file, change)
-            if is_lazy(held, file, change)
+            if is_lazy(held, file, change, self._program.clocks)
             else self._way(file, change, growth)
             for file, change in held.changes
             if self._removes(held, file, change, depth) or begins_anew(change, growing)
@@ -215,7 +215,7 @@ class Removals:
         if "limit" in change.marks:
             return How.CAP
         near = {function, *(edge.caller for edge in self._program.callers.get(function, ()))}
-        if near & self._program.clocks:
+        if near & self._program.clocks.keys():
             return How.TTL
         if when == RUNS:
             return How.SWEEP if reason.ground in SWEEPS else How.CALL
@@ -294,7 +294,7 @@ class Removals:
     def _seldom(
         self, function: str, name: str, above: frozenset[str], growing: list[str], owner: str
     ) -> tuple[When, Reason]:
-        if self._opens(function, growing):
+        if self._opens(function, growing) and not self._is_forgotten(function, growing):
             return RUNS, Out.COUNTERPART(name)
         tops = [item for item in above if self._is_top(item, owner)]
         if tops and all(self._ends(item) for item in tops):
@@ -340,6 +340,14 @@ class Removals:
             came = self._last(function).replace(gone[0], CAME[gone[0]])
             return all(self._last(item) in (came, "open", "on_open") for item in growing)
         return all(g.rpartition(".")[0] == home and self._last(g) in last for g in growing)
+
+    def _is_forgotten(self, function: str, growing: list[str]) -> bool:
+        """Return True if the program itself calls what makes it grow, but not its counterpart."""
+        program = self._program
+        if self._last(function).startswith("__") or self._reach.is_passed(function):
+            return False
+        asked = program.callers.get(function) or program.related.get(function)
+        return not asked and all(self._reach.is_called(item) for item in growing)
 
     def _is_top(self, item: str, owner: str) -> bool:
         return not self._program.callers.get(item) or bool(owner and self._reach.ends(item, owner))

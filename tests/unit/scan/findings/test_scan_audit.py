@@ -257,7 +257,9 @@ def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "app.py").write_text(dedent(WAYS["event"][1]), encoding="utf-8")
     (tmp_path / "safe.py").write_text(dedent(WAYS["cap"][1]), encoding="utf-8")
-    (tmp_path / "bare.py").write_text("x = {}\ndef f(user_id):\n    x[user_id] = 1\n")
+    (tmp_path / "bare.py").write_text(
+        "x = {}\ndef f(user_id):\n    x[user_id] = 1\ndef g(n):\n    f(n)\n"
+    )
     return tmp_path
 
 

@@ -236,12 +236,18 @@ UNSURE = {
 
         def turns(session_id):
             return items.setdefault(session_id, [])
+
+        def last(session_id):
+            return turns(session_id)[-1:]
     """,
     "the same where a loop is seen elsewhere": """
         items = {}
 
         def turns(session_id):
             return items.setdefault(session_id, [])
+
+        def last(session_id):
+            return turns(session_id)[-1:]
 
         def serve(queue):
             while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from floodline._python.comparisons import (
@@ -33,6 +33,7 @@ from floodline.scan._facts.calls import (
     Kept,
     argument,
     by_name,
+    in_entry,
 )
 from floodline.scan._facts.circumstances import Circumstance, Marks, Standing, standing
 from floodline.scan._facts.model import Call, Function, Mark, Verb
@@ -297,6 +298,8 @@ class Calls(Arguments):
             # what is checked first is added once: the list acts as a set
             self.change("grow", found, name, node, self.scope.origin(first), text, value, marks)
             return
+        for one in _put_in(node, first) if found[0].kind != LOCAL else ():
+            self.keep_local(one, in_entry(found[0]))
         if name in GROWS_BY_ITEM:
             self.change("grow", found, name, node, NO_KEY, text, value, marks)
             return
@@ -371,6 +374,12 @@ class Calls(Arguments):
     def _made(self, node: ast.expr) -> str:
         holder = self.scope.holder_of(node.id) if type(node) is ast.Name else None
         return holder.types.get(node.id, "") if holder and type(node) is ast.Name else ""
+
+
+def _put_in(node: ast.Call, first: ast.expr | None) -> Iterator[ast.Name]:
+    """Yield the names whose values a call puts into a container: `update({key: value})`."""
+    given = first.values if type(first) is ast.Dict else node.args[-1:]
+    yield from (one for one in given if type(one) is ast.Name)
 
 
 # what expressions say, besides calls

@@ -83,12 +83,15 @@ def _missing(scope: Scope, test: ast.expr) -> ast.Call | None:
     return test if is_get else None  # type: ignore[return-value]  # just asked
 
 
-def absent(test: ast.expr) -> Marks:
-    """Return a mark if the test asks whether something was already created.
+def absent(node: ast.If) -> Marks:
+    """Return a mark if the test asks whether something was already created, or done.
 
     `x is None` and `not hasattr(...)` count for any `x`, `not x` only for that `x`. What another
     part of an `or` lets through says nothing of whether `x` is empty.
     """
+    test = node.test
+    if _sets_a_flag(node):
+        return frozenset({"once"})
     found = _absent(test)
     other = type(test) is ast.BoolOp and type(test.op) is ast.Or
     return frozenset(mark for mark in found if mark == "none") if other else found
@@ -142,6 +145,21 @@ def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
     )
 
 
+def _sets_a_flag(node: ast.If) -> bool:
+    """Return True for `if not done: ...; done = True`: what the branch adds, it adds once."""
+    test = node.test
+    if not isinstance(test, ast.UnaryOp) or type(test.op) is not ast.Not:
+        return False
+    flag = written(test.operand) if type(test.operand) in NAMING else ""
+    return bool(flag) and any(
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Constant)
+        and statement.value.value is True
+        and any(written(target) == flag for target in statement.targets)
+        for statement in node.body
+    )
+
+
 def event_arm(scope: Scope, test: ast.expr) -> Circumstance | None:
     """Return a mark for `x == "constant"`: branches of the same x exclude each other.
 
@@ -155,6 +173,13 @@ def arms_left(scope: Scope, test: ast.expr) -> Marks:
     alone = type(test) is not ast.BoolOp or type(test.op) is ast.Or
     arms = [_arm(scope, part) for part in _parts(test)] if alone else []
     return frozenset(arm._replace(kind="past") for arm in arms if arm)
+
+
+def behind_else(scope: Scope, test: ast.expr) -> Marks:
+    """Return marks for where a test does not hold: the arms that it has, and what is empty."""
+    full = found_full(test)
+    past = arms_left(scope, test)
+    return past | {Circumstance("empty", full)} if full else past
 
 
 def arms_behind(scope: Scope, node: ast.If) -> Marks:

@@ -26,7 +26,7 @@ from floodline.scan._frontends.python.branches import NONE, Branches
 from floodline.scan._frontends.python.conditions import (
     absent,
     arms_behind,
-    arms_left,
+    behind_else,
     event_arm,
     found_full,
     insiders,
@@ -251,7 +251,7 @@ class _Reader(Branches):
                 added.add(arm)
             if tests_membership(node):
                 added.add("absent")
-            added |= absent(test)
+            added |= absent(node)
             sized = self.compare_sizes(test, body)
             added |= sized
         before = len(self.changes)
@@ -260,8 +260,7 @@ class _Reader(Branches):
             self.replaces(insiders(test), body, before)
         if otherwise := node.orelse:
             before = len(self.changes)
-            past = arms_left(self.scope, test) if type(test) in TELLING else NONE
-            self.block(otherwise, marks.union(BRANCH, sized, past))
+            self.block(otherwise, marks.union(BRANCH, sized, behind_else(self.scope, test)))
             if len(self.changes) > before:
                 self.replaces(outsiders(self.scope, test), otherwise, before)
 

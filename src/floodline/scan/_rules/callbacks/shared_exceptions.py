@@ -11,10 +11,11 @@ from floodline.scan._facts.references import CLASS, Base
 from floodline.scan._findings.building import build
 from floodline.scan._findings.finding import HIGH, LEVELS, LOW, MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
+from floodline.scan._program.commands import COMMAND_LINE
 from floodline.scan._program.program import Program
 from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.reach import COMMAND_LINE, Often
+from floodline.scan._proofs.reach import Often
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD407 = Rule(

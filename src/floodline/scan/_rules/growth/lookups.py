@@ -33,6 +33,7 @@ def _looked_up(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
     grows = {c.function for _, c in held.changes if c.verb == "grow"}
     adds = {c.function for _, c in held.changes if c.verb in ("grow", "insert") and not c.depth}
     drops = {c.function for _, c in held.changes if c.verb == "shrink" and not c.depth}
+    takes = {(c.function, c.at.line) for _, c in held.changes if c.verb == "shrink" and c.depth}
     for file, change, path, key in judge.growth(held, {"lookup"}):
         if change.verb != "lookup" or change.function in adds | drops:
             continue
@@ -40,6 +41,8 @@ def _looked_up(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
             continue  # it fills what it finds there: then the event and the key have to be seen
         if change.marks & {"absent", "except", "for"} or change.depth:
             continue
+        if (change.function, change.at.line) in takes:
+            continue  # from what it finds: the key is there
         fills = change.function in grows
         if found := _inserted(judge, held, (holder, path, key), (file, change), fills=fills):
             return found

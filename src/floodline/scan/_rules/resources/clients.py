@@ -10,9 +10,10 @@ from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._findings.building import build
 from floodline.scan._findings.finding import LOW, MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
+from floodline.scan._program.commands import COMMAND_LINE
 from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.judge import Judge
-from floodline.scan._proofs.reach import COMMAND_LINE, Often
+from floodline.scan._proofs.reach import Often
 from floodline.scan._rules.detectors import Check, Detector
 
 FLD505 = Rule(

@@ -1,0 +1,440 @@
+"""Small programs: who makes and keeps an instance, what runs once, and who runs a function."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+from test_scan_small_programs import APP, Program, reported
+
+from floodline.scan import Scan
+
+TRACKER = """
+    class Tracker:
+        def __init__(self):
+            self.states = {}
+        def note(self, item_id):
+            self.states[item_id] = object()
+"""
+USES = """
+    def tracker():
+        return Tracker()
+    async def convert(lines):
+        known = Tracker()
+        async for line in lines:
+            known.note(line.item_id)
+    @app.post("/")
+    async def enter(request):
+        {}
+        await convert(request)
+"""
+GROWS: dict[str, Program] = {
+    "an instance that is put into a map with update": (
+        "stamps",
+        {
+            "loading": APP
+            + """
+    commands = {}
+    class Command:
+        def __init__(self, name):
+            self.name = name
+            self.stamps = {}
+        def run(self, user_id, now):
+            self.stamps[user_id] = now
+    def load(names):
+        for name in names:
+            command = Command(name)
+            if command.name:
+                commands.update({name: command})
+    @app.post("/")
+    def enter(request):
+        commands[request.name].run(request.user_id, request.now)
+"""
+        },
+    ),
+    "a key that is made of who sends it": (
+        "locked",
+        {
+            "duels": APP
+            + """
+    class Duels:
+        def __init__(self, bot):
+            self.locked = {}
+        @app.command()
+        async def duel(self, ctx, challenged_user):
+            challenged = challenged_user.id
+            account = await app.account(challenged)
+            if not account:
+                raise LookupError(challenged)
+            self.locked[challenged] = True
+"""
+        },
+    ),
+    "what a wrapper notes around a handler": (
+        "calls",
+        {
+            "limits": APP
+            + """
+    from functools import wraps
+
+    calls = {}
+    def limited(function):
+        @wraps(function)
+        def wrapper(request, *rest):
+            if request.text:
+                calls[request.name] = 1
+            return function(request, *rest)
+        return wrapper
+    @app.post("/")
+    @limited
+    def enter(request):
+        return request.text
+"""
+        },
+    ),
+    "what the counterpart would undo that nothing calls": (
+        "sessions",
+        {
+            "server": APP
+            + """
+    class Manager:
+        def __init__(self):
+            self.sessions = {}
+        def connect(self, socket):
+            self.sessions[socket] = object()
+        def disconnect(self, socket):
+            self.sessions.pop(socket, None)
+    manager = Manager()
+    @app.websocket("/")
+    async def enter(socket):
+        manager.connect(socket)
+"""
+        },
+    ),
+    "an entry that goes if its time, in another map, has passed when it is asked for": (
+        "cache",
+        {
+            "server": APP
+            + """
+    import time
+
+    class Answers:
+        def __init__(self):
+            self.cache = {}
+            self.times = {}
+        def get(self, question):
+            if question in self.cache:
+                if time.time() - self.times[question] < 900:
+                    return self.cache[question]
+                del self.cache[question]
+                del self.times[question]
+            return None
+        def put(self, question, answer):
+            self.cache[question] = answer
+            self.times[question] = time.time()
+    answers = Answers()
+    @app.post("/")
+    async def enter(request):
+        if answers.get(request.text) is None:
+            answers.put(request.text, await app.ask(request.text))
+"""
+        },
+    ),
+    "what a decorator of the program gives to an app": (
+        "files",
+        {
+            "server": APP
+            + """
+    files = {}
+    def tool(section):
+        def decorate(function):
+            return app.tool(function)
+        return decorate
+    @tool("files")
+    def fetch(address):
+        files[address] = 1
+    def again(address):
+        fetch(address)
+    @app.get("/")
+    def index(request):
+        return request
+"""
+        },
+    ),
+    "what a lambda adds that an external object gets for a kind of event": (
+        "requests",
+        {
+            "browser": """
+    import driver
+
+    class Requests:
+        def __init__(self):
+            self.requests = {}
+        def watch(self, tab):
+            tab.add_handler(driver.Sent, lambda event: self._sent(event))
+        def _sent(self, event):
+            self.requests[event.number] = event
+    class Tabs:
+        def __init__(self):
+            self.kept = Requests()
+    tabs = Tabs()
+    def serve(jobs):
+        while True:
+            tabs.kept.watch(jobs.get())
+"""
+        },
+    ),
+    "what an own class inherits the decorator for": (
+        "seen",
+        {
+            "cogs": """
+    from bots import Cog
+
+    class Plugin(Cog):
+        pass
+""",
+            "names": APP
+            + """
+    from cogs import Plugin
+
+    @app.get("/")
+    def index(request):
+        return request
+
+    seen = {}
+    class Names(Plugin):
+        @Plugin.listener()
+        def on_name(self, event):
+            seen[event.name] = event
+""",
+        },
+    ),
+}
+SAFE: dict[str, Program] = {
+    "what a package in a folder without one makes for each call": (
+        "states",
+        {
+            "outer/main": APP
+            + """
+    from outer.lib.formats import Tracker
+
+    async def convert(lines):
+        tracker = Tracker()
+        async for line in lines:
+            tracker.note(line.item_id)
+    @app.post("/")
+    async def enter(request):
+        await convert(request)
+""",
+            "outer/lib/formats/__init__": "from .states import Tracker\n",
+            "outer/lib/formats/states": TRACKER,
+        },
+    ),
+    "what is made for each call, though one place hands it on": (
+        "states",
+        {"main": APP + TRACKER + USES.format("app.use(tracker())")},
+    ),
+    "what a flag lets in once": (
+        "names",
+        {
+            "main": APP
+            + """
+    class Files:
+        def __init__(self):
+            self.names = []
+            self.checked = False
+        def list(self):
+            if not self.checked:
+                for name in app.list():
+                    self.names.append(name)
+                self.checked = True
+            return self.names
+    files = Files()
+    @app.post("/")
+    def enter(request):
+        return files.list()
+"""
+        },
+    ),
+    "a list that only gets something where it was found empty": (
+        "connections",
+        {
+            "main": APP
+            + """
+    connections = []
+    @app.post("/")
+    def enter(request):
+        if connections:
+            return connections[0]
+        else:
+            connections.append(object())
+        return None
+"""
+        },
+    ),
+    "a lookup that only removes from what it finds": (
+        "callbacks",
+        {
+            "main": APP
+            + """
+    from collections import defaultdict
+
+    class Paths:
+        def __init__(self):
+            self.callbacks = defaultdict(list)
+        def remove(self, path, callback):
+            self.callbacks[path].remove(callback)
+    paths = Paths()
+    @app.post("/")
+    def enter(request):
+        paths.remove(request.path, request.callback)
+"""
+        },
+    ),
+    "a plain function that nothing names": (
+        "cache",
+        {
+            "main": APP
+            + """
+    cache = {}
+    def remembered(function, user_id):
+        cache[user_id] = function(user_id)
+    @app.post("/")
+    def enter(request):
+        return request
+"""
+        },
+    ),
+    "a script of its own beside a server": (
+        "users",
+        {
+            "main": APP
+            + """
+    @app.post("/")
+    def enter(request):
+        return request
+""",
+            "move": """
+    from pool import Pool
+
+    users = {}
+    def move(batch):
+        for user_id, rows in batch.items():
+            users[user_id] = len(rows)
+    def run():
+        with Pool() as pool:
+            pool.submit(move, pool.read())
+    if __name__ == "__main__":
+        run()
+""",
+        },
+    ),
+    "what a part of a command line adds": (
+        "routes",
+        {
+            "main": APP
+            + """
+    from plugins import load
+
+    @app.post("/")
+    def enter(request):
+        return request
+""",
+            "plugins": """
+    class Plugin:
+        def __init__(self):
+            self.routes = []
+        def load(self, route):
+            self.routes.append(object())
+    plugin = Plugin()
+    def load(route):
+        plugin.load(route)
+""",
+            "cli/status": """
+    from shell import App
+    from plugins import load
+
+    part = App()
+    @part.command()
+    def status(route):
+        load(route)
+""",
+        },
+    ),
+    "what a decorator registers that gives the function back": (
+        "commands",
+        {
+            "main": APP
+            + """
+    commands = []
+    def command(name):
+        def decorate(function):
+            commands.append((name, function))
+            return function
+        return decorate
+    @app.post("/")
+    @command("enter")
+    def enter(request):
+        return request
+"""
+        },
+    ),
+    "what a counterpart undoes that a handler calls": (
+        "sessions",
+        {
+            "server": APP
+            + """
+    class Manager:
+        def __init__(self):
+            self.sessions = {}
+        def connect(self, socket):
+            self.sessions[socket] = object()
+        def disconnect(self, socket):
+            self.sessions.pop(socket, None)
+    manager = Manager()
+    @app.websocket("/")
+    async def enter(socket):
+        manager.connect(socket)
+        try:
+            await socket.receive()
+        finally:
+            manager.disconnect(socket)
+"""
+        },
+    ),
+}
+
+
+ONLY = """
+    class Store:
+        def __init__(self):
+            self.sessions = {}
+        def remember(self, name, secret):
+            self.sessions[name] = secret
+    class Analyzer:
+        _instance = None
+        def __init__(self):
+            self.store = Store()
+            Analyzer._instance = self
+        @classmethod
+        def get(cls):
+            if cls._instance is None:
+                cls._instance = cls()
+            return cls._instance
+"""
+
+
+def test_what_a_class_method_creates_the_class_keeps(tmp_path):
+    (tmp_path / "app.py").write_text(dedent(ONLY), encoding="utf-8")
+    told = Scan([tmp_path]).silence("Store.sessions")
+    assert told[1].startswith("  proved: Store is kept by Analyzer: Analyzer is kept by a class")
+
+
+@pytest.mark.parametrize("case", GROWS)
+def test_growth_is_seen_in(case, tmp_path):
+    assert reported(tmp_path, GROWS[case])
+
+
+@pytest.mark.parametrize("case", SAFE)
+def test_nothing_is_said_about(case, tmp_path):
+    assert not reported(tmp_path, SAFE[case])
