@@ -184,6 +184,27 @@ GROWS: dict[str, Program] = {
 """
         },
     ),
+    "a class of a framework that is called like one of the program": (
+        "scores",
+        {
+            "parts": """
+    from enum import Enum
+
+    class Cog(Enum):
+        WHEEL = 1
+""",
+            "quiz": """
+    from bots.ext import commands
+
+    class Quiz(commands.Cog):
+        def __init__(self):
+            self.scores = {}
+        @commands.command()
+        async def play(self, event):
+            self.scores[event.user_id] = 1
+""",
+        },
+    ),
     "what an own class inherits the decorator for": (
         "seen",
         {
