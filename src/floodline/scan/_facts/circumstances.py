@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 # a loop that waits; answer: what is put in was made by a call that knows the key
 Word = Literal[
     "branch", "left", "aged", "absent", "none", "limit", "once", "main", "for", "while", "serves",
-    "except", "finally", "answer",
+    "except", "finally", "answer", "there",
 ]  # fmt: skip
 Repeats = Literal["", "for", "while", "serves", "forever", "once"]
 Guard = Literal["", "finally", "except", "branch"]

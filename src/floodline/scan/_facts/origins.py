@@ -20,31 +20,34 @@ FUNCTION: Final = "function"
 ASKED: Final = "asked"
 CALLED: Final = "called"
 GIVEN: Final = "given"
+UNDER: Final = "under"
 PARTS = 4  # that a key is made of; more say nothing new
 
 
 class Step(NamedTuple):
-    """A step of a derivation: an attribute, or the result of a method or a function."""
+    """A step of a derivation: an attribute, an item, or the result of a method or a function."""
 
     name: str
-    how: Literal["asked", "called", "given"]  # `.name`, `.name()`, `name(value)`
+    # `.name`, `.name()`, `name(value)`, `["name"]`
+    how: Literal["asked", "called", "given", "under"]
 
     @property
     def text(self) -> str:
         """Return the step as messages show it."""
-        return f"{self.name}{_WRITTEN[self.how]}"
+        return _WRITTEN[self.how].format(self.name)
 
 
-_WRITTEN = {ASKED: "", CALLED: "()", GIVEN: "(*)"}
+_WRITTEN = {ASKED: ".{}", CALLED: ".{}()", GIVEN: ".{}(*)", UNDER: "['{}']"}
 
 
-def _step(how: Literal["asked", "called", "given"], name: str) -> Step:
+def _step(how: Literal["asked", "called", "given", "under"], name: str) -> Step:
     return Step(name, how)
 
 
 attribute_step: Callable[[str], Step] = lru_cache(MANY)(partial(_step, ASKED))
 call_step: Callable[[str], Step] = lru_cache(MANY)(partial(_step, CALLED))
 given_step: Callable[[str], Step] = lru_cache(MANY)(partial(_step, GIVEN))
+item_step: Callable[[str], Step] = lru_cache(MANY)(partial(_step, UNDER))
 
 
 class Origin(NamedTuple):
@@ -67,7 +70,7 @@ class Origin(NamedTuple):
     @property
     def text(self) -> str:
         """Return the name and the steps, as messages show them."""
-        return ".".join((self.name, *(step.text for step in self.steps)))
+        return self.name + "".join(step.text for step in self.steps)
 
 
 _new_origin = tuple.__new__  # calling the class takes twice as long

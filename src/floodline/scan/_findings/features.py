@@ -39,6 +39,7 @@ WORK = {"task", "lock", "future", "waiter"}
 LIVES = (
     (Holder.MADE_ANEW, "anew"),
     (Holder.NEVER_MADE, "unmade"),
+    (Holder.NEVER_NAMED, "unnamed"),
     (Holder.KEPT_BUT_OTHERS_PASS, "mixed"),
     (Holder.HANDED_ON, "handed"),
     (Holder.KEPT_IN, "entry"),

@@ -31,7 +31,7 @@ def rank_in_program(known: Features) -> int:
 
 
 def _is_vague(known: Features) -> bool:
-    if known.path == "unnamed" or known.life in ("passing", "anew"):
+    if known.path == "unnamed" or known.life in ("unnamed", "passing", "anew"):
         return True
     if known.intent in ("cap", "status", "age"):
         return False  # whoever limits, ends or dates what is kept expects much of it

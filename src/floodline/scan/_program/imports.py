@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import PurePosixPath as Path
 
 from floodline.scan._facts.model import FileFacts
@@ -17,12 +18,18 @@ class Imports:
         modules: Mapping[str, FileFacts],
         by_path: Mapping[str, str],
     ) -> None:
+        self._files = files
         self._modules = modules
         self._by_path = by_path
         self._parts = {part for f in files for part in f.path.removesuffix(".py").split("/")}
         init = "/__init__.py"
         self._packages = {f.path.removesuffix(init) for f in files if f.path.endswith(init)}
         self._roots = {file.path.rpartition("/")[0] for file in files if _is_run(file)}
+
+    @cached_property
+    def names(self) -> set[str]:
+        """Everything that any module imports, as it is called at home."""
+        return {target.rpartition(":")[2] for file in self._files for _, target in file.imports}
 
     def is_outside(self, target: str) -> bool:
         """Return True if an import is from a package of which the program has not even a folder."""

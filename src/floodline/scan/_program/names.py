@@ -37,8 +37,8 @@ class Names:
         self._by_path = {
             file.path.removesuffix(".py").removesuffix("/__init__"): file.module for file in files
         }
-        self._places = Imports(files, self.modules, self._by_path)
-        meant = self._places.meant
+        self.places = Imports(files, self.modules, self._by_path)
+        meant = self.places.meant
         self.imports = {
             file.module: {name: meant(file.path, target) for name, target in file.imports}
             for file in files
@@ -182,7 +182,7 @@ class Names:
         if key in self.classes:
             return key
         alike = self.by_simple_name.get(text.rpartition(".")[2], ())
-        outside = self._places.is_outside(self.imports.get(module, {}).get(head, ""))
+        outside = self.places.is_outside(self.imports.get(module, {}).get(head, ""))
         return alike[0] if len(alike) == 1 and not outside else ""
 
     def is_outside(self, module: str, text: str) -> bool:

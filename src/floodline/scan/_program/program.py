@@ -97,6 +97,18 @@ class Program:
             self.subscribing.run_lent(file)
         self._handed.clear()
 
+    def is_unnamed(self, owner: str) -> bool:
+        """Return True for a class without bases that nothing calls, imports or passes on.
+
+        What a single file does not name, others may.
+        """
+        found = self.names.classes[owner]
+        if len(self.files) < 2:
+            return False
+        if {*found.bases} - {"object"} or found.decorators or owner in self.lent:
+            return False
+        return found.name not in self.called and found.name not in self.names.places.names
+
     def owner(self, file: FileFacts, function: str) -> str:
         """Return the class whose method a function is."""
         return self._targets.owner(file.module, function)

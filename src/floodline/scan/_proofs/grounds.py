@@ -25,6 +25,7 @@ class Holder(Ground):
     SINGLETON = "{} keeps its only instance"
     KEPT_BUT_OTHERS_PASS = "{}, but other instances are not kept: {}"
     LIBRARY = "a public class of a library, assumed to be long-lived"
+    NEVER_NAMED = "nothing here names {}"
     NEVER_MADE = "nothing that creates it was found"
     MADE_BY_PROGRAM = "{} is created when the file runs as a program"
     KEPT_BY_MODULE = "{} is kept by the module"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from floodline.scan._facts.calls import UNPACKED, Argument
 from floodline.scan._facts.circumstances import details
 from floodline.scan._facts.model import Change, FileFacts
-from floodline.scan._facts.origins import NO_KEY, Origin, Step, before_call, parts_of
+from floodline.scan._facts.origins import NO_KEY, UNDER, Origin, Step, before_call, parts_of
 from floodline.scan._facts.reasons import Reason
 from floodline.scan._facts.references import (
     CLASS,
@@ -258,9 +258,9 @@ class Paths:
             return REFUTED, Why.ONE_OF_FIXED_SET(name, annotation)
         if origin.steps and (said := self._closed_field(module, annotation, origin.steps)):
             return REFUTED, Why.ONE_OF_FIXED_SET(f"{name}.{origin.steps[0].name}", said)
-        attribute = ".".join(step.text for step in origin.steps)
+        attribute = "".join(step.text for step in origin.steps if step.how != UNDER)
         if attribute.isupper():
-            return REFUTED, Why.CONSTANT(attribute)
+            return REFUTED, Why.CONSTANT(attribute[1:])
         asked = (key, number, depth)
         if asked not in self._known:
             self._known[asked] = self._given(key, number, name, depth)

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from floodline._python.bounds import CACHES
-from floodline.scan._facts.calls import Kept
-from floodline.scan._facts.circumstances import details
 from floodline.scan._facts.references import INSTANCE, ITSELF, LOCAL, MODULE, OBJECT, Reference
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.commands import COMMAND_LINE
@@ -25,6 +23,7 @@ from floodline.scan._proofs.evidence import (
     place,
 )
 from floodline.scan._proofs.grounds import Holder
+from floodline.scan._proofs.keeping import endless, is_kept, is_of_module, settled
 from floodline.scan._proofs.reach import LOOPS, Often, Reach
 
 DEEP = 6
@@ -106,11 +105,11 @@ class Holders:
             or not function.returns_inner
             or not any(c.verb != "shrink" and c.function.startswith(inner) for _, c in held.changes)
         ):
-            if _endless(held):
+            if endless(held):
                 return Evidence(Holder.ENDLESS_LOCAL(), PROVED, at)
             return Evidence(Holder.LOCAL(), REFUTED, at)
         edges = self._program.callers.get(f"{held.file.module}:{function.name}", ())
-        if any(_is_kept(e.call.kept) or e.caller.endswith(":") for e in edges):
+        if any(is_kept(e.call.kept) or e.caller.endswith(":") for e in edges):
             return Evidence(Holder.CAPTURED_BY_MODULE(), PROVED, at)
         if edges:
             return Evidence(Holder.CAPTURED_BY_CALLER(), UNKNOWN, at)
@@ -151,10 +150,12 @@ class Holders:
         if only or self._is_kept_by_decorator(owner):
             return Evidence(Holder.SINGLETON(found.name), PROVED, at)
         kinds = [owner, *names.children.get(owner, ())]
-        makings = _settled([m for kind in kinds for m in self._program.makings.get(kind, ())])
+        makings = settled([m for kind in kinds for m in self._program.makings.get(kind, ())])
         public = not found.name.startswith("_")
         if not makings and not self._library and any(map(self._is_made_by_others, kinds)):
             return Evidence(Holder.MADE_ANEW(found.name), UNKNOWN, at)
+        if not makings and self._program.is_unnamed(owner):
+            return Evidence(Holder.NEVER_NAMED(found.name), UNKNOWN, at)
         proofs = [self._kept(owner, making, depth) for making in makings]
         return self._longest([*self._registered(owner, at), *proofs], public, at)
 
@@ -222,7 +223,7 @@ class Holders:
         kept = making.kept
         if kept.how == "main" or SCRIPTS & set(making.function.partition(":")[0].split(".")):
             return Evidence(Holder.MADE_BY_PROGRAM(name), UNKNOWN, at)
-        if kept.in_slot(MODULE) or _is_of_module(kept):
+        if kept.in_slot(MODULE) or is_of_module(kept):
             return Evidence(Holder.KEPT_BY_MODULE(name), PROVED, at)
         if kept.how == "body":
             return Evidence(Holder.KEPT_BY_CLASS(name), PROVED, at)
@@ -241,7 +242,8 @@ class Holders:
     def _handed_on(self, owner: str, making: Making, at: str) -> Evidence:
         """Judge an instance that is given to a call, or put in a container without a name."""
         name = owner.rpartition(":")[2]
-        if making.kept.how == "argument" and self._reach.often(making.function) is Often.REPEATS:
+        again = self._reach.often(making.function) is Often.REPEATS
+        if making.kept.how == "argument" and again and not self._is_start(making.function):
             return Evidence(Holder.MADE_ANEW(name), UNKNOWN, at)
         constant = making.kept.how == "item" and making.kept.ref is not None
         if constant and not making.guarded and self._events.why(making.function):
@@ -254,7 +256,7 @@ class Holders:
         """Judge an instance that its function keeps for itself."""
         name = owner.rpartition(":")[2]
         command = COMMAND_LINE & set(making.function.partition(":")[0].split("."))
-        starts = command or self._reach.often(making.function) is Often.STARTS
+        starts = command or self._is_start(making.function)
         if starts and (not making.repeats or (command and making.repeats in LOOPS)):
             return self._of_start(name, making, at)
         if not making.repeats and self._goes_round(owner, making.function):
@@ -262,6 +264,13 @@ class Holders:
         if not making.repeats and self._serves_itself(owner, making.function):
             return Evidence(Holder.OWN_LOOP(name), UNKNOWN, at)
         return Evidence(Holder.LOCAL_INSTANCE(name), REFUTED, at)
+
+    def _is_start(self, function: str) -> bool:
+        """Return True for what start-up runs, or what nothing here names and needs nothing."""
+        if self._reach.often(function) is Often.STARTS:
+            return True
+        names = self._program.names.functions
+        return self._reach.is_unnamed(function) and not names[function].parameters
 
     def _serves_itself(self, owner: str, function: str) -> bool:
         """Return True if a function, not run for an event, calls a method that loops and waits.
@@ -365,36 +374,3 @@ class Holders:
             told = Holder.KEPT_BY_OWNER(name, above.rpartition(":")[2], outer.reason)
             return Evidence(told, outer.state, outer.at or at)
         return Evidence(Holder.KEPT_BY_INSTANCE(name), UNKNOWN, at)
-
-
-def _is_kept(kept: Kept) -> bool:
-    """Return True if something goes where it stays: into a name of the module, or a class."""
-    return kept.in_slot(MODULE) or kept.how == "body"
-
-
-def _is_of_module(kept: Kept) -> bool:
-    """Return True if something goes into an attribute of a module-level object."""
-    return kept.in_slot(OBJECT) and kept.ref is not None and kept.ref.base.kind == MODULE
-
-
-def _settled(makings: list[Making]) -> list[Making]:
-    """Drop locals that go somewhere after all: they outlive their call."""
-    moved = {m.function for m in makings if m.again and m.kept.how != "argument"}
-    stays = {m.function for m in makings if m.again and m.kept.how in ("slot", "entry")}
-    return [
-        m
-        for m in makings
-        if (m.again or m.kept.how != "local" or m.function not in moved)
-        and (m.kept.how != "returned" or m.function not in stays)
-    ]
-
-
-def _endless(held: Held) -> bool:
-    """Return True if a local container is created before an endless loop, and grows in it."""
-    lines = [made.at.line for made in held.made]
-    return any(
-        mark.line > max(lines)
-        for _, change in held.changes
-        if change.verb == "grow" and change.function == held.made[0].function
-        for mark in details(change.marks, "endless")
-    )

@@ -66,6 +66,8 @@ class Judge:
                 continue
             if kinds == {"list"} and change.op == "[]=" and not change.depth:
                 continue  # an item of a list is replaced
+            if "there" in change.marks and "lookup" not in kinds:
+                continue  # a part of what was there takes its place
             if change.op in ONLY_OF_A_STACK and "stack" not in kinds:
                 continue  # a method of the same name on another object
             path, key = self.paths.path(held, file, change), self.paths.key(file, change)

@@ -291,7 +291,8 @@ class Reach:
         found = self._program.names.functions.get(function)
         if found is None or found.owner or found.decorators or "<" in found.name:
             return False
-        return not self._library and found.name not in self._program.called
+        alone = self._library or len(self._program.files) < 2
+        return not alone and found.name not in self._program.called
 
     def runs_by_itself(self, function: str, *, named: bool = False) -> bool:
         """Return True if it is passed to something that runs it without waiting for one event.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
@@ -12,7 +11,6 @@ from floodline._python.mutations import NOT_OF_A_MAP, TAKES_NAMED
 from floodline.scan._facts.circumstances import arms_of
 from floodline.scan._facts.model import RENEWS, Change, FileFacts
 from floodline.scan._facts.reasons import Reason
-from floodline.scan._facts.references import INSTANCE
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.branches import Branches, exclude, is_forgetting, undoes
@@ -20,6 +18,7 @@ from floodline.scan._proofs.entries import begins_anew, encloses, is_lazy, repla
 from floodline.scan._proofs.events import Events, in_a_loop
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Out
+from floodline.scan._proofs.growing import Growing
 from floodline.scan._proofs.reach import ENDING, LOOPS, Often, Reach
 
 COUNTERPARTS = {
@@ -90,25 +89,6 @@ class Removal(NamedTuple):
     ways: tuple[Way, ...]
 
 
-class _Growth:
-    """Where a container grows, for the ways out of it."""
-
-    def __init__(self, held: Held, places: list[tuple[FileFacts, Change]], reach: Reach) -> None:
-        self.places = places
-        self.functions = [f"{file.module}:{change.function}" for file, change in places]
-        self.owner = held.key.rpartition(".")[0] if held.made[0].ref.kind == INSTANCE else ""
-        self._reach = reach
-
-    @cached_property
-    def by_function(self) -> dict[str, list[int]]:
-        """The numbers of the places to which a function leads."""
-        led = defaultdict(list)
-        for number, function in enumerate(self.functions):
-            for above in self._reach.ancestors(function):
-                led[above].append(number)
-        return led
-
-
 class Removals:
     """Judges everything that shrinks a container."""
 
@@ -121,7 +101,7 @@ class Removals:
 
     def judge(self, held: Held, depth: int, growing: list[tuple[FileFacts, Change]]) -> Removal:
         """Judge which way out runs, if any."""
-        growth = _Growth(held, growing, self._reach)
+        growth = Growing(held, growing, self._reach)
         ways = [
             _when_asked(file, change)
             if is_lazy(held, file, change, self._program.clocks)
@@ -152,7 +132,7 @@ class Removals:
     def elsewhere(self, held: Held, depth: int, function: str) -> When:
         """Return when other functions remove, apart from what this one does."""
         growing = [(f, c) for f, c in held.changes if c.verb == "grow" and c.function == function]
-        growth = _Growth(held, growing, self._reach)
+        growth = Growing(held, growing, self._reach)
         found = (
             self._way(file, change, growth).when
             for file, change in held.changes
@@ -189,7 +169,7 @@ class Removals:
         makes = {self._last(edge.caller) in MAKERS for edge in callers}
         return makes == {True, False}
 
-    def _limits(self, held: Held, depth: int, growth: _Growth) -> list[Way]:
+    def _limits(self, held: Held, depth: int, growth: Growing) -> list[Way]:
         return [
             Way(RUNS, Out.LIMIT(), place(file.path, limit.at.line), limit.at.line, How.CAP)
             for file, limit in held.limits
@@ -198,9 +178,12 @@ class Removals:
             and f"{file.module}:{limit.function}" in growth.by_function
         ]
 
-    def _way(self, file: FileFacts, change: Change, growth: _Growth) -> Way:
+    def _way(self, file: FileFacts, change: Change, growth: Growing) -> Way:
         function = f"{file.module}:{change.function}"
         name = change.function.rpartition(".")[2] or "the module"
+        if function in growth.functions:
+            others = growth.without(function)
+            growth = others if self._is_aside(function, others.functions) else growth
         when, reason = self._when(function, name, change, growth)
         if change.op == RELOADS and when == RUNS and function not in growth.functions:
             when, reason = GUESSED, Out.RELOADED(name)  # perhaps with all that was in it
@@ -224,7 +207,7 @@ class Removals:
         )
 
     def _when(
-        self, function: str, name: str, change: Change, growth: _Growth
+        self, function: str, name: str, change: Change, growth: Growing
     ) -> tuple[When, Reason]:
         growing, owner = growth.functions, growth.owner
         if function in growing:
@@ -265,7 +248,7 @@ class Removals:
             return True  # whichever member of its family is there
         return any(edge.repeats in LOOPS for item in lasting for edge in callers.get(item, ()))
 
-    def _shares(self, change: Change, function: str, growth: _Growth) -> bool:
+    def _shares(self, change: Change, function: str, growth: Growing) -> bool:
         above = self._reach.ancestors(function) - self._passing
         near = {n for item in above for n in growth.by_function.get(item, ())}
         for number in near:
@@ -340,6 +323,11 @@ class Removals:
             came = self._last(function).replace(gone[0], CAME[gone[0]])
             return all(self._last(item) in (came, "open", "on_open") for item in growing)
         return all(g.rpartition(".")[0] == home and self._last(g) in last for g in growing)
+
+    def _is_aside(self, function: str, others: list[str]) -> bool:
+        """Return True if nothing calls a function that may also grow it, as others do."""
+        seen = not others or function in self._events.handlers
+        return not seen and self._is_forgotten(function, others)
 
     def _is_forgotten(self, function: str, growing: list[str]) -> bool:
         """Return True if the program itself calls what makes it grow, but not its counterpart."""

@@ -57,7 +57,9 @@ GROWS: dict[str, Program] = {
         {
             "duels": APP
             + """
-    class Duels:
+    from bots import Cog
+
+    class Duels(Cog):
         def __init__(self, bot):
             self.locked = {}
         @app.command()
@@ -231,6 +233,69 @@ GROWS: dict[str, Program] = {
         },
     ),
 }
+GROWS |= {
+    "another item of an event than the one that is checked": (
+        "threads",
+        {
+            "main": APP
+            + """
+    KINDS = {"pdf", "text"}
+    threads = {}
+    @app.event("message")
+    def enter(event):
+        kind = event["kind"]
+        if kind not in KINDS:
+            return
+        threads[event["thread"]] = event["text"]
+"""
+        },
+    ),
+    "tasks that only a method without a caller takes out, which puts some back": (
+        "tasks",
+        {
+            "main": APP
+            + """
+    from collections import deque
+
+    class Recorder:
+        def __init__(self):
+            self.tasks = deque()
+        def record(self, video):
+            self.tasks.append(object())
+        def recorded(self):
+            task = self.tasks.popleft()
+            self.tasks.append(task)
+            return task
+    recorder = Recorder()
+    @app.post("/")
+    def enter(request):
+        recorder.record(request.video)
+"""
+        },
+    ),
+    "what an instance keeps that a start without a caller puts into a list": (
+        "uses",
+        {
+            "main": """
+    from bots import Bot
+
+    class Chat(Bot):
+        def __init__(self, host):
+            self.uses = {}
+        async def on_message(self, message):
+            self.uses[message.nick] = message.text
+    def run_all():
+        chats = []
+        for host in ("one", "two"):
+            chat = Chat(host)
+            chats.append(chat)
+        for chat in chats:
+            chat.start()
+""",
+            "other": "from main import Chat",
+        },
+    ),
+}
 SAFE: dict[str, Program] = {
     "what a package in a folder without one makes for each call": (
         "states",
@@ -315,14 +380,53 @@ SAFE: dict[str, Program] = {
     "a plain function that nothing names": (
         "cache",
         {
-            "main": APP
-            + """
+            "caches": """
     cache = {}
     def remembered(function, user_id):
         cache[user_id] = function(user_id)
+""",
+            "main": APP
+            + """
     @app.post("/")
     def enter(request):
         return request
+""",
+        },
+    ),
+    "a class that nothing names": (
+        "digests",
+        {
+            "stores": """
+    class Digests:
+        def __init__(self):
+            self.digests = {}
+        def note(self, user_id, digest):
+            self.digests[user_id] = digest
+    def note(store, user_id, digest):
+        store.note(user_id, digest)
+""",
+            "main": APP
+            + """
+    @app.post("/")
+    def enter(request):
+        return request
+""",
+        },
+    ),
+    "a part of an item, which takes its place": (
+        "orders",
+        {
+            "main": APP
+            + """
+    class Orders:
+        def __init__(self):
+            self.orders = {}
+        def drop(self, user_id, order):
+            self.orders[user_id] = [one for one in self.orders[user_id] if one != order]
+    orders = Orders()
+    @app.post("/")
+    def enter(request):
+        orders.drop(request.user_id, request.order)
 """
         },
     ),

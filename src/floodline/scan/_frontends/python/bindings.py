@@ -310,6 +310,7 @@ class Bindings(Calls):
         if type(value) in PARTS and keeps_a_part(self.scope, found[0], value):
             inner = (found[0], found[1] + 1)
             self.change("shrink", inner, "[]=", target, CONSTANT, "", None, marks)
+            marks = marks | {"there"}
         elif not marks & PERHAPS and self.scope.name and is_new(value):
             inner = (found[0], found[1] + 1)
             self.change("shrink", inner, RENEWS, target, CONSTANT, "", None, marks)

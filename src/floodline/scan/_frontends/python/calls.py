@@ -23,6 +23,7 @@ from floodline._python.mutations import (
 from floodline._python.names import dotted, last_name, written
 from floodline._python.removals import QUIET
 from floodline.scan._facts.calls import (
+    ADDED,
     DEFAULT,
     DROPPED,
     GIVEN,
@@ -298,8 +299,9 @@ class Calls(Arguments):
             # what is checked first is added once: the list acts as a set
             self.change("grow", found, name, node, self.scope.origin(first), text, value, marks)
             return
-        for one in _put_in(node, first) if found[0].kind != LOCAL else ():
-            self.keep_local(one, in_entry(found[0]))
+        goes = in_entry(found[0]) if found[0].kind != LOCAL else ADDED
+        for one in _put_in(node, first):
+            self.keep_local(one, goes)
         if name in GROWS_BY_ITEM:
             self.change("grow", found, name, node, NO_KEY, text, value, marks)
             return

@@ -25,6 +25,7 @@ from floodline.scan._facts.origins import (
     fresh,
     given_step,
     global_name,
+    item_step,
     most_open,
     own,
     parameter,
@@ -60,6 +61,7 @@ OF_TYPES = {"__class__", "__name__", "__qualname__", "__module__", "__doc__"}
 TELLING = {"type", "bool", "isinstance", "len", "getpid"}
 NAMING = {ast.Name, ast.Attribute}
 ITEM = attribute("item")
+GIVEN = {"parameter", "turn"}  # what a caller or a loop gives: its items have little in common
 Found = tuple[Reference, int]
 UNNAMED: Found = (ITSELF, 1)  # of a local that is not an alias
 
@@ -310,7 +312,9 @@ class Scope:
     def _origin_of_item(self, node: ast.Subscript) -> Origin:
         if self.packed and (packed := self._packed(node.value, node.slice)):
             return packed
-        below = self.origin(node.value)
+        below, key = self.origin(node.value), node.slice
+        if below.kind in GIVEN and type(key) is ast.Constant and type(key.value) is str:
+            return asked(below, item_step(key.value)) or below
         return ITEM if below is UNKNOWN else below
 
     def _packed(self, owner: ast.expr, key: ast.expr) -> Origin | None:
