@@ -122,7 +122,9 @@ class Holders:
         """
         module = held.file.module
         maker = f"{module}:{held.made[0].function}"
-        return self._events.why(maker) is None and any(
+        if self._events.why(maker) is not None or self._reach.often(maker) is Often.REPEATS:
+            return False
+        return any(
             change.verb != "shrink"
             and change.function.startswith(inner)
             and f"{file.module}:{change.function}" in self._handlers
@@ -198,9 +200,6 @@ class Holders:
         lasting = [p for p in proofs if p.state != REFUTED]
         if passing and all(p.reason.ground in OF_START for p in lasting):
             return passing[0]  # start-up makes one for itself, as other functions do
-        if passing and all(p.reason.ground is Holder.HANDED_ON for p in lasting):
-            name = str(lasting[0].reason).partition(" ")[0]
-            return Evidence(Holder.MADE_ANEW(name), UNKNOWN, lasting[0].at)
         return lasting[0]
 
     def _is_kept_by_decorator(self, owner: str) -> bool:

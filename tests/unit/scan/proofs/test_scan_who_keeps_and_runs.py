@@ -16,18 +16,6 @@ TRACKER = """
         def note(self, item_id):
             self.states[item_id] = object()
 """
-USES = """
-    def tracker():
-        return Tracker()
-    async def convert(lines):
-        known = Tracker()
-        async for line in lines:
-            known.note(line.item_id)
-    @app.post("/")
-    async def enter(request):
-        {}
-        await convert(request)
-"""
 GROWS: dict[str, Program] = {
     "an instance that is put into a map with update": (
         "stamps",
@@ -315,10 +303,6 @@ SAFE: dict[str, Program] = {
             "outer/lib/formats/__init__": "from .states import Tracker\n",
             "outer/lib/formats/states": TRACKER,
         },
-    ),
-    "what is made for each call, though one place hands it on": (
-        "states",
-        {"main": APP + TRACKER + USES.format("app.use(tracker())")},
     ),
     "what a flag lets in once": (
         "names",
