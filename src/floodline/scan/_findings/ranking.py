@@ -43,7 +43,8 @@ def _is_vague(known: Features) -> bool:
         return False
     if known.word == "other" and known.key in ("unknown", "checked", "caller"):
         return True
-    if known.removal == "never" and known.life not in LASTING and known.key not in SEEN_KEYS:
+    unsure = known.life not in LASTING and known.key not in SEEN_KEYS and known.word != "who"
+    if known.removal == "never" and unsure:
         return True  # a clean-up without a caller, of an object that may be gone before
     return known.path in UNSEEN_PATHS and known.key in UNSEEN_KEYS and known.word not in IDS
 

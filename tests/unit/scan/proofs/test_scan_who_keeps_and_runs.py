@@ -222,6 +222,53 @@ GROWS: dict[str, Program] = {
     ),
 }
 GROWS |= {
+    "answers that are asked for their age, which is computed before": (
+        "answers",
+        {
+            "main": APP
+            + """
+    import time
+
+    answers = {}
+    def fetch(place):
+        key = app.named(place)
+        if key in answers:
+            then, answer = answers[key]
+            age = time.monotonic() - then
+            if age < 60:
+                return answer
+        answers[key] = (time.monotonic(), app.read(place))
+    def later(place):
+        fetch(place)
+    @app.get("/")
+    def index(request):
+        return request
+"""
+        },
+    ),
+    "an address that a program's own object keeps, and that nothing takes out": (
+        "versions",
+        {
+            "main": APP
+            + """
+    class Peers:
+        def __init__(self):
+            self.versions = {}
+        def note(self, ip, version):
+            self.versions[ip] = version
+        def forget(self, ip):
+            self.versions.pop(ip, None)
+    def work(peers, ip):
+        peers.note(ip, 1)
+    @app.get("/")
+    def index(request):
+        return request
+    if __name__ == "__main__":
+        peers = Peers()
+        app.run(work, peers)
+"""
+        },
+    ),
     "another item of an event than the one that is checked": (
         "threads",
         {

@@ -214,6 +214,8 @@ class Bindings(Calls):
         scope.stored[name] = stored_value(value)
         if type(value) in MADE_BY:
             self._note_maker(name, value)
+        elif type(value) is ast.BinOp and type(value.op) is ast.Sub:
+            scope.aged[name] = value
 
     def _note_maker(self, name: str, value: ast.expr) -> None:
         """Note the class or the function that a local's value comes from."""

@@ -76,9 +76,9 @@ class Scope:
     """A function (or the module, or the body of a class) while it is read."""
 
     __slots__ = (
-        "again", "annotations", "answers", "asked", "clients", "filled", "globals", "holding",
-        "items", "kinds", "locals", "name", "origins", "outer", "owner", "packed", "parameters",
-        "passed", "refs", "selves", "states", "stored", "turning", "types", "waiters",
+        "again", "aged", "annotations", "answers", "asked", "clients", "filled", "globals",
+        "holding", "items", "kinds", "locals", "name", "origins", "outer", "owner", "packed",
+        "parameters", "passed", "refs", "selves", "states", "stored", "turning", "types", "waiters",
     )  # fmt: skip
 
     def __init__(self, name: str, owner: str, outer: Scope | None) -> None:
@@ -96,6 +96,7 @@ class Scope:
         self.answers: dict[str, str] = {}  # a local, and the function whose result it is
         self.items: dict[str, Base] = {}  # a local, and the constant key that it was read under
         self.asked: dict[str, ast.Call] = {}  # a local, and the call that it is the answer of
+        self.aged: dict[str, ast.BinOp] = {}  # a local, and the difference that it is
         self.stored: dict[str, Stored] = {}
         self.clients: dict[str, ast.expr] = {}
         self.again: set[str] = set()  # locals that are bound more than once
