@@ -42,6 +42,7 @@ LISTS = {
     "eleventh": "applications_eleventh.json",
     "twelfth": "applications_twelfth.json",
     "thirteenth": "applications_thirteenth.json",
+    "fourteenth": "applications_fourteenth.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
