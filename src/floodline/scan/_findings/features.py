@@ -39,7 +39,7 @@ WORK = {"task", "lock", "future", "waiter"}
 LIVES = (
     (Holder.MADE_ANEW, "anew"),
     (Holder.NEVER_MADE, "unmade"),
-    (Holder.NEVER_NAMED, "unnamed"),
+    (Holder.NEVER_NAMED, "unmade"),
     (Holder.KEPT_BUT_OTHERS_PASS, "mixed"),
     (Holder.HANDED_ON, "handed"),
     (Holder.KEPT_IN, "entry"),
@@ -74,11 +74,12 @@ def features(
     holder, path, key = proofs
     kind = _key(change, key)
     runs = _path(judge, file, change, path)
+    looped = in_a_loop(change) and judge.reach.is_passed(f"{file.module}:{change.function}")
     called = _word(judge, file, change) if change.key != NO_KEY else "none"
     if runs == "silent" and kind in ("new", "event"):
         runs = "uncalled"  # it gets what is new in another way
     return Features(
-        _life(judge, held, holder), runs, kind, called, _removal(removal, path, runs),
+        _life(judge, held, holder, looped), runs, kind, called, _removal(removal, path, runs),
         _intent(held), _what(held, change), _doubts((*proofs, removal.proof)),
     )  # fmt: skip
 
@@ -87,13 +88,15 @@ def _doubts(proofs: tuple[Evidence, ...]) -> str:
     return "some" if any(proof.state != PROVED for proof in proofs) else "none"
 
 
-def _life(judge: Judge, held: Held, holder: Evidence) -> str:
+def _life(judge: Judge, held: Held, holder: Evidence, looped: bool) -> str:
     if holder.state in (PROVED, ASSUMED):
         return "kept" if holder.state == PROVED else "library"
     if held.made[0].ref.kind == INSTANCE and _is_entered(judge, held.key.rpartition(".")[0]):
         return "scope"
+    if holder.reason.ground is Holder.NEVER_NAMED and not judge.trusts():
+        return "unnamed"
     if holder.state == REFUTED:
-        return "passing"
+        return "run" if looped else "passing"  # a loop that goes on without it keeps it
     return next((name for ground, name in LIVES if holder.reason.rests_on(ground)), "unknown")
 
 

@@ -41,8 +41,8 @@ def _looked_up(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
             continue  # it fills what it finds there: then the event and the key have to be seen
         if change.marks & {"absent", "except", "for"} or change.depth:
             continue
-        if (change.function, change.at.line) in takes:
-            continue  # from what it finds: the key is there
+        if not drops and (change.function, change.at.line) in takes:
+            continue  # it takes something out of what it finds: the key is still there
         fills = change.function in grows
         if found := _inserted(judge, held, (holder, path, key), (file, change), fills=fills):
             return found
