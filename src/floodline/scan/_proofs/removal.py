@@ -158,10 +158,16 @@ class Removals:
             made = {m.function for m in held.made}
             return (
                 made != {change.function}
+                or self._begins_each_time(file, change)
                 or self._begins_again(file, change)
                 or replaces_inherited(self._program, held, change)
             )
         return True
+
+    def _begins_each_time(self, file: FileFacts, change: Change) -> bool:
+        """Return True if what creates the container runs for each event, and always creates it."""
+        runs = self._events.why(f"{file.module}:{change.function}")
+        return runs is not None and "branch" not in change.marks
 
     def _begins_again(self, file: FileFacts, change: Change) -> bool:
         """Return True if what creates the container for a new instance is also called later."""

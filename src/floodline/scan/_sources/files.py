@@ -178,7 +178,7 @@ def _below(
             if exclude and matches(place, exclude):
                 continue
             if _is_folder(entry):
-                if name not in SKIPPED_FOLDERS and name not in TESTS and name[0] != ".":
+                if name not in SKIPPED_FOLDERS and not _has_tests(name):
                     below.append(_inner(here, folder, name, place, above=above))
             elif name.endswith(".py") and not (name.startswith(NOT_READ) or name.endswith(TEST)):
                 if package is None:
@@ -205,6 +205,11 @@ def _is_above(folder: Path, inner: Path) -> bool:
 
 def _name(entry: os.DirEntry[str]) -> str:
     return entry.name
+
+
+def _has_tests(name: str) -> bool:
+    """Return True for a folder of tests, or a hidden one."""
+    return name in TESTS or name.startswith(("test_", ".")) or name.endswith("_tests")
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

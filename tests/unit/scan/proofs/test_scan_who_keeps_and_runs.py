@@ -373,6 +373,27 @@ SAFE: dict[str, Program] = {
 """
         },
     ),
+    "what each run of a task begins with": (
+        "errors",
+        {
+            "main": APP
+            + """
+    class Checks:
+        @classmethod
+        async def run(cls, queue):
+            cls.errors = {}
+            await cls.work(queue)
+        @classmethod
+        async def work(cls, queue):
+            while True:
+                account = await queue.get()
+                cls.errors[account.account_id] = 1
+    @app.post("/")
+    async def enter(request):
+        await Checks.run(request.queue)
+"""
+        },
+    ),
     "a list that only gets something where it was found empty": (
         "connections",
         {

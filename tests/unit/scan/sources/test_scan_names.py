@@ -116,3 +116,12 @@ def test_an_import_may_start_with_the_folder_above_a_package(tmp_path, folder, f
     (tmp_path / folder / "shop" / "app.py").write_text(LEAK.replace(".state", "src.shop.state"))
     known = [s for s in prints(tmp_path) if s == "shop.state.Registry.seen"]
     assert known == ([found] if found else [])
+
+
+@pytest.mark.parametrize("folder", ["tests", "testing", "test_nightly", "unit_tests", ".hidden"])
+def test_folders_of_tests_are_not_read(tmp_path, folder):
+    for name in (folder, "latest", "protests"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "app.py").write_text("x = 1\n")
+    files = Scan([tmp_path]).paths
+    assert [path.rpartition("/")[0].rpartition("/")[2] for path in files] == ["latest", "protests"]
