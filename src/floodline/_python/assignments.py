@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 Assignment = ast.Assign | ast.AnnAssign
+_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 
 
 def targets(node: ast.AST) -> list[ast.expr]:
@@ -51,8 +53,17 @@ def _is_of_self(target: ast.expr, attribute: str) -> bool:
 
 def class_of(tree: ast.Module, name: str) -> ast.ClassDef | None:
     """Return the class of that name, anywhere in the file."""
-    classes = (n for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
-    return next((n for n in classes if n.name == name), None)
+    return next((n for n in classes_in(tree) if n.name == name), None)
+
+
+def classes_in(tree: ast.Module) -> Iterator[ast.ClassDef]:
+    """Yield the classes of a file, outer ones first; expressions, most of a file, have none."""
+    found: list[ast.AST] = [tree]
+    for node in found:  # grows meanwhile
+        if isinstance(node, ast.ClassDef):
+            yield node
+        for name in _BLOCKS:
+            found += getattr(node, name, ())
 
 
 def parameters(owner: ast.ClassDef) -> dict[str, ast.expr | None]:

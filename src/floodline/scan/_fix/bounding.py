@@ -13,7 +13,6 @@ from floodline._python.assignments import (
     Assignment,
     assigned,
     assigned_on_self,
-    class_of,
     value_of,
 )
 from floodline._python.comparisons import size_comparisons
@@ -44,7 +43,7 @@ RULES = ("FLD101", "FLD102", "FLD103", "FLD201", "FLD202", "FLD203", "FLD204")
 def bound_it(source: Source, finding: Finding) -> list[Edit]:
     """Create the container of a finding with a bound: `self._x = BoundedMap(max_items=...)`."""
     *_, owner_name, name = ["", *finding.symbol.split(".")]
-    owner = class_of(source.tree, owner_name)
+    owner = source.classes.get(owner_name)
     makings = assigned(source.tree.body, name)
     if owner is not None:
         makings = assigned_on_self(owner, name) or assigned(owner.body, name)
