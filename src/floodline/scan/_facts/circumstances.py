@@ -52,8 +52,10 @@ def arms_of(marks: Marks) -> Arms:
     """Return the arms of choices that something is in, and those that it is past."""
     if not marks:
         return ()
-    told = [mark for mark in marks if not isinstance(mark, str) and mark.kind in ("arm", "past")]
-    return tuple(sorted(told))
+    told = [
+        mark for mark in marks if type(mark) is Circumstance and mark.kind in ("arm", "past")
+    ]
+    return tuple(sorted(told) if len(told) > 1 else told)
 
 
 def sizes_of(marks: Marks) -> list[str]:
@@ -70,13 +72,15 @@ def standing(marks: Marks) -> Standing:
     """Return the circumstances of a call: its loop, its arms of choices, its guard."""
     repeats: Repeats = ""
     over = ""
+    told = [mark for mark in marks if type(mark) is not str]  # most have none
     if "once" in marks:
         repeats = "once"
     elif "while" in marks:
-        repeats = "forever" if is_endless(marks) else "serves" if "serves" in marks else "while"
+        endless = told and is_endless(marks)
+        repeats = "forever" if endless else "serves" if "serves" in marks else "while"
     elif "for" in marks:
         repeats = "for"
-        over = next((mark.text for mark in details(marks, "over")), "")
+        over = next((mark.text for mark in details(marks, "over")), "") if told else ""
     guard: Guard = ""
     if "finally" in marks:
         guard = "finally"
@@ -84,4 +88,4 @@ def standing(marks: Marks) -> Standing:
         guard = "except"
     elif "branch" in marks:
         guard = "branch"
-    return Standing(repeats, over, arms_of(marks), guard)
+    return Standing(repeats, over, arms_of(marks) if told else (), guard)

@@ -41,7 +41,7 @@ from floodline.scan._facts.references import LOCAL, of_instance
 from floodline.scan._facts.vocabulary import HARMLESS, LISTED, OPPOSITES, opposites_of
 from floodline.scan._frontends.python.arguments import Arguments, add_given, lambda_name
 from floodline.scan._frontends.python.expressions import at
-from floodline.scan._frontends.python.nodes import LEAVES, below, names_in
+from floodline.scan._frontends.python.nodes import BELOW, LEAVES, names_in
 from floodline.scan._frontends.python.scope import Found, Scope
 from floodline.scan._frontends.python.signs import (
     BLOCKS,
@@ -109,7 +109,7 @@ class Calls(Arguments):
                 elif kind is ast.BoolOp and goes is HERE:
                     goes = DEFAULT  # `given or Default()`: what is given lives elsewhere
                 if kind is not ast.Lambda:  # it has been read as a function of its own
-                    for item in below(here, kind):
+                    for item in BELOW[kind](here):
                         if type(item) not in LEAVES:
                             stack.append((item, goes))  # noqa: PERF401 -- a call of its own on 3.11
             if not stack:

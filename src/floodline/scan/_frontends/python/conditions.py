@@ -174,7 +174,7 @@ def _arm(scope: Scope, test: ast.expr) -> Circumstance | None:
         return None
     left, right = test.left, test.comparators[0]
     if type(test.ops[0]) is ast.Eq and type(right) in CONSTANTS:
-        asked = written(left)
+        asked = _text(left)
         return None if asked in scope.states else Circumstance("arm", asked, written(right))
     if type(test.ops[0]) in MEMBERS:
         found = type(test.ops[0]) is ast.In
