@@ -25,6 +25,7 @@ from floodline._python.removals import QUIET
 from floodline.scan._facts.calls import (
     DEFAULT,
     DROPPED,
+    FIXED,
     GIVEN,
     HERE,
     IN_MAIN,
@@ -228,7 +229,9 @@ class Calls(Arguments):
         arguments: tuple[Argument, ...] = ()
         keywords: tuple[tuple[str, Argument], ...] = ()
         if items := node.args:
-            given = [self.argument(item, name) for item in items]
+            given = []
+            for item in items:
+                given.append(FIXED if type(item) is ast.Constant else self.argument(item, name))  # noqa: PERF401 -- a call of its own on 3.11
             arguments = self._passed.setdefault(tuple(map(id, given)), tuple(given))
         if named := node.keywords:
             keywords = self.keywords(named, name)
