@@ -70,15 +70,13 @@ def standing(marks: Marks) -> Standing:
     """Return the circumstances of a call: its loop, its arms of choices, its guard."""
     repeats: Repeats = ""
     over = ""
-    told = [mark for mark in marks if type(mark) is not str]  # most have none
     if "once" in marks:
         repeats = "once"
     elif "while" in marks:
-        endless = told and is_endless(marks)
-        repeats = "forever" if endless else "serves" if "serves" in marks else "while"
+        repeats = "forever" if is_endless(marks) else "serves" if "serves" in marks else "while"
     elif "for" in marks:
         repeats = "for"
-        over = next((mark.text for mark in details(marks, "over")), "") if told else ""
+        over = next((mark.text for mark in details(marks, "over")), "")
     guard: Guard = ""
     if "finally" in marks:
         guard = "finally"
@@ -86,4 +84,4 @@ def standing(marks: Marks) -> Standing:
         guard = "except"
     elif "branch" in marks:
         guard = "branch"
-    return Standing(repeats, over, arms_of(marks) if told else (), guard)
+    return Standing(repeats, over, arms_of(marks), guard)

@@ -89,7 +89,7 @@ BELOW: dict[type, Callable[[ast.AST], Iterable[ast.AST | None]]] = {
     if issubclass(kind, (ast.expr, ast.comprehension, ast.keyword))
 }
 # the same for all that has anything below it: statements, patterns, arguments
-_EVERYTHING = {
+_EVERYTHING: dict[type, Callable[[ast.AST], Iterable[ast.AST | None]]] = {
     **{
         kind: partial(_mixed, [field for field in kind._fields if field not in _TEXTS])
         for kind in _KINDS
