@@ -133,15 +133,14 @@ def parts_of(origin: Origin) -> tuple[Origin, ...]:
     return origin.parts or (origin,)
 
 
-@lru_cache(MANY)
 def asked(origin: Origin, step: Step) -> Origin | None:
     """Return the origin of a value derived from another, `None` if that says nothing."""
     kind, name, number, function, steps, parts = origin
+    if kind in CHAINED:  # these are many, and hashing one takes longer than creating it
+        return _new_origin(Origin, (kind, name, number, function, (*steps, step), ()))
     if parts:
         answers = [asked(part, step) for part in parts]
         return most_open([answer for answer in answers if answer is not None])
-    if kind in CHAINED:
-        return _new_origin(Origin, (kind, name, number, function, (*steps, step), ()))
     return None
 
 
