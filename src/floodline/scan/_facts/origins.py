@@ -82,7 +82,7 @@ OPENNESS = (
 )  # fmt: skip
 DEPENDING = {PARAMETER, TURN, "attribute", CALL, OWN, DOTTED}
 CHAINED = {PARAMETER, TURN, OWN, DOTTED}
-_RANKS = {kind: rank for rank, kind in enumerate(OPENNESS)}
+_RANKS = {kind: rank for rank, kind in enumerate((*OPENNESS, "constant", FUNCTION, "all", "none"))}
 
 
 def _dotted(name: str, attribute: str) -> Origin:
@@ -118,7 +118,7 @@ def most_open(origins: list[Origin]) -> Origin:
     for origin in told:
         for part in origin.parts or (origin,):
             kind = part.kind
-            found = _RANKS.get(kind, rank)
+            found = _RANKS[kind]
             if found < rank:
                 widest, rank = part, found
             if kind in DEPENDING and len(several) < PARTS and part not in several:
