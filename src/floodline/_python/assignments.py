@@ -36,7 +36,7 @@ def assigned_on_self(owner: ast.ClassDef, attribute: str) -> list[Assignment]:
     """Return the statements anywhere in a class that set an attribute of `self`."""
     return [
         node
-        for node in ast.walk(owner)
+        for node in statements_in(owner)
         if isinstance(node, Assignment) and node.value is not None
         if any(_is_of_self(target, attribute) for target in targets(node))
     ]
@@ -57,11 +57,18 @@ def class_of(tree: ast.Module, name: str) -> ast.ClassDef | None:
 
 
 def classes_in(tree: ast.Module) -> Iterator[ast.ClassDef]:
-    """Yield the classes of a file, outer ones first; expressions, most of a file, have none."""
-    found: list[ast.AST] = [tree]
+    """Yield the classes of a file, outer ones first."""
+    return (node for node in statements_in(tree) if isinstance(node, ast.ClassDef))
+
+
+def statements_in(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield a tree and the statements in it as `ast.walk` does, without their expressions.
+
+    These are most of a file, and have no statements.
+    """
+    found = [tree]
     for node in found:  # grows meanwhile
-        if isinstance(node, ast.ClassDef):
-            yield node
+        yield node
         for name in _BLOCKS:
             found += getattr(node, name, ())
 

@@ -13,6 +13,7 @@ from floodline._python.assignments import (
     Assignment,
     assigned,
     assigned_on_self,
+    statements_in,
     value_of,
 )
 from floodline._python.comparisons import size_comparisons
@@ -126,7 +127,7 @@ def _uses(tree: ast.AST, name: str) -> Iterator[tuple[ast.Name | ast.Attribute, 
 
 def _limit(source: Source, name: str, owner: ast.ClassDef | None) -> str:
     """Return the limit that the program itself has in mind, else a round number."""
-    for node in ast.walk(source.tree):
+    for node in statements_in(source.tree):
         if not isinstance(node, ast.If | ast.While):
             continue
         for compared in size_comparisons(node.test):
