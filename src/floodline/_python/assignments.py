@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 Assignment = ast.Assign | ast.AnnAssign
+_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 
 
 def targets(node: ast.AST) -> list[ast.expr]:
@@ -34,7 +36,7 @@ def assigned_on_self(owner: ast.ClassDef, attribute: str) -> list[Assignment]:
     """Return the statements anywhere in a class that set an attribute of `self`."""
     return [
         node
-        for node in ast.walk(owner)
+        for node in statements_in(owner)
         if isinstance(node, Assignment) and node.value is not None
         if any(_is_of_self(target, attribute) for target in targets(node))
     ]
@@ -51,8 +53,24 @@ def _is_of_self(target: ast.expr, attribute: str) -> bool:
 
 def class_of(tree: ast.Module, name: str) -> ast.ClassDef | None:
     """Return the class of that name, anywhere in the file."""
-    classes = (n for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
-    return next((n for n in classes if n.name == name), None)
+    return next((n for n in classes_in(tree) if n.name == name), None)
+
+
+def classes_in(tree: ast.Module) -> Iterator[ast.ClassDef]:
+    """Yield the classes of a file, outer ones first."""
+    return (node for node in statements_in(tree) if isinstance(node, ast.ClassDef))
+
+
+def statements_in(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield a tree and the statements in it as `ast.walk` does, without their expressions.
+
+    These are most of a file, and have no statements.
+    """
+    found = [tree]
+    for node in found:  # grows meanwhile
+        yield node
+        for name in _BLOCKS:
+            found += getattr(node, name, ())
 
 
 def parameters(owner: ast.ClassDef) -> dict[str, ast.expr | None]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+PLAIN = {str, int, bool, bytes}  # constants that are written as their `repr`
 
 
 def last_name(node: ast.AST | None) -> str:
@@ -35,12 +36,32 @@ def written(node: ast.expr) -> str:
 
     Plain expressions, which are most of them, take a fraction of the time.
     """
+    return _plain(node) or ast.unparse(node)
+
+
+def _plain(node: ast.expr) -> str:
+    """Return the text of names, constants, attributes, items and calls, `""` for all else."""
     if type(node) is ast.Name:
         return node.id
     if type(node) is ast.Constant:
-        plain = type(node.value) in (str, int) and node.kind is None
-        return repr(node.value) if plain else ast.unparse(node)
-    return (dotted(node) if type(node) is ast.Attribute else "") or ast.unparse(node)
+        plain = type(node.value) in PLAIN and node.kind is None
+        return repr(node.value) if plain else ""
+    if type(node) is ast.Attribute:
+        number = type(node.value) is ast.Constant and type(node.value.value) is not str
+        owner = "" if number else _plain(node.value)  # `1 .real` needs its space
+        return f"{owner}.{node.attr}" if owner else ""
+    if type(node) is ast.Subscript:
+        owner, key = _plain(node.value), _plain(node.slice)
+        return f"{owner}[{key}]" if owner and key else ""
+    return _plain_call(node) if type(node) is ast.Call else ""
+
+
+def _plain_call(node: ast.Call) -> str:
+    given = [_plain(item) for item in (node.func, *node.args)]
+    for keyword in node.keywords:
+        value = _plain(keyword.value)
+        given.append(f"{keyword.arg}={value}" if keyword.arg and value else "")
+    return f"{given[0]}({', '.join(given[1:])})" if all(given) else ""
 
 
 def is_named(node: ast.AST | None, name: str) -> bool:

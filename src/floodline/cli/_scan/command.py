@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -143,6 +144,8 @@ def command(
         if audit:
             return _audited(scan, form)
         report = judged(scan)
+    if left is not None:
+        gc.freeze()  # showing the report makes enough for a collection, which would visit all facts
     if fix or diff:
         from floodline.cli._scan import fixing
 

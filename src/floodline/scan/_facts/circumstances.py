@@ -52,8 +52,8 @@ def arms_of(marks: Marks) -> Arms:
     """Return the arms of choices that something is in, and those that it is past."""
     if not marks:
         return ()
-    told = [mark for mark in marks if not isinstance(mark, str) and mark.kind in ("arm", "past")]
-    return tuple(sorted(told))
+    told = [mark for mark in marks if type(mark) is Circumstance and mark.kind in ("arm", "past")]
+    return tuple(sorted(told) if len(told) > 1 else told)
 
 
 def sizes_of(marks: Marks) -> list[str]:

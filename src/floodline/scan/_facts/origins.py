@@ -41,7 +41,7 @@ _WRITTEN = {ASKED: ".{}", CALLED: ".{}()", GIVEN: ".{}(*)", UNDER: "['{}']"}
 
 
 def _step(how: Literal["asked", "called", "given", "under"], name: str) -> Step:
-    return Step(name, how)
+    return tuple.__new__(Step, (name, how))  # calling the class takes twice as long
 
 
 attribute_step: Callable[[str], Step] = lru_cache(MANY)(partial(_step, ASKED))
@@ -85,7 +85,7 @@ OPENNESS = (
 )  # fmt: skip
 DEPENDING = {PARAMETER, TURN, "attribute", CALL, OWN, DOTTED}
 CHAINED = {PARAMETER, TURN, OWN, DOTTED}
-_RANKS = {kind: rank for rank, kind in enumerate(OPENNESS)}
+_RANKS = {kind: rank for rank, kind in enumerate((*OPENNESS, "constant", FUNCTION, "all", "none"))}
 
 
 def _dotted(name: str, attribute: str) -> Origin:
@@ -121,7 +121,7 @@ def most_open(origins: list[Origin]) -> Origin:
     for origin in told:
         for part in origin.parts or (origin,):
             kind = part.kind
-            found = _RANKS.get(kind, rank)
+            found = _RANKS[kind]
             if found < rank:
                 widest, rank = part, found
             if kind in DEPENDING and len(several) < PARTS and part not in several:
@@ -136,15 +136,14 @@ def parts_of(origin: Origin) -> tuple[Origin, ...]:
     return origin.parts or (origin,)
 
 
-@lru_cache(MANY)
 def asked(origin: Origin, step: Step) -> Origin | None:
     """Return the origin of a value derived from another, `None` if that says nothing."""
     kind, name, number, function, steps, parts = origin
+    if kind in CHAINED:  # these are many, and hashing one takes longer than creating it
+        return _new_origin(Origin, (kind, name, number, function, (*steps, step), ()))
     if parts:
         answers = [asked(part, step) for part in parts]
         return most_open([answer for answer in answers if answer is not None])
-    if kind in CHAINED:
-        return _new_origin(Origin, (kind, name, number, function, (*steps, step), ()))
     return None
 
 

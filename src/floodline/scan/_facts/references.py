@@ -1,6 +1,6 @@
 """Which container is meant: a name of the module, an attribute of an object, or a local.
 
-Both records are created by the functions below, which cache them: a program says the same few
+Both records are created by the functions below. Most cache them: a program says the same few
 thousand things again and again.
 """
 
@@ -49,24 +49,25 @@ class Reference(NamedTuple):
 
 
 ITSELF: Final = Reference(INSTANCE, "")
+_new = tuple.__new__  # calling the classes takes twice as long
 
 
 def _attribute(base: Base, name: str) -> Reference:
-    return Reference(OBJECT, name, base)
+    return _new(Reference, (OBJECT, name, base, ""))
 
 
-def _local(function: str, name: str) -> Reference:
-    return Reference(LOCAL, name, UNKNOWN_BASE, function)
+def of_function(function: str, name: str) -> Reference:
+    """Return a local; hardly any is asked for twice, as scopes keep those of their names."""
+    return _new(Reference, (LOCAL, name, UNKNOWN_BASE, function))
 
 
 def _inside(base: Base, name: str) -> Base:
-    return Base(INNER, name, base)
+    return _new(Base, (INNER, name, base))
 
 
 in_module: Callable[[str], Reference] = lru_cache(MANY)(partial(Reference, MODULE))
 of_instance: Callable[[str], Reference] = lru_cache(MANY)(partial(Reference, INSTANCE))
 of_object: Callable[[Base, str], Reference] = lru_cache(MANY)(_attribute)
-of_function: Callable[[str, str], Reference] = lru_cache(MANY)(_local)
 
 base_in_module: Callable[[str], Base] = lru_cache(MANY)(partial(Base, MODULE))
 base_of_instance: Callable[[str], Base] = lru_cache(MANY)(partial(Base, OWN))

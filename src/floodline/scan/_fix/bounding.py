@@ -13,7 +13,7 @@ from floodline._python.assignments import (
     Assignment,
     assigned,
     assigned_on_self,
-    class_of,
+    statements_in,
     value_of,
 )
 from floodline._python.comparisons import size_comparisons
@@ -44,7 +44,7 @@ RULES = ("FLD101", "FLD102", "FLD103", "FLD201", "FLD202", "FLD203", "FLD204")
 def bound_it(source: Source, finding: Finding) -> list[Edit]:
     """Create the container of a finding with a bound: `self._x = BoundedMap(max_items=...)`."""
     *_, owner_name, name = ["", *finding.symbol.split(".")]
-    owner = class_of(source.tree, owner_name)
+    owner = source.classes.get(owner_name)
     makings = assigned(source.tree.body, name)
     if owner is not None:
         makings = assigned_on_self(owner, name) or assigned(owner.body, name)
@@ -127,7 +127,7 @@ def _uses(tree: ast.AST, name: str) -> Iterator[tuple[ast.Name | ast.Attribute, 
 
 def _limit(source: Source, name: str, owner: ast.ClassDef | None) -> str:
     """Return the limit that the program itself has in mind, else a round number."""
-    for node in ast.walk(source.tree):
+    for node in statements_in(source.tree):
         if not isinstance(node, ast.If | ast.While):
             continue
         for compared in size_comparisons(node.test):

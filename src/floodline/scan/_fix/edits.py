@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
+from floodline._python.assignments import classes_in
 from floodline._python.mutations import SHRINKS
 from floodline._python.names import dotted, last_name
 from floodline.scan._findings.finding import Finding
@@ -37,6 +39,11 @@ class Source:
         self.text = text
         self.lines = lines
         self.tree = ast.parse(text)
+
+    @cached_property
+    def classes(self) -> dict[str, ast.ClassDef]:
+        """The classes by their names; of several with the same name, the outermost and first."""
+        return {node.name: node for node in reversed([*classes_in(self.tree)])}
 
     def blocks(self) -> Iterator[list[ast.stmt]]:
         """Yield every list of statements."""

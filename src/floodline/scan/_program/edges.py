@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from floodline.scan._facts.calls import Kept
+from floodline.scan._facts.calls import Argument, Kept
 from floodline.scan._facts.circumstances import Repeats
 from floodline.scan._facts.model import Call
+
+Passed = list[tuple[int | str, Argument]]  # arguments by their positions or names
 
 
 class Edge(NamedTuple):
@@ -31,3 +33,21 @@ class Making(NamedTuple):
     path: str
     again: bool = False  # known from where it is made: here it goes somewhere else
     guarded: bool = False  # it may not run: perhaps there is one already
+
+
+def references(call: Call) -> Passed:
+    """Return the arguments of a call that are no values: what they name may be a function.
+
+    Most calls have none. A container may be among them too.
+    """
+    found: Passed = []
+    place: int | str
+    for place, argument in enumerate(call.arguments):
+        origin, ref = argument
+        if ref is not None or origin.kind == "function":
+            found.append((place, argument))
+    for place, argument in call.keywords:
+        origin, ref = argument
+        if ref is not None or origin.kind == "function":
+            found.append((place, argument))
+    return found

@@ -200,9 +200,11 @@ class Outer:
 
         Others of that name are mostly connected to something, or belong to a window.
         """
+        if not name.startswith("on_"):
+            return False  # most
         program, function = self._program, self._program.names.functions[key]
         kind = f"{key.partition(':')[0]}:{function.owner}"
-        if not (name.startswith("on_") and function.waits and len(function.parameters) > 1):
+        if not (function.waits and len(function.parameters) > 1):
             return False
         known = program.callers.get(key) or function.decorators
         return not known and kind in program.names.classes and bool(self._bases(kind))

@@ -53,8 +53,8 @@ class Names:
         self.by_simple_name: dict[str, list[str]] = defaultdict(list)
         self.methods: dict[str, list[str]] = defaultdict(list)
         self.inner: dict[str, set[str]] = defaultdict(set)  # functions of functions, by module
-        self._here = ""
-        self._resolved: dict[str, str] = {}
+        self._here, self._resolved = "", dict[str, str]()
+        self._every: dict[str, dict[str, str]] = defaultdict(dict)  # what resolved names mean
         for file in files:
             for item in file.classes:
                 key = f"{file.module}:{item.name}"
@@ -86,7 +86,7 @@ class Names:
     def resolve(self, module: str, name: str) -> str:
         """Follow imports from a name of a module to `module:name`; a module gives `module:`."""
         if module != self._here:  # lookups come in runs: many for one module, then the next
-            self._here, self._resolved = module, {}
+            self._here, self._resolved = module, self._every[module]
         known = self._resolved.get(name)
         if known is None:
             known = self._resolved[name] = self._follow(module, name)

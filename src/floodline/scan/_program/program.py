@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from itertools import chain
 
 from floodline.scan._facts.calls import Argument, named_by
@@ -24,7 +23,7 @@ from floodline.scan._facts.references import (
     of_object,
 )
 from floodline.scan._facts.vocabulary import HARMLESS, LISTED, PERIODIC, UNITS
-from floodline.scan._program.edges import Edge, Making
+from floodline.scan._program.edges import Edge, Making, Passed, references
 from floodline.scan._program.names import INSIDE, Names
 from floodline.scan._program.subscribing import Subscribing
 from floodline.scan._program.targets import CANDIDATES, Targets
@@ -83,6 +82,8 @@ class Program:
         self.clocks: dict[str, int] = {}  # functions that compare something with the time: the line
         self._parameters: dict[tuple[str, str], list[tuple[FileFacts, Change]]] = defaultdict(list)
         self._given: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self._onward: dict[tuple[str, int], list[tuple[int | str, Reached]]] = {}
+        self._passing: dict[str, list[tuple[Call, Passed]]] = {}  # by path
         self._handed: dict[str, list[tuple[Call, list[Given]]]] = {}
         self._kept = self.names.renamed | {made.ref.name for f in files for made in f.containers}
         for alias in chain.from_iterable(file.aliases for file in files):
@@ -95,7 +96,8 @@ class Program:
                 step(file)
         for file in files if self.by_reference else ():
             self.subscribing.run_lent(file)
-        self._handed.clear()
+        for spent in (self._passing, self._handed, self._onward):
+            spent.clear()
 
     def is_unnamed(self, owner: str) -> bool:
         """Return True for a class without bases that nothing calls, imports or passes on.
@@ -219,9 +221,11 @@ class Program:
     def _add_calls(self, file: FileFacts) -> None:
         function, caller = None, ""
         known = self.names.callable
+        passing = self._passing[file.path] = []
         for call in file.calls:
-            if call.arguments or call.keywords:
-                self._add_references(file, call)
+            if (call.arguments or call.keywords) and (told := references(call)):
+                self._add_references(file, call, told)
+                passing.append((call, told))
             if call.callee.name not in known:
                 continue  # most: what is called is not in the program
             self.called.add(call.callee.name)
@@ -246,15 +250,13 @@ class Program:
                 self.callers[callee].append(edge)
                 self.edges_of[caller].append(edge)
 
-    def _add_references(self, file: FileFacts, call: Call) -> None:
-        given: Iterable[tuple[int, Argument]] = enumerate(call.arguments)
-        if call.keywords:
-            given = chain(given, [(-1, value) for _, value in call.keywords])
+    def _add_references(self, file: FileFacts, call: Call, given: Passed) -> None:
         known = self.names.callable
-        for number, argument in given:
-            origin, ref = argument
-            if origin.kind != "function" if ref is None else ref.name not in known:
-                continue  # most are values: there is no function in them
+        for place, argument in given:
+            ref = argument.ref
+            if ref is not None and ref.name not in known:
+                continue  # it means no function
+            number = place if isinstance(place, int) else -1
             timed = any(name in UNITS for name, _ in call.keywords)
             if ref is not None and ref.kind == MODULE:
                 self.lent[self.names.resolve(file.module, ref.name)].add(
@@ -354,13 +356,9 @@ class Program:
     def _handing(self, file: FileFacts) -> list[tuple[Call, list[Given]]]:
         """Return the calls that pass on what may be a container; used twice."""
         found = self._handed[file.path] = []
-        for call in file.calls:
-            arguments, keywords = call.arguments, call.keywords
-            if not (arguments or keywords) or call.again or call.callee.name in HARMLESS:
+        for call, told in self._passing[file.path]:
+            if call.again or call.callee.name in HARMLESS:
                 continue
-            told: Iterable[tuple[int | str, Argument]] = enumerate(arguments)
-            if keywords:
-                told = chain(told, keywords)
             given: list[Given] = [
                 (place, ref) for place, (_, ref) in told if ref and self._may_hold(file, ref)
             ]
@@ -386,10 +384,20 @@ class Program:
                 known.changes.extend(self._parameters.get((callee, name), ()))
             for other in self._given.get((callee, name), ()):
                 self._unite(key, other)
-            own = parameter(names.index(name)) if name in names else None
-            for edge in self.edges_of.get(callee, ()) if own and depth < DEEP else ():
-                told: list[tuple[int | str, Argument]]
-                told = [*enumerate(edge.call.arguments), *edge.call.keywords]
-                for more, value in () if edge.guessed else told:
-                    if value.origin == own:
-                        self._hand_on(key, more, ((edge.callee, edge.shift),), depth + 1)
+            if name in names and depth < DEEP:
+                for more, reached in self._going_on(callee, names.index(name)):
+                    self._hand_on(key, more, reached, depth + 1)
+
+    def _going_on(self, function: str, number: int) -> list[tuple[int | str, Reached]]:
+        """Return the calls that a function passes a parameter on to, and in which place."""
+        found = self._onward.get((function, number))
+        if found is None:
+            found, own = [], parameter(number)
+            for edge in self.edges_of.get(function, ()):
+                if edge.guessed:
+                    continue
+                told: Passed = [*enumerate(edge.call.arguments), *edge.call.keywords]
+                reached = ((edge.callee, edge.shift),)
+                found += [(place, reached) for place, (origin, _) in told if origin == own]
+            self._onward[function, number] = found
+        return found

@@ -141,7 +141,7 @@ class Targets:
         return known
 
     def _named(self, module: str, function: str, name: str) -> Target:
-        scope = function
+        scope = function if name in self._inner else ""
         while scope:
             key = f"{module}:{scope}{INSIDE}{name}"
             if key in self._names.functions:

@@ -219,15 +219,12 @@ class Reach:
         known = self._ancestors.get((function, owner))
         if known is not None:
             return known
-        found = {function}
-        queue = [function]
-        while queue:
-            here = queue.pop()
-            if owner and here in self._ends and self.ends(here, owner):
-                continue
-            if new := self._callers_of(here) - found:
-                found |= new
-                queue += new
+        found, new = {function}, {function}
+        while new:
+            ends = new & self._ends if owner else ()
+            above = new.difference(end for end in ends if self.ends(end, owner))
+            new = set[str]().union(*map(self._callers_of, above)) - found
+            found |= new
         self._ancestors[function, owner] = frozenset(found)
         return self._ancestors[function, owner]
 

@@ -56,7 +56,7 @@ class Cache:
         self._new: list[tuple[bytes, bytes, int, int]] = []
         self._waiting = 0
         self._old: list[tuple[int, bytes]] = []
-        self._wrote = False
+        self._written: set[bytes] = set()  # keys of entries
         self._was_empty = False
 
     def __enter__(self) -> Cache:
@@ -80,7 +80,7 @@ class Cache:
     @property
     def is_empty(self) -> bool:
         """Return True if no entry can be found: nothing was there, and nothing was written."""
-        return self._was_empty and not self._wrote
+        return self._was_empty and not self._written
 
     def key(self, *parts: bytes) -> bytes:
         """Return the key of some content: the same content and tool have the same key."""
@@ -88,8 +88,8 @@ class Cache:
 
     def get(self, key: bytes) -> bytes | None:
         """Return an entry, `None` if there is none or it is damaged."""
-        if self._base is None:
-            return None
+        if self._base is None or (self._was_empty and key not in self._written):
+            return None  # asking for each file of a first scan takes long
         try:
             row = self._base.execute(
                 "select data, used from entries where key=?", (key,)
@@ -115,10 +115,10 @@ class Cache:
 
     def _insert(self, base: sqlite3.Connection) -> None:
         base.executemany("insert or replace into entries values (?, ?, ?, ?)", self._new)
-        self._wrote = self._wrote or bool(self._new)
+        self._written.update(entry[0] for entry in self._new)
 
     def _write(self, base: sqlite3.Connection) -> None:
-        if not self._new and not self._old and not self._wrote:
+        if not self._new and not self._old and not self._written:
             return
         with base:
             base.executemany("update entries set used=? where key=?", self._old)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import marshal
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import Any
 
 from floodline.scan._facts.model import At, FileFacts
@@ -33,6 +33,7 @@ NUMBER = "i"
 VERSION = 4  # of the format of marshal: every Python that can run this reads it
 SMALL = 256  # tables up to this size have numbers of one byte
 _NONE = id(None)
+_NUMBERS = {_NONE: 0}  # of a table without values
 _PLACE = maker(At)
 
 
@@ -43,30 +44,44 @@ def pack_facts(facts: FileFacts, comments: Iterable[Comment]) -> bytes:
     split: list[tuple[Values, tuple[int, ...], list[Any]]] = []
     said: Values = facts[OWN:]
     for (make, parts), value in zip(fields, said, strict=True):
+        if make is not None and not value:
+            split.append(((), (), []))
+            continue
         columns: Values = [value] if make is None else list(zip(*value, strict=True))
-        _enter(columns, parts, tables)
-        split.append((columns, parts, []))
+        split.append((_entered(columns, parts, tables), parts, []))
     for number, shape in enumerate(shapes):
         if len(tables[number]) == 1:
             split.append(((), (), []))
             continue
         values, more = _complete(shape, tables, number)
         columns = _columns(shape, values)
-        _enter(columns, shape.parts, tables)
-        split.append((columns, shape.parts, more))
-    numbers = [dict(zip(table, count(), strict=False)) for table in tables]
-    packed = []
+        split.append((_entered(columns, shape.parts, tables), shape.parts, more))
+    numbers = [
+        dict(zip(table, range(len(table)), strict=True)) if len(table) > 1 else _NUMBERS
+        for table in tables
+    ]
+    packed: list[list[Any]] = []
     for number, (columns, parts, more) in enumerate(split, -len(fields)):
-        packed.append(_written(columns, parts, numbers, numbers[number]) + more)
+        written = _written(columns, parts, numbers, numbers[number]) if columns else []
+        packed.append(written + more)
     notes = [(c.line, c.verb, c.codes, c.reason) for c in comments]
     return marshal.dumps((packed, notes), VERSION)
 
 
-def _enter(columns: Values, parts: tuple[int, ...], tables: list[Table]) -> None:
-    """Enter the values of columns in the tables of their shapes."""
+def _entered(columns: Values, parts: tuple[int, ...], tables: list[Table]) -> Values:
+    """Enter the values of columns in the tables of their shapes, which have them by identity.
+
+    Return the columns with these identities in the place of such values.
+    """
+    entered: list[Any] = []
     for column, part in zip(columns, parts, strict=False):
         if part >= 0:
-            tables[part].update(zip(map(id, column), column, strict=True))
+            known = list(map(id, column))
+            tables[part].update(zip(known, column, strict=True))
+            entered.append(known)
+        else:
+            entered.append(column)
+    return entered
 
 
 def _columns(shape: Shape, values: Values) -> Values:
@@ -89,28 +104,31 @@ def _complete(shape: Shape, tables: list[Table], number: int) -> tuple[Values, l
         ]
     if shape.inner < 0:
         return values, []
-    levels = [level for level in _levels(values, shape) if level]
+    levels = [level for level in _levels(values, tables[number], shape) if level]
     if len(levels) > 1:  # else they are in order
         values = list(chain.from_iterable(levels))
         tables[number] = {_NONE: None, **dict(zip(map(id, values), values, strict=True))}
     return values, [list(map(len, levels))]
 
 
-def _levels(values: Values, shape: Shape) -> Iterator[Values]:
-    """Return values that contain others of their type after those others, by their depth."""
+def _levels(values: Values, table: Table, shape: Shape) -> Iterator[Values]:
+    """Return values that contain others of their type after those others, by their depth.
+
+    The others need not be in the table of these values yet.
+    """
     place, single = shape.inner, shape.parts[shape.inner] == SAME
     deep = [value for value in values if value[place]]
     if not deep:
         yield values
         return
-    known = dict(zip(map(id, values), values, strict=True))
+    level = [value for value in values if not value[place]]
+    known = set(table)
     for value in deep:  # grows meanwhile
         for inner in (value[place],) if single else value[place]:
             if id(inner) not in known:
-                known[id(inner)] = inner
-                if inner[place]:
-                    deep.append(inner)
-    yield (level := [value for value in known.values() if not value[place]])
+                known.add(id(inner))
+                (deep if inner[place] else level).append(inner)
+    yield level
     placed = set(map(id, level))
     while deep:
         level, later = list[Any](), list[Any]()
@@ -138,7 +156,7 @@ def _written(
             written.append((list(map(len, column)), flat.tobytes()) if flat else None)
         else:
             known = same if part == SAME else numbers[part]
-            each = map(known.__getitem__, map(id, column))
+            each = map(known.__getitem__, map(id, column) if part == SAME else column)
             small = len(known) <= SMALL
             written.append(bytes(each) if small else array(NUMBER, each).tobytes())
     return written

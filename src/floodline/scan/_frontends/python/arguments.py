@@ -166,14 +166,15 @@ class Arguments:
 
     def keywords(self, named: list[ast.keyword], into: str) -> tuple[tuple[str, Argument], ...]:
         """Return the keywords of a call; what `**options` brings has no name of its own."""
-        return tuple(
-            [
-                (k.arg, self.argument(k.value, into))
-                if k.arg
-                else (UNPACKED, argument(self.scope.origin(k.value), None))
-                for k in named
-            ]
-        )
+        found = []
+        for k in named:
+            value = k.value
+            if not k.arg:
+                found.append((UNPACKED, argument(self.scope.origin(value), None)))
+            else:
+                fixed = type(value) is ast.Constant
+                found.append((k.arg, FIXED if fixed else self.argument(value, into)))
+        return tuple(found)
 
     def _named_argument(self, node: ast.Name) -> Argument:
         scope, name = self.scope, node.id

@@ -26,6 +26,7 @@ from floodline.scan._facts.calls import (
     ADDED,
     DEFAULT,
     DROPPED,
+    FIXED,
     GIVEN,
     HERE,
     IN_MAIN,
@@ -43,7 +44,7 @@ from floodline.scan._facts.references import LOCAL, of_instance
 from floodline.scan._facts.vocabulary import HARMLESS, LISTED, OPPOSITES, opposites_of
 from floodline.scan._frontends.python.arguments import Arguments, add_given, lambda_name
 from floodline.scan._frontends.python.expressions import at
-from floodline.scan._frontends.python.nodes import LEAVES, below, names_in
+from floodline.scan._frontends.python.nodes import BELOW, LEAVES, names_in
 from floodline.scan._frontends.python.scope import Found, Scope
 from floodline.scan._frontends.python.signs import (
     BLOCKS,
@@ -111,7 +112,7 @@ class Calls(Arguments):
                 elif kind is ast.BoolOp and goes is HERE:
                     goes = DEFAULT  # `given or Default()`: what is given lives elsewhere
                 if kind is not ast.Lambda:  # it has been read as a function of its own
-                    for item in below(here, kind):
+                    for item in BELOW[kind](here):
                         if type(item) not in LEAVES:
                             stack.append((item, goes))  # noqa: PERF401 -- a call of its own on 3.11
             if not stack:
@@ -230,7 +231,9 @@ class Calls(Arguments):
         arguments: tuple[Argument, ...] = ()
         keywords: tuple[tuple[str, Argument], ...] = ()
         if items := node.args:
-            given = [self.argument(item, name) for item in items]
+            given = []
+            for item in items:
+                given.append(FIXED if type(item) is ast.Constant else self.argument(item, name))  # noqa: PERF401 -- a call of its own on 3.11
             arguments = self._passed.setdefault(tuple(map(id, given)), tuple(given))
         if named := node.keywords:
             keywords = self.keywords(named, name)

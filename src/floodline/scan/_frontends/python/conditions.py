@@ -165,14 +165,19 @@ def event_arm(scope: Scope, test: ast.expr) -> Circumstance | None:
 
     A state that the function sets itself is no event: it comes to each of them in turn.
     """
-    return next((arm for part in _parts(test) if (arm := _arm(scope, part))), None)
+    for part in _parts(test):
+        if arm := _arm(scope, part):
+            return arm
+    return None
 
 
 def arms_left(scope: Scope, test: ast.expr) -> Marks:
     """Return marks for the arms that are taken if a test holds: what it leads past has none."""
-    alone = type(test) is not ast.BoolOp or type(test.op) is ast.Or
-    arms = [_arm(scope, part) for part in _parts(test)] if alone else []
-    return frozenset(arm._replace(kind="past") for arm in arms if arm)
+    if type(test) is ast.BoolOp:
+        arms = [_arm(scope, part) for part in test.values] if type(test.op) is ast.Or else []
+    else:
+        arms = [_arm(scope, test)]
+    return frozenset([arm._replace(kind="past") for arm in arms if arm])
 
 
 def behind_else(scope: Scope, test: ast.expr) -> Marks:
@@ -199,7 +204,7 @@ def _arm(scope: Scope, test: ast.expr) -> Circumstance | None:
         return None
     left, right = test.left, test.comparators[0]
     if type(test.ops[0]) is ast.Eq and type(right) in CONSTANTS:
-        asked = written(left)
+        asked = _text(left)
         return None if asked in scope.states else Circumstance("arm", asked, written(right))
     if type(test.ops[0]) in MEMBERS:
         found = type(test.ops[0]) is ast.In

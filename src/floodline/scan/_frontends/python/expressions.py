@@ -65,6 +65,9 @@ def _has_items(node: ast.expr | None) -> bool:
 
 def _created_by_call(node: ast.Call) -> tuple[Kind | None, str]:
     name = last_name(node.func)
+    found = kind_of_class(name)
+    if found is None and name != "field":
+        return None, ""  # most
     if name == "field":
         for keyword in node.keywords:
             if keyword.arg == "default_factory":
@@ -72,7 +75,8 @@ def _created_by_call(node: ast.Call) -> tuple[Kind | None, str]:
                     return created(keyword.value.body)[0], "field"
                 return kind_of_class(last_name(keyword.value)), "field"
         return None, ""
-    found = kind_of_class(name) if name not in ONLY_TYPES else None
+    if name in ONLY_TYPES:
+        return None, ""
     if found == "lookup":
         if node.args and isinstance(node.args[0], ast.Lambda):
             return "lookup", "bounded" if created(node.args[0].body)[0] == "bounded" else ""
@@ -81,7 +85,7 @@ def _created_by_call(node: ast.Call) -> tuple[Kind | None, str]:
         return "bounded", ""
     if found == "weak":
         return found, name
-    return found, FILLED if found and node.args else ""
+    return found, FILLED if node.args else ""
 
 
 def drawn(node: ast.Call) -> str:

@@ -7,16 +7,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from operator import attrgetter
 from types import NoneType
+from typing import Any
 
 LEAVES = {ast.Name, ast.Constant, NoneType}
-
-
-def below(node: ast.AST, kind: type) -> Iterable[ast.AST | None]:
-    """Return the children of a node in order, without operators and contexts."""
-    return _BELOW[kind](node)
-
-
 _OTHER = {"op", "ops", "ctx", "arg", "id", "attr", "kind", "conversion", "is_async", "value_kind"}
+_TEXTS = {*_OTHER, "name", "asname", "names", "module", "rest", "kwd_attrs", "type_comment"}
 _SEVERAL = {"args", "comparators", "elts", "generators", "ifs", "keys", "keywords", "values"}
 
 
@@ -34,7 +29,13 @@ def names_in(target: ast.expr) -> list[str]:
 def constants_read(node: ast.AST, name: str) -> list[str]:
     """Return the constant keys under which something below a node reads a map of this name."""
     found: dict[str, None] = {}
-    for part in ast.walk(node):
+    every: list[Any] = [node]
+    for part in every:  # grows meanwhile
+        kind = type(part)
+        read = _EVERYTHING.get(kind) if kind not in LEAVES else None
+        if read is None:
+            continue
+        every += read(part)
         key = None
         if type(part) is ast.Subscript:
             key = key_read(part.value, part.slice, name)
@@ -81,8 +82,18 @@ def _mixed(fields: list[str], node: ast.AST) -> list[ast.AST | None]:
     return found
 
 
-_BELOW: dict[type, Callable[[ast.AST], Iterable[ast.AST | None]]] = {
+_KINDS = [kind for kind in vars(ast).values() if isinstance(kind, type)]
+BELOW: dict[type, Callable[[ast.AST], Iterable[ast.AST | None]]] = {
     kind: _reader(kind)
-    for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, (ast.expr, ast.comprehension, ast.keyword))
+    for kind in _KINDS
+    if issubclass(kind, (ast.expr, ast.comprehension, ast.keyword))
+}
+# the same for all that has anything below it: statements, patterns, arguments
+_EVERYTHING: dict[type, Callable[[ast.AST], Iterable[ast.AST | None]]] = {
+    **{
+        kind: partial(_mixed, [field for field in kind._fields if field not in _TEXTS])
+        for kind in _KINDS
+        if issubclass(kind, ast.AST) and kind._fields
+    },
+    **BELOW,
 }

@@ -59,7 +59,9 @@ from floodline.scan._frontends.python.nodes import names_in
 INSIDE = {"get", "setdefault", "pop", "values", "items", "__getitem__", "popitem"}
 OF_TYPES = {"__class__", "__name__", "__qualname__", "__module__", "__doc__"}
 TELLING = {"type", "bool", "isinstance", "len", "getpid"}
+SPECIAL = TELLING | FRESH | THROUGH
 NAMING = {ast.Name, ast.Attribute}
+OWNERS = {"self", "cls"}
 ITEM = attribute("item")
 GIVEN = {"parameter", "turn"}  # what a caller or a loop gives: its items have little in common
 Found = tuple[Reference, int]
@@ -166,6 +168,9 @@ class Scope:
         find = _BASES.get(type(node))
         return find(self, node) if find else UNKNOWN_BASE
 
+    def _is_self(self, name: str) -> bool:
+        return ((name == "self" or name == "cls") and bool(self.owner)) or name in self.selves
+
     def _base_of_name(self, node: ast.Name) -> Base:
         name = node.id
         if (name == "self" or name == "cls") and self.owner:
@@ -213,7 +218,10 @@ class Scope:
         """Return where the value of an expression comes from."""
         if type(node) is ast.Name:  # most
             name = node.id
-            return self.origin_of(name, self.holder_of(name))
+            known = self.origins.get(name)
+            if known is None or name in self.globals or name in OWNERS or not self.name:
+                return self.origin_of(name, self.holder_of(name))
+            return known
         find = _ORIGINS.get(type(node))
         return find(self, node) if find else UNKNOWN
 
@@ -258,14 +266,12 @@ class Scope:
     def _origin_of_call(self, node: ast.Call) -> Origin:
         function = node.func
         name = last_name(function)
-        if name in TELLING:
-            return TYPE
-        if name == "next" and not (node.args and type(node.args[0]) in NAMING):
-            return UNKNOWN
-        if name in FRESH:
-            return fresh(name)
-        if name in THROUGH:
-            return self._origin_through(node, name)
+        if name in SPECIAL:
+            if name in TELLING:
+                return TYPE
+            if name == "next" and not (node.args and type(node.args[0]) in NAMING):
+                return UNKNOWN
+            return fresh(name) if name in FRESH else self._origin_through(node, name)
         if self.packed and (packed := self._read_packed(node, name)):
             return packed
         inner = self._asked_by(function.value, name) if type(function) is ast.Attribute else None
@@ -298,7 +304,7 @@ class Scope:
 
     def _asked_by(self, value: ast.expr, method: str) -> Origin | None:
         """Return the origin of a method's result, if the object is known."""
-        if type(value) is ast.Name and self.base(value) is SELF:
+        if type(value) is ast.Name and self._is_self(value.id):
             return None
         found = self.origin(value)
         return found if found.kind == "fresh" else asked(found, call_step(method))
