@@ -100,14 +100,9 @@ class Program:
             spent.clear()
 
     def is_unnamed(self, owner: str) -> bool:
-        """Return True for a class without bases that nothing calls, imports or passes on.
-
-        What a single file does not name, others may.
-        """
-        found = self.names.classes[owner]
-        if len(self.files) < 2:
-            return False
-        if {*found.bases} - {"object"} or found.decorators or owner in self.lent:
+        """Return True for a class without bases that none of several files calls or passes on."""
+        found, alone = self.names.classes[owner], len(self.files) < 2
+        if alone or {*found.bases} - {"object"} or found.decorators or owner in self.lent:
             return False
         return found.name not in self.called and found.name not in self.names.places.names
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from floodline._python.comparisons import (
@@ -303,8 +303,9 @@ class Calls(Arguments):
             self.change("grow", found, name, node, self.scope.origin(first), text, value, marks)
             return
         goes = in_entry(found[0]) if found[0].kind != LOCAL else ADDED
-        for one in _put_in(node, first):
-            self.keep_local(one, goes)
+        for one in first.values if type(first) is ast.Dict else node.args[-1:]:
+            if type(one) is ast.Name:  # `append(one)`, `update({key: one})`
+                self.keep_local(one, goes)
         if name in GROWS_BY_ITEM:
             self.change("grow", found, name, node, NO_KEY, text, value, marks)
             return
@@ -379,12 +380,6 @@ class Calls(Arguments):
     def _made(self, node: ast.expr) -> str:
         holder = self.scope.holder_of(node.id) if type(node) is ast.Name else None
         return holder.types.get(node.id, "") if holder and type(node) is ast.Name else ""
-
-
-def _put_in(node: ast.Call, first: ast.expr | None) -> Iterator[ast.Name]:
-    """Yield the names whose values a call puts into a container: `update({key: value})`."""
-    given = first.values if type(first) is ast.Dict else node.args[-1:]
-    yield from (one for one in given if type(one) is ast.Name)
 
 
 # what expressions say, besides calls

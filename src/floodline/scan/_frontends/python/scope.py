@@ -168,12 +168,9 @@ class Scope:
         find = _BASES.get(type(node))
         return find(self, node) if find else UNKNOWN_BASE
 
-    def _is_self(self, name: str) -> bool:
-        return ((name == "self" or name == "cls") and bool(self.owner)) or name in self.selves
-
     def _base_of_name(self, node: ast.Name) -> Base:
         name = node.id
-        if (name == "self" or name == "cls") and self.owner:
+        if name in OWNERS and self.owner:
             return SELF
         holder = self.holder_of(name)
         if holder is None:
@@ -304,7 +301,8 @@ class Scope:
 
     def _asked_by(self, value: ast.expr, method: str) -> Origin | None:
         """Return the origin of a method's result, if the object is known."""
-        if type(value) is ast.Name and self._is_self(value.id):
+        name = value.id if type(value) is ast.Name else ""
+        if (name in OWNERS and self.owner) or name in self.selves:
             return None
         found = self.origin(value)
         return found if found.kind == "fresh" else asked(found, call_step(method))
