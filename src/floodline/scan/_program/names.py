@@ -107,7 +107,7 @@ class Names:
             if ":" not in target:
                 return f"{target}:"
             source, _, name = target.partition(":")
-            module = self._absolute(module, source) if source.startswith(".") else source
+            module = self.absolute(module, source) if source.startswith(".") else source
             if self._is_inside(module, name):
                 return f"{module}.{name}:"
         return f"{module}:{name}"
@@ -129,7 +129,7 @@ class Names:
         if inside not in self.modules or self._has(package, name):
             return False
         source, _, found = self.imports.get(package, {}).get(name, "").partition(":")
-        return not found or self._absolute(package, source) == package
+        return not found or self.absolute(package, source) == package
 
     def _giver(self, module: str, name: str) -> str:
         """Return the module from which `import *` takes a name, `""` if there is none."""
@@ -138,7 +138,7 @@ class Names:
         while waiting:
             here = waiting.pop()
             for target in self._stars.get(here, ()):
-                source = self._absolute(here, target.partition(":")[0])
+                source = self.absolute(here, target.partition(":")[0])
                 if self._has(source, name) or name in self.imports.get(source, ()):
                     return source
                 if source not in asked:
@@ -150,7 +150,7 @@ class Names:
         key = f"{module}:{name}"
         return key in self.classes or key in self.functions or name in self.globals.get(module, {})
 
-    def _absolute(self, module: str, source: str) -> str:
+    def absolute(self, module: str, source: str) -> str:
         if not source.startswith("."):
             return source
         dots = len(source) - len(source.lstrip("."))
@@ -164,12 +164,6 @@ class Names:
             return found
         folder = file.path.split("/")[:-dots]  # above a package there may be plain folders
         return self._by_path.get("/".join([*folder, *rest.split(".")]), found)
-
-    def imported(self) -> set[str]:
-        """Return the modules that other modules take something from."""
-        known = ((module, name) for module, found in self.imports.items() for name in found)
-        found = {(module, self.resolve(module, name).partition(":")[0]) for module, name in known}
-        return {source for module, source in found if source != module}
 
     def class_of(self, module: str, text: str) -> str:
         """Return the key of the class that a dotted name means, `""` for an external one."""

@@ -10,6 +10,7 @@ from floodline._python.mutations import ONLY_OF_A_STACK
 from floodline.scan._facts.circumstances import sizes_of
 from floodline.scan._facts.model import Change, FileFacts, Mark, Sign
 from floodline.scan._facts.references import INSTANCE, in_module, of_instance
+from floodline.scan._program.names import Names
 from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.events import in_a_loop
 from floodline.scan._proofs.evidence import STATES, Evidence
@@ -111,7 +112,7 @@ class Judge:
         alone = [f for f in files if any(call.kept.how == "main" for call in f.calls)]
         if not alone or not events.shown:
             return
-        used = self.program.names.imported()
+        used = _imported(self.program.names)
         busy = {key.partition(":")[0] for key in events.handlers}
         for file in alone:
             if file.module not in used | busy and not any(map(in_a_loop, file.changes)):
@@ -120,6 +121,17 @@ class Judge:
     def decorates(self, function: str) -> bool:
         """Return True if an inner function returns its argument: it runs at definition time."""
         return function in self._decorating
+
+
+def _imported(names: Names) -> set[str]:
+    """Return the modules that other modules take, or take something from."""
+    found: set[str] = set()
+    for module, known in names.imports.items():
+        for target in known.values():
+            source, _, name = target.partition(":")
+            source = names.absolute(module, source)
+            found |= {source, f"{source}.{name}"} - {module}
+    return found
 
 
 def _worst(*proofs: Evidence) -> int:
