@@ -112,7 +112,7 @@ class Judge:
         alone = [f for f in files if any(call.kept.how == "main" for call in f.calls)]
         if not alone or not events.shown:
             return
-        used = _imported(self.program.names)
+        used = _imported(self.program.names, {file.module for file in alone})
         busy = {key.partition(":")[0] for key in events.handlers}
         for file in alone:
             if file.module not in used | busy and not any(map(in_a_loop, file.changes)):
@@ -123,15 +123,17 @@ class Judge:
         return function in self._decorating
 
 
-def _imported(names: Names) -> set[str]:
-    """Return the modules that other modules take, or take something from."""
+def _imported(names: Names, wanted: set[str]) -> set[str]:
+    """Return those of some modules that other modules take, or take something from."""
+    last = {module.rpartition(".")[2] for module in wanted}
     found: set[str] = set()
     for module, known in names.imports.items():
         for target in known.values():
             source, _, name = target.partition(":")
-            source = names.absolute(module, source)
-            found |= {source, f"{source}.{name}"} - {module}
-    return found
+            if name in last or source.rpartition(".")[2] in last or source == ".":  # few are
+                source = names.absolute(module, source)
+                found |= {source, f"{source}.{name}"} - {module}
+    return found & wanted
 
 
 def _worst(*proofs: Evidence) -> int:
