@@ -33,7 +33,6 @@ def _looked_up(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
     grows = {c.function for _, c in held.changes if c.verb == "grow"}
     adds = {c.function for _, c in held.changes if c.verb in ("grow", "insert") and not c.depth}
     drops = {c.function for _, c in held.changes if c.verb == "shrink" and not c.depth}
-    takes = {(c.function, c.at.line) for _, c in held.changes if c.verb == "shrink" and c.depth}
     for file, change, path, key in judge.growth(held, {"lookup"}):
         if change.verb != "lookup" or change.function in adds | drops:
             continue
@@ -41,12 +40,19 @@ def _looked_up(judge: Judge, held: Held, holder: Evidence) -> Finding | None:
             continue  # it fills what it finds there: then the event and the key have to be seen
         if change.marks & {"absent", "except", "for"} or change.depth:
             continue
-        if not drops and (change.function, change.at.line) in takes:
-            continue  # it takes something out of what it finds: the key is still there
+        if _only_takes(held, change):
+            continue
         fills = change.function in grows
         if found := _inserted(judge, held, (holder, path, key), (file, change), fills=fills):
             return found
     return None
+
+
+def _only_takes(held: Held, change: Change) -> bool:
+    """Return True if a lookup takes something out of what it finds, and no key ever goes."""
+    taken = [c for _, c in held.changes if c.verb == "shrink"]
+    here = (change.function, change.at.line)
+    return all(c.depth for c in taken) and any((c.function, c.at.line) == here for c in taken)
 
 
 def _inserted(
