@@ -16,6 +16,15 @@ TRACKER = """
         def note(self, item_id):
             self.states[item_id] = object()
 """
+CHAT = """
+    from bots import Bot
+
+    class Chat(Bot):
+        def __init__(self, host):
+            self.uses = {}
+        async def on_message(self, message):
+            self.uses[message.nick] = message.text
+"""
 GROWS: dict[str, Program] = {
     "an instance that is put into a map with update": (
         "stamps",
@@ -308,24 +317,100 @@ GROWS |= {
 """
         },
     ),
-    "what an instance keeps that a start without a caller puts into a list": (
+    "a look-up that brings back a key that was deleted": (
+        "callbacks",
+        {
+            "main": APP
+            + """
+    from collections import defaultdict
+
+    class Paths:
+        def __init__(self):
+            self.callbacks = defaultdict(list)
+        def remove(self, path, callback):
+            self.callbacks[path].remove(callback)
+        def drop(self, path):
+            del self.callbacks[path]
+    paths = Paths()
+    @app.post("/")
+    def enter(request):
+        paths.remove(request.path, request.callback)
+    @app.delete("/")
+    def leave(request):
+        paths.drop(request.path)
+"""
+        },
+    ),
+    "what a thread of its own sees in an instance that a handler creates": (
+        "completed",
+        {
+            "main": APP
+            + """
+    from threading import Thread
+
+    class Jobs:
+        def __init__(self, queue):
+            self.queue = queue
+            self.completed = {}
+            Thread(target=self._work).start()
+        def _work(self):
+            while True:
+                job = self.queue.get()
+                self.completed[job.job_id] = job
+    @app.post("/")
+    def enter(request):
+        jobs = Jobs(request.queue)
+        return jobs.queue
+"""
+        },
+    ),
+    "what an owner keeps that nothing here names": (
+        "results",
+        {
+            "engine": """
+    class Engine:
+        def __init__(self):
+            self.results = {}
+        def note(self, task_id, result):
+            self.results[task_id] = result
+    class Swarm:
+        def __init__(self):
+            self.engine = Engine()
+        def note(self, task_id, result):
+            self.engine.note(task_id, result)
+""",
+            "main": APP
+            + """
+    @app.post("/")
+    def enter(request):
+        return request
+""",
+        },
+    ),
+    "what an instance keeps that goes into a list": (
         "uses",
         {
-            "main": """
-    from bots import Bot
-
-    class Chat(Bot):
-        def __init__(self, host):
-            self.uses = {}
-        async def on_message(self, message):
-            self.uses[message.nick] = message.text
-    def run_all():
+            "main": CHAT
+            + """
+    def run_all(hosts):
         chats = []
-        for host in ("one", "two"):
+        for host in hosts:
             chat = Chat(host)
             chats.append(chat)
         for chat in chats:
             chat.start()
+""",
+            "other": "from main import Chat",
+        },
+    ),
+    "what an instance keeps that a start without a caller creates": (
+        "uses",
+        {
+            "main": CHAT
+            + """
+    def run():
+        chat = Chat("one")
+        chat.start()
 """,
             "other": "from main import Chat",
         },
