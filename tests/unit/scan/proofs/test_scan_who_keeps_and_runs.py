@@ -458,6 +458,25 @@ SAFE: dict[str, Program] = {
 """
         },
     ),
+    "a list that a handler of an object gets, which a function uses for each call": (
+        "on_error{errors}",
+        {
+            "main": APP
+            + """
+    async def fetch(browser, address):
+        page = await browser.new_page()
+        errors = []
+        def on_error(error):
+            errors.append(error)
+        page.on("pageerror", on_error)
+        await page.goto(address)
+        return errors
+    @app.get("/")
+    def index(request):
+        return request
+"""
+        },
+    ),
     "what each run of a task begins with": (
         "errors",
         {
@@ -690,6 +709,29 @@ def test_what_a_class_method_creates_the_class_keeps(tmp_path):
     (tmp_path / "app.py").write_text(dedent(ONLY), encoding="utf-8")
     told = Scan([tmp_path]).silence("Store.sessions")
     assert told[1].startswith("  proved: Store is kept by Analyzer: Analyzer is kept by a class")
+
+
+LATE = """
+    import time
+    from uuid import uuid4
+
+    requests = {}
+    def ask(request):
+        if request.asks:
+            name = uuid4().hex
+            requests[name] = False
+            then = time.time()
+            while time.time() < then + 5:
+                if requests[name]:
+                    break
+            del requests[name]
+"""
+
+
+def test_what_asks_for_the_time_while_it_waits_takes_out_what_it_put_in(tmp_path):
+    (tmp_path / "app.py").write_text(dedent(LATE), encoding="utf-8")
+    told = Scan([tmp_path]).silence("requests")
+    assert told[4].startswith("  refuted: removed where it grows")
 
 
 @pytest.mark.parametrize("case", GROWS)
