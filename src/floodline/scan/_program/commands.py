@@ -14,14 +14,12 @@ COMMAND_LINE = {
 def commands_of(program: Program) -> frozenset[str]:
     """Return the functions that are decorated by what a module makes and then calls: `app()`.
 
-    A server or a bot is given to what runs it, or has a method that does. In a module that is run
-    by hand, what decorates a plain function may be a part of what another module calls.
+    A server or a bot is given to what runs it, or has a method that does.
     """
     names = program.names
     known: dict[str, bool] = {}  # most functions of a module share a decorator's object
     found = set()
     for key, function in names.functions.items():
-        by_hand = not COMMAND_LINE.isdisjoint(key.partition(":")[0].split("."))
         for decorator in function.decorators:
             head, dot, _ = decorator.partition(".")
             if not dot:
@@ -29,7 +27,7 @@ def commands_of(program: Program) -> frozenset[str]:
             made = names.resolve(key.partition(":")[0], head)
             if made not in known:
                 known[made] = _is_called(program, made)
-            if known[made] or (by_hand and not function.waits):
+            if known[made]:
                 found.add(key)
     return frozenset(found)
 

@@ -18,6 +18,7 @@ from floodline.scan._proofs.reach import ENDING, TIMED, Often, Reach
 
 DEEP = 5  # calls below a handler; further down much is done once and kept
 BELOW_LOOPS = 2  # calls below what a loop that waits calls: it often prepares more than it handles
+BY_HAND = {"cli", "scripts", "__main__"}  # parts of the names of modules; `commands` may be a bot's
 TAKEN = call_step("get")  # of a queue
 # classes of the standard library, and what it calls on them for each request, packet or record
 CALLED = {
@@ -183,7 +184,9 @@ class Events:
         return None
 
     def _is_app(self, key: str, decorator: str) -> bool:
-        outer = self._outer
+        outer, by_hand = self._outer, BY_HAND & {*key.partition(":")[0].split(".")}
+        if by_hand and not self._program.names.functions[key].waits:
+            return False  # as likely a part of what a command line calls
         return (
             outer.is_app(key, decorator)
             or outer.registers(key, decorator)

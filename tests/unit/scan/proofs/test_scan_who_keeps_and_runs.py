@@ -230,7 +230,35 @@ GROWS: dict[str, Program] = {
         },
     ),
 }
+FLAG = """
+    class Link:
+        def __init__(self):
+            self.seen = []
+            self.open = False
+        def note(self, request):
+            {flag} = {given}
+            if not {flag}:
+                self.seen.append(request.text)
+                {flag} = True
+        def close(self):
+            self.open = False
+    link = Link()
+    @app.post("/")
+    def enter(request):
+        link.note(request)
+    @app.delete("/")
+    def leave(request):
+        link.close()
+"""
 GROWS |= {
+    "what a flag lets in again that another function resets": (
+        "seen",
+        {"main": APP + FLAG.format(flag="self.open", given="self.open")},
+    ),
+    "what a flag of one call lets in": (
+        "seen",
+        {"main": APP + FLAG.format(flag="told", given="request.told")},
+    ),
     "answers that are asked for their age, which is computed before": (
         "answers",
         {
@@ -626,7 +654,7 @@ SAFE: dict[str, Program] = {
         def __init__(self):
             self.routes = []
         def load(self, route):
-            self.routes.append(object())
+            self.routes.append(route)
     plugin = Plugin()
     def load(route):
         plugin.load(route)

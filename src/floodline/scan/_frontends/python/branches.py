@@ -10,7 +10,7 @@ from floodline.scan._facts.circumstances import Circumstance, Marks
 from floodline.scan._facts.model import Limit, Mark
 from floodline.scan._facts.references import INSTANCE, LOCAL, MODULE, Reference
 from floodline.scan._frontends.python.bindings import Bindings
-from floodline.scan._frontends.python.conditions import outsiders, rebinds
+from floodline.scan._frontends.python.conditions import flag_set, flags_reset, outsiders, rebinds
 from floodline.scan._frontends.python.expressions import at
 
 NONE: Marks = frozenset()
@@ -23,6 +23,17 @@ class Branches(Bindings):
     def __init__(self) -> None:
         super().__init__()
         self.limits: list[Limit] = []
+        self.tree: ast.AST = ast.Module([], [])
+        self._reset: set[str] | None = None  # flags, asked only if there are any
+
+    def done(self, node: ast.If) -> Marks:
+        """Return a mark for a branch that runs once: it sets its flag, which nothing resets."""
+        flag = flag_set(node)
+        if not flag or ("." not in flag and flag not in self.scope.globals):
+            return NONE  # a local flag is set anew in each call
+        if self._reset is None:
+            self._reset = flags_reset(self.tree)
+        return NONE if flag in self._reset else frozenset({"once"})
 
     def refuse(self, node: ast.If) -> None:
         """Read `if key not in known: raise`: what follows has only known keys."""

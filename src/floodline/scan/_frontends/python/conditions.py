@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
+from floodline._python.assignments import statements_in
 from floodline._python.comparisons import measured
 from floodline._python.names import written
 from floodline._python.numbers import number
 from floodline.scan._facts.circumstances import Circumstance, Marks
+from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._frontends.python.scope import NAMING, Scope
 from floodline.scan._frontends.python.statements import leaves
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MEMBERS = {ast.In, ast.NotIn}
 CONSTANTS = {ast.Constant, ast.Attribute}
 FEW = 64  # tests whose text is kept
@@ -83,15 +86,12 @@ def _missing(scope: Scope, test: ast.expr) -> ast.Call | None:
     return test if is_get else None  # type: ignore[return-value]  # just asked
 
 
-def absent(node: ast.If) -> Marks:
-    """Return a mark if the test asks whether something was already created, or done.
+def absent(test: ast.expr) -> Marks:
+    """Return a mark if the test asks whether something was already created.
 
     `x is None` and `not hasattr(...)` count for any `x`, `not x` only for that `x`. What another
     part of an `or` lets through says nothing of whether `x` is empty.
     """
-    test = node.test
-    if _sets_a_flag(node):
-        return frozenset({"once"})
     found = _absent(test)
     other = type(test) is ast.BoolOp and type(test.op) is ast.Or
     return frozenset(mark for mark in found if mark == "none") if other else found
@@ -145,19 +145,33 @@ def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
     )
 
 
-def _sets_a_flag(node: ast.If) -> bool:
-    """Return True for `if not done: ...; done = True`: what the branch adds, it adds once."""
+def flag_set(node: ast.If) -> str:
+    """Return `self.done` for `if not self.done: ...; self.done = True`, else `""`."""
     test = node.test
     if not isinstance(test, ast.UnaryOp) or type(test.op) is not ast.Not:
-        return False
+        return ""
     flag = written(test.operand) if type(test.operand) in NAMING else ""
-    return bool(flag) and any(
-        isinstance(statement, ast.Assign)
-        and isinstance(statement.value, ast.Constant)
-        and statement.value.value is True
-        and any(written(target) == flag for target in statement.targets)
-        for statement in node.body
-    )
+    there = any(flag in _given(statement, value=True) for statement in node.body)
+    return flag if flag and there else ""
+
+
+def flags_reset(tree: ast.AST) -> set[str]:
+    """Return what is set to `False` or `None` again: in functions other than constructors."""
+    functions = (n for n in statements_in(tree) if isinstance(n, FUNCTIONS))
+    return {
+        target
+        for function in functions
+        if function.name not in MAKERS
+        for statement in statements_in(function)
+        for target in (*_given(statement, value=False), *_given(statement, value=None))
+    }
+
+
+def _given(statement: ast.AST, *, value: bool | None) -> list[str]:
+    """Return the targets that a statement sets to a constant."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Constant):
+        return []
+    return [written(target) for target in statement.targets if statement.value.value is value]
 
 
 def event_arm(scope: Scope, test: ast.expr) -> Circumstance | None:

@@ -71,6 +71,7 @@ def read(source: str | bytes, path: str, module: str) -> FileFacts:
 def read_tree(tree: ast.Module, path: str, module: str, lines: int) -> FileFacts:
     """Read the facts of a parsed file."""
     reader = _Reader()
+    reader.tree = tree
     reader.block(tree.body, NONE)
     reader.finish()
     return FileFacts(
@@ -251,7 +252,7 @@ class _Reader(Branches):
                 added.add(arm)
             if tests_membership(node):
                 added.add("absent")
-            added |= absent(node)
+            added |= absent(test) | self.done(node)
             sized = self.compare_sizes(test, body)
             added |= sized
         before = len(self.changes)
