@@ -23,10 +23,11 @@ BATCH = 4 * 1024 * 1024  # bytes that wait to be written: more would waste memor
 NAME = "scan.db"
 PATIENCE = 5  # seconds to wait for another scan that is writing
 CHECK = 8  # bytes of checksum in front of each entry
+PAGE = 65536  # bytes: most entries have some 10 KB, and each page that they span takes time
 TABLE = """
     create table if not exists entries (
         key blob primary key, data blob not null, size integer not null, used integer not null
-    ) without rowid
+    )
 """
 
 
@@ -168,6 +169,7 @@ def _opened(folder: Path) -> sqlite3.Connection | None:
             _keep_out_of_git(folder)
             base = sqlite3.connect(folder / NAME, timeout=PATIENCE)
             base.execute("pragma synchronous=off")
+            base.execute(f"pragma page_size={PAGE}")
             base.execute(TABLE)
             base.execute("select key, data, size, used from entries limit 1").fetchone()
         except sqlite3.OperationalError as error:

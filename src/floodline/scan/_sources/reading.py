@@ -148,7 +148,7 @@ class Reading:
 
         key = self._keys[source.shown] = self._cache.key(data)
         if (known := self._cache.get(key)) is not None:
-            with suppress(ValueError, TypeError, EOFError, IndexError):
+            with suppress(ValueError):  # damaged
                 return unpack_facts(known, source.shown, source.module)
         return None
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+
+import pytest
+
 from floodline.scan._frontends.python.reader import read
 from floodline.scan._sources.comments import comments
 from floodline.scan._sources.encoding import pack_facts, unpack_facts
@@ -84,3 +88,17 @@ def test_facts_of_a_large_file_come_back():
     )
     facts = read(text, "app.py", "app")
     assert unpack_facts(pack_facts(facts, []), "app.py", "app") == (facts, [])
+
+
+class Command:
+    def __reduce__(self):
+        return print, ("run by a cache",)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x80", pickle.dumps(Command()), pickle.dumps([1]), pickle.dumps(({}, 3))]
+)
+def test_anything_but_facts_is_refused_and_nothing_in_it_runs(data, capsys):
+    with pytest.raises(ValueError, match="these facts are damaged"):
+        unpack_facts(data, "app.py", "app")
+    assert capsys.readouterr().out == ""
