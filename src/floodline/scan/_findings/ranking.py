@@ -85,3 +85,8 @@ def usual_rank(level: Confidence) -> int:
 def below_high(rank: int) -> int:
     """Return a rank that is at most the best of medium."""
     return min(rank, weights.HIGH - 1)
+
+
+def at_least_medium(rank: int) -> int:
+    """Return a rank that is at least the lowest of medium."""
+    return max(rank, weights.MEDIUM)

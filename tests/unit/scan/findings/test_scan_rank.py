@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from pathlib import Path
 from textwrap import dedent
 
@@ -326,8 +325,7 @@ def refitting():
 
 def test_the_table_is_the_one_that_the_labels_give_and_ranks_no_worse():
     refit = refitting()
-    labels = (refit.HERE / "labels.json").read_text(encoding="utf-8")
-    data = refit.rows(json.loads(labels))
+    data = refit.rows()
     fitted = refit.fitted(data)
     assert refit.table(refit.anchored(data, fitted)) == refit.TABLE.read_text(encoding="utf-8")
     assert refit.auc(refit.left_out(data, fitted)) > 0.70

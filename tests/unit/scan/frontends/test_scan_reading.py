@@ -424,7 +424,7 @@ def test_a_shared_error_of_a_class_of_the_program_is_an_error_too(tmp_path):
         def odd():
             raise QUIET
     """
-    assert reported(tmp_path, code) == ["FLD407 app.GONE high"]
+    assert reported(tmp_path, code) == ["FLD407 app.GONE medium"]
 
 
 def test_parts_of_a_package_are_found_by_their_full_names(tmp_path):

@@ -8,13 +8,14 @@ from textwrap import dedent
 import pytest
 
 from floodline.scan import Scan
+from scan_findings import sureness
 
 
 def reported(folder: Path, code: str, **others: str) -> list[str]:
     for name, text in {"app": code, **others}.items():
         (folder / f"{name}.py").write_text(dedent(text), encoding="utf-8")
     findings = Scan([folder]).report().findings
-    return [f"{f.rule} {f.symbol} {f.confidence}" for f in findings if f.confidence != "low"]
+    return [f"{f.rule} {f.symbol} {sureness(f)}" for f in findings if f.confidence != "low"]
 
 
 FOUND = {
@@ -26,7 +27,7 @@ FOUND = {
                 message = await queue.get()
                 seen[message.id] = message
         """,
-        "FLD101 app.consume()seen high",
+        "FLD101 app.consume()seen certain",
     ),
     "an instance that an endless loop uses": (
         """
@@ -346,4 +347,4 @@ def test_a_container_on_an_object_of_the_module_is_one_container(tmp_path):
         def setup(other):
             other.users = {}
     """
-    assert reported(tmp_path, app, users=users) == ["FLD101 app.application.state.rooms high"]
+    assert reported(tmp_path, app, users=users) == ["FLD101 app.application.state.rooms certain"]

@@ -192,7 +192,7 @@ GROWS: dict[str, Program] = {
         async def create(cls):
             return cls()
         def note(self, request):
-            self._seen.add(request.name)
+            self._seen.add(request.text)
     async def begin(app):
         node = await app.run(Node.create)
         app.on("message", node.note)

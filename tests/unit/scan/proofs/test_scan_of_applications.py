@@ -8,6 +8,7 @@ from textwrap import dedent
 import pytest
 
 from floodline.scan import Scan
+from scan_findings import sureness
 
 
 def levels(folder: Path, files: dict[str, str]) -> dict[str, str]:
@@ -17,7 +18,7 @@ def levels(folder: Path, files: dict[str, str]) -> dict[str, str]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dedent(code), encoding="utf-8")
     found = Scan([folder]).report().findings
-    return {f.symbol.rpartition(".")[2]: str(f.confidence) for f in found}
+    return {f.symbol.rpartition(".")[2]: sureness(f) for f in found}
 
 
 BOT = """
@@ -46,7 +47,7 @@ def test_a_name_is_followed_through_import_of_everything(tmp_path):
         "kept/other": "from .package import *\n",
         "kept/__init__": "from .other import *\n",
     }
-    assert levels(tmp_path, files) == {"chats": "high"}
+    assert levels(tmp_path, files) == {"chats": "certain"}
 
 
 def test_a_name_behind_import_of_everything_may_come_from_a_third_module(tmp_path):
@@ -56,7 +57,7 @@ def test_a_name_behind_import_of_everything_may_come_from_a_third_module(tmp_pat
         "middle": "from memory import note\n",
         "kept": "from middle import *\n",
     }
-    assert levels(tmp_path, files) == {"chats": "high"}
+    assert levels(tmp_path, files) == {"chats": "certain"}
 
 
 def test_a_name_that_nothing_gives_stays_unknown(tmp_path):
@@ -65,7 +66,7 @@ def test_a_name_that_nothing_gives_stays_unknown(tmp_path):
         "memory": MEMORY,
         "kept": "from elsewhere import *\n",
     }
-    assert levels(tmp_path, files) != {"chats": "high"}
+    assert levels(tmp_path, files) != {"chats": "certain"}
 
 
 GUARDED = """
@@ -86,8 +87,8 @@ GUARDED = """
 @pytest.mark.parametrize(
     ("test", "told"),
     [
-        ("len(text) < 3", {"seen": "high"}),
-        ("len(message.text) > 99", {"seen": "high"}),
+        ("len(text) < 3", {"seen": "certain"}),
+        ("len(message.text) > 99", {"seen": "certain"}),
         ("len(seen) > 99", {}),
     ],
 )
@@ -240,7 +241,7 @@ PAGES = """
 
 @pytest.mark.parametrize(
     ("guard", "level"),
-    [("if language not in self.languages: return None", "low"), ("pass", "high")],
+    [("if language not in self.languages: return None", "low"), ("pass", "certain")],
 )
 def test_a_key_of_several_parts_is_narrowed_if_each_part_is(tmp_path, guard, level):
     assert levels(tmp_path, {"app": PAGES.format(guard=guard)}) == {"cache": level}

@@ -8,12 +8,13 @@ from textwrap import dedent
 import pytest
 
 from floodline.scan import Scan
+from scan_findings import sureness
 
 
 def reported(folder: Path, code: str, *, library: bool = False) -> list[str]:
     (folder / "app.py").write_text(dedent(code), encoding="utf-8")
     findings = Scan([folder], library=library).report().findings
-    return [f"{f.rule} {f.symbol} {f.confidence}" for f in findings if f.confidence != "low"]
+    return [f"{f.rule} {f.symbol} {sureness(f)}" for f in findings if f.confidence != "low"]
 
 
 RUN = {
@@ -196,7 +197,7 @@ RUN = {
 @pytest.mark.parametrize("case", RUN)
 def test_it_sees_a_function_run_that(case, tmp_path):
     [told] = reported(tmp_path, RUN[case])
-    assert told.endswith("items high")
+    assert told.endswith("items certain")
 
 
 UNSEEN = {
@@ -364,7 +365,7 @@ UNSEEN = {
 
 @pytest.mark.parametrize("case", UNSEEN)
 def test_it_sees_nobody_run_what(case, tmp_path):
-    assert not any(told.endswith("high") for told in reported(tmp_path, UNSEEN[case]))
+    assert not any(told.endswith("certain") for told in reported(tmp_path, UNSEEN[case]))
 
 
 def test_methods_of_a_framework_s_class_are_for_whoever_gets_the_instance(tmp_path):
@@ -465,7 +466,7 @@ def test_a_loop_over_an_object_of_the_program_ends(tmp_path):
 
 
 ASKS = {
-    "for what one event brings": ('for user_id in request.form.getlist("id"):', "high"),
+    "for what one event brings": ('for user_id in request.form.getlist("id"):', "certain"),
     "for all that it has": ("for user_id in request.form.values():", "medium"),
 }
 
@@ -536,7 +537,7 @@ def test_a_map_has_no_method_that_takes_out_a_value(tmp_path):
         def enter(entry):
             SERVICE.entries.add(entry)
     """
-    assert reported(tmp_path, code) == ["FLD101 app.Entries.entries high"]
+    assert reported(tmp_path, code) == ["FLD101 app.Entries.entries certain"]
 
 
 @pytest.mark.parametrize("library", [True, False])

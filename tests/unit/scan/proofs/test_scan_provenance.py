@@ -9,6 +9,7 @@ import pytest
 
 from floodline.scan import Scan
 from floodline.scan._proofs.growth import Paths
+from scan_findings import sureness
 
 STORE = """
 class Store:
@@ -42,7 +43,7 @@ def store_of(key):
 def reported(folder: Path, code: str, store: str = "") -> list[str]:
     (folder / "app.py").write_text(store + dedent(code), encoding="utf-8")
     findings = Scan([folder]).report().findings
-    return [f"{f.rule} {f.symbol} {f.confidence}" for f in findings if f.confidence != "low"]
+    return [f"{f.rule} {f.symbol} {sureness(f)}" for f in findings if f.confidence != "low"]
 
 
 MADE = {
@@ -90,7 +91,7 @@ MADE = {
 
 @pytest.mark.parametrize("case", MADE)
 def test_a_key_is_open_that_is_made(case, tmp_path):
-    assert reported(tmp_path, MADE[case]) == ["FLD101 app.items high"]
+    assert reported(tmp_path, MADE[case]) == ["FLD101 app.items certain"]
 
 
 CALLED = {
@@ -130,7 +131,7 @@ def test_a_method_is_found_that_is_called(case, tmp_path):
         async def enter(name, finder: Finder):
             {CALLED[case]}
     """
-    assert reported(tmp_path, code, STORE) == ["FLD101 app.Store.items high"]
+    assert reported(tmp_path, code, STORE) == ["FLD101 app.Store.items certain"]
 
 
 REFUSED = {
@@ -199,7 +200,7 @@ def test_one_reason_of_several_to_leave_refuses_no_key(tmp_path):
                 return
             items[name] = text
     """
-    assert reported(tmp_path, code) == ["FLD101 app.items high"]
+    assert reported(tmp_path, code) == ["FLD101 app.items certain"]
 
 
 def test_functions_that_all_call_each_other_are_asked_once_each(tmp_path, monkeypatch):

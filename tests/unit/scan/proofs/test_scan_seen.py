@@ -10,12 +10,13 @@ import pytest
 
 from floodline.scan import Scan
 from floodline.scan._proofs.removal import Removals
+from scan_findings import sureness
 
 
 def reported(folder: Path, code: str) -> list[str]:
     (folder / "app.py").write_text(dedent(code), encoding="utf-8")
     findings = Scan([folder]).report().findings
-    return [f"{f.rule} {f.symbol} {f.confidence}" for f in findings if f.confidence != "low"]
+    return [f"{f.rule} {f.symbol} {sureness(f)}" for f in findings if f.confidence != "low"]
 
 
 CERTAIN = {
@@ -221,7 +222,7 @@ CERTAIN = {
 @pytest.mark.parametrize("case", CERTAIN)
 def test_it_is_certain_about(case, tmp_path):
     [told] = reported(tmp_path, CERTAIN[case])
-    assert re.fullmatch(r"FLD1(01|10) app\.(Service\.)?items high", told)
+    assert re.fullmatch(r"FLD1(01|10) app\.(Service\.)?items certain", told)
 
 
 UNSURE = {
@@ -399,13 +400,13 @@ UNSURE = {
     "a removal that a request asks for": """
         items = {}
 
-        @app.post("/{name}")
-        def enter(name, text):
-            items[name] = text
+        @app.post("/{place}")
+        def enter(place, text):
+            items[place] = text
 
-        @app.delete("/{name}")
-        def leave(name):
-            items.pop(name, None)
+        @app.delete("/{place}")
+        def leave(place):
+            items.pop(place, None)
     """,
     "a removal that nobody is seen to call": """
         items = {}
@@ -513,7 +514,7 @@ def test_a_cached_method_of_what_is_made_for_each_event_is_certain(tmp_path):
         def show(text):
             return Page().words()
     """
-    assert reported(tmp_path, code) == ["FLD301 app.Page.words high"]
+    assert reported(tmp_path, code) == ["FLD301 app.Page.words certain"]
 
 
 def test_a_local_ends_with_the_function_that_an_error_leaves(tmp_path):

@@ -277,22 +277,25 @@ def test_a_file_that_goes_away_changes_the_digest(project):
     assert scanned(project).files == 1
 
 
+COMMAND = ["scan", ".", "--fail-on", "medium"]
+
+
 def test_the_command_keeps_its_cache_where_it_is_told_and_out_of_git(project, capsys):
     where = project.parent / "told"
-    assert main(["scan", ".", "--cache-dir", str(where)]) == 1
+    assert main([*COMMAND, "--cache-dir", str(where)]) == 1
     first = capsys.readouterr().out
     assert (where / ".gitignore").read_text() == "*\n"
-    assert main(["scan", ".", "--cache-dir", str(where)]) == 1
+    assert main([*COMMAND, "--cache-dir", str(where)]) == 1
     assert capsys.readouterr().out == first
-    assert main(["scan", ".", "--no-cache"]) == 1
+    assert main([*COMMAND, "--no-cache"]) == 1
     assert capsys.readouterr().out == first
 
 
 def test_the_command_writes_nothing_without_a_cache(project, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(project.parent / "caches"))
-    assert main(["scan", ".", "--no-cache"]) == 1
+    assert main([*COMMAND, "--no-cache"]) == 1
     assert not (project.parent / "caches").exists()
-    assert main(["scan", "."]) == 1
+    assert main(COMMAND) == 1
     assert (project.parent / "caches" / "floodline" / NAME).exists()
 
 

@@ -9,11 +9,11 @@ from floodline.scan._facts.model import FileFacts, Mark
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._facts.references import CLASS, Base
 from floodline.scan._findings.building import build
-from floodline.scan._findings.finding import HIGH, LEVELS, LOW, MEDIUM, Finding
+from floodline.scan._findings.finding import LEVELS, LOW, MEDIUM, Finding
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.commands import COMMAND_LINE
 from floodline.scan._program.program import Program
-from floodline.scan._proofs.evidence import PROVED, UNKNOWN, Evidence, place
+from floodline.scan._proofs.evidence import ASSUMED, PROVED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.judge import Judge
 from floodline.scan._proofs.reach import Often
 from floodline.scan._rules.detectors import Check, Detector
@@ -28,7 +28,7 @@ FAILS = ("Error", "Exception", "Warning", "Interrupt", "Exit")
 class Told(Ground):
     """What the finding says."""
 
-    RAISED = "raised each time the function runs"
+    RAISED = "raised whenever the function fails this way; how often, the source does not show"
     HELD_BY_MODULE = "{} is held by the module"
     ADDS_FRAMES = "each raise adds to its traceback and context"
     STAYS = "the traceback stays until the next raise"
@@ -58,7 +58,7 @@ def _raised(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     once = bool(COMMAND_LINE & set(file.module.split(".")))
     if once:
         often = Often.STARTS
-    path = Evidence(Told.RAISED(), PROVED if often is Often.REPEATS else UNKNOWN, at)
+    path = Evidence(Told.RAISED(), ASSUMED if often is Often.REPEATS else UNKNOWN, at)
     proofs = (
         Evidence(Told.HELD_BY_MODULE(name), PROVED, at), path,
         Evidence(Told.ADDS_FRAMES(), PROVED, at),
@@ -67,7 +67,7 @@ def _raised(judge: Judge, file: FileFacts, mark: Mark) -> Iterator[Finding]:
     if handled := judge.paths.events.why(f"{file.module}:{mark.function}"):
         told = Told.STAYS_UNLESS_DROPPED(handled)
         proofs = (*proofs[:3], Evidence(told, UNKNOWN, at))
-    confidence = HIGH if often is Often.REPEATS and not handled else LOW if once else MEDIUM
+    confidence = LOW if once else MEDIUM
     yield build(FLD407, file.path, mark.at, f"{module}.{name}", confidence, proofs, grows=[at])
 
 

@@ -6,7 +6,9 @@ from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.reasons import Ground
 from floodline.scan._findings.building import make
 from floodline.scan._findings.confidence import confidence_of, is_vague
+from floodline.scan._findings.features import features
 from floodline.scan._findings.finding import HIGH, MEDIUM, Finding
+from floodline.scan._findings.ranking import at_least_medium, level_of, rank_of
 from floodline.scan._findings.rule import Rule
 from floodline.scan._program.program import Held
 from floodline.scan._proofs.evidence import PROVED, Evidence, place
@@ -69,12 +71,14 @@ def _inserted(
     best = judge.removals.judge(held, 0, [where])
     if best.when == RUNS or (fills and best.when != NONE):
         return None
-    confidence = confidence_of((*proofs, told), Removal(NONE, told, ()))
+    removal = Removal(NONE, told, ())
+    confidence = confidence_of((*proofs, told), removal)
     if is_vague(judge, file, change, *proofs) or confidence not in (HIGH, MEDIUM):
         return None
+    rank = at_least_medium(rank_of(features(judge, held, file, change, proofs, removal)))
     return make(
         judge.program, held, FLD106 if makes_locks(held) else FLD105, file, change.at,
-        confidence, (*proofs, told), [(file.path, change.at.line)], best.ways,
+        level_of(rank), (*proofs, told), [(file.path, change.at.line)], best.ways, rank=rank,
     )  # fmt: skip
 
 
