@@ -31,7 +31,7 @@ PRIOR: dict[str, dict[str, float]] = {
              "mixed": -0.4, "entry": 0.0, "run": -0.6, "anew": -2.0, "passing": -2.5,
              "scope": -2.5},
     "path": {"event": 1.2, "loop": 0.4, "open": 0.1, "uncalled": 0.0, "silent": -1.2,
-             "unknown": -0.8, "command": -2.5, "definition": -2.0},
+             "unknown": -0.8, "command": -3.0, "definition": -2.0},
     "key": {"new": 0.9, "event": 0.7, "adds": 0.6, "narrowed": 0.3, "caller": 0.0, "derived": -0.6,
             "stores": -0.6, "checked": -0.6, "unknown": -0.8},
     "word": {"who": 0.9, "id": 0.4, "none": 0.0, "other": 0.0, "kind": -1.2},
