@@ -29,6 +29,7 @@ class Circumstance(NamedTuple):
     line: int = 0
 
 
+CHOSEN = {"arm", "past", "empty"}
 Marks = frozenset[Word | Circumstance]
 Arms = tuple[Circumstance, ...]
 
@@ -38,7 +39,7 @@ class Standing(NamedTuple):
 
     repeats: Repeats  # in which loop
     over: str  # the class of the object that the loop goes over
-    arms: Arms  # in which arms of choices between constants
+    arms: Arms  # in which arms of choices between constants, and what is empty
     guard: Guard  # it may not run, or run after an error
 
 
@@ -49,10 +50,10 @@ def details(marks: Marks, kind: Literal["arm", "endless", "over", "empty"]) -> l
 
 
 def arms_of(marks: Marks) -> Arms:
-    """Return the arms of choices that something is in, and those that it is past."""
+    """Return the arms of choices that something is in, those that it is past, and what is empty."""
     if not marks:
         return ()
-    told = [mark for mark in marks if type(mark) is Circumstance and mark.kind in ("arm", "past")]
+    told = [mark for mark in marks if type(mark) is Circumstance and mark.kind in CHOSEN]
     return tuple(sorted(told) if len(told) > 1 else told)
 
 

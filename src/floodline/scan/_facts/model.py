@@ -75,7 +75,7 @@ class Call(NamedTuple):
     keywords: tuple[tuple[str, Argument], ...]
     kept: Kept
     over: str = ""  # the class of the object that its loop iterates over
-    arms: Arms = ()  # the arms of choices between constants that it is in
+    arms: Arms = ()  # the arms of choices between constants that it is in, and what is empty
     guard: Guard = ""  # it may not run, or run after an error
     again: bool = False  # already noted where it is made: here its result goes somewhere else
 

@@ -52,7 +52,11 @@ class Branches:
     def __init__(self, program: Program, reach: Reach) -> None:
         self._program = program
         self._reach = reach
-        self._choosing = {edge.caller for edge in program.edges if edge.call.arms}
+        self._choosing = {
+            edge.caller
+            for edge in program.edges
+            if any(arm.kind != "empty" for arm in edge.call.arms)
+        }
 
     def shared(self, change: Change, function: str, grown: Change, growing: str) -> frozenset[str]:
         """Return the functions that lead to both changes, but not by different arms of a choice."""

@@ -62,6 +62,7 @@ class Path(Ground):
 
     ON_LOAD = "grows when the module is imported"
     BEHIND_A_FLAG = "grows once, behind a flag"
+    WHILE_EMPTY = "{}() is only called while it is empty"
     WHILE_MADE = "grows while the instance is created"
     WAITING_LOOP = "grows in a loop in {}() that waits for more"
     DEFINITION = "{}() runs at definition time"

@@ -7,7 +7,8 @@ from functools import cached_property
 
 from floodline.scan._facts.model import Change, FileFacts
 from floodline.scan._facts.references import INSTANCE
-from floodline.scan._program.program import Held
+from floodline.scan._program.edges import Edge
+from floodline.scan._program.program import Held, Program
 from floodline.scan._proofs.reach import Reach
 
 
@@ -33,3 +34,28 @@ class Growing:
             for above in self._reach.ancestors(function):
                 led[above].append(number)
         return led
+
+
+def fills_empty(program: Program, reach: Reach, held: Held, function: str) -> bool:
+    """Return True if a function is only called where what it fills was found to be empty."""
+    edges = program.callers.get(function, ())
+    if not edges or program.related.get(function) or not reach.is_own(function):
+        return False
+    return all(not edge.guessed and _was_empty(program, held, edge) for edge in edges)
+
+
+def _was_empty(program: Program, held: Held, edge: Edge) -> bool:
+    texts = [arm.text for arm in edge.call.arms if arm.kind == "empty"]
+    return any(held.key in _keys(program, edge.caller, text) for text in texts)
+
+
+def _keys(program: Program, function: str, text: str) -> list[str]:
+    """Return the keys of the containers that a name may mean in a function."""
+    names, module = program.names, function.partition(":")[0]
+    head, _, attribute = text.partition(".")
+    if not attribute:
+        return [names.resolve(module, text)]
+    known = names.functions.get(function)
+    if head != "self" or known is None or not known.owner:
+        return []
+    return [f"{owner}.{attribute}" for owner in names.order(f"{module}:{known.owner}")]

@@ -32,6 +32,7 @@ from floodline.scan._proofs.evidence import (
 )
 from floodline.scan._proofs.grounds import Key, Path
 from floodline.scan._proofs.grounds import Origin as Why
+from floodline.scan._proofs.growing import fills_empty
 from floodline.scan._proofs.membership import Refusals
 from floodline.scan._proofs.reach import Often, Reach
 
@@ -68,6 +69,8 @@ class Paths:
         own = ref.kind == INSTANCE and any(not m.function.endswith(":") for m in held.made)
         if (own or ref == ITSELF) and self._only_makes(function, 0):
             return Evidence(Path.WHILE_MADE(), REFUTED, at)
+        if fills_empty(self._program, self._reach, held, function):
+            return Evidence(Path.WHILE_EMPTY(name), REFUTED, at)
         if in_a_loop(change):
             return Evidence(Path.WAITING_LOOP(name), PROVED, at)
         if self._reach.is_definition(function):

@@ -25,7 +25,47 @@ CHAT = """
         async def on_message(self, message):
             self.uses[message.nick] = message.text
 """
+LOADED = """
+    rows = []
+    def first(day):
+        if len(rows) == 0:
+            load()
+        return [row for row in rows if row.day > day]
+    def load():
+        for row in database.select():
+            rows.append(Row(row))
+    @app.get("/")
+    def show(request):
+        return first(request.day)
+"""
+LOADED_BY_ITSELF = """
+    class Rows:
+        def __init__(self):
+            self.rows = {}
+        def first(self, day):
+            if not self.rows:
+                self._load(day)
+            return self.rows.get(day)
+        def _load(self, day):
+            self.rows[day] = Row(day)
+    rows = Rows()
+    @app.get("/")
+    def show(request):
+        return rows.first(request.day)
+"""
 GROWS: dict[str, Program] = {
+    "what is also loaded while it is full": (
+        "rows",
+        {"main": APP + LOADED + '    @app.post("/")\n    def more(request):\n        load()\n'},
+    ),
+    "what its object also loads while it is full": (
+        "rows",
+        {
+            "main": APP
+            + LOADED_BY_ITSELF
+            + '    @app.post("/")\n    def more(request):\n        rows._load(request.day)\n'
+        },
+    ),
     "an instance that is put into a map with update": (
         "stamps",
         {
@@ -445,6 +485,8 @@ GROWS |= {
     ),
 }
 SAFE: dict[str, Program] = {
+    "what is only loaded while it is empty": ("rows", {"main": APP + LOADED}),
+    "what its object only loads while it is empty": ("rows", {"main": APP + LOADED_BY_ITSELF}),
     "what a package in a folder without one makes for each call": (
         "states",
         {
