@@ -43,6 +43,7 @@ LISTS = {
     "twelfth": "applications_twelfth.json",
     "thirteenth": "applications_thirteenth.json",
     "fourteenth": "applications_fourteenth.json",
+    "fifteenth": "applications_fifteenth.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
