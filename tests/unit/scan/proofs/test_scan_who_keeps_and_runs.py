@@ -53,7 +53,42 @@ LOADED_BY_ITSELF = """
     def show(request):
         return rows.first(request.day)
 """
+KINDS = """
+    from wire import ImageMessage, TextMessage
+
+    images = {}
+
+    @app.post("/")
+    def take(event):
+        if isinstance(event.message, ImageMessage):
+            keep(event.source.user_id, event)
+        elif isinstance(event.message, TextMessage):
+            answer(event.source.user_id)
+    def keep(user_id, event):
+        images[user_id] = event
+    def answer(user_id):
+        return images.pop(user_id, None)
+"""
 GROWS: dict[str, Program] = {
+    "what only another kind of message takes out": ("images", {"main": APP + KINDS}),
+    "what a part of something new is the key of": (
+        "images",
+        {
+            "main": APP
+            + """
+    from uuid import uuid4
+
+    images = {}
+
+    def some_key():
+        return str(uuid4())[:8]
+    @app.post("/")
+    def take(event):
+        key = some_key()
+        images[key] = event.image
+"""
+        },
+    ),
     "what is also loaded while it is full": (
         "rows",
         {"main": APP + LOADED + '    @app.post("/")\n    def more(request):\n        load()\n'},
@@ -485,6 +520,10 @@ GROWS |= {
     ),
 }
 SAFE: dict[str, Program] = {
+    "what the same kind of message takes out": (
+        "images",
+        {"main": APP + KINDS.replace("TextMessage):", "ImageMessage):").replace("elif", "if")},
+    ),
     "what is only loaded while it is empty": ("rows", {"main": APP + LOADED}),
     "what its object only loads while it is empty": ("rows", {"main": APP + LOADED_BY_ITSELF}),
     "what a package in a folder without one makes for each call": (

@@ -211,9 +211,7 @@ def arms_behind(scope: Scope, node: ast.If) -> Marks:
 
 def _arm(scope: Scope, test: ast.expr) -> Circumstance | None:
     if type(test) is ast.Call:
-        prefix = type(test.func) is ast.Attribute and test.func.attr == "startswith"
-        fixed = prefix and len(test.args) == 1 and type(test.args[0]) is ast.Constant
-        return Circumstance("arm", _text(test), "True") if fixed else None
+        return _arm_of_call(test)
     if type(test) is not ast.Compare:
         return None
     left, right = test.left, test.comparators[0]
@@ -224,6 +222,17 @@ def _arm(scope: Scope, test: ast.expr) -> Circumstance | None:
         found = type(test.ops[0]) is ast.In
         return Circumstance("arm", f"{_text(left)} in {_text(right)}", str(found))
     return None
+
+
+def _arm_of_call(test: ast.Call) -> Circumstance | None:
+    """Return a mark for `isinstance(x, Kind)` and `x.startswith("constant")`."""
+    if type(test.func) is ast.Name and test.func.id == "isinstance" and len(test.args) == 2:
+        value, kind = test.args
+        named = type(kind) in NAMING and type(value) in NAMING
+        return Circumstance("arm", f"type({_text(value)})", written(kind)) if named else None
+    prefix = type(test.func) is ast.Attribute and test.func.attr == "startswith"
+    fixed = prefix and len(test.args) == 1 and type(test.args[0]) is ast.Constant
+    return Circumstance("arm", _text(test), "True") if fixed else None
 
 
 _text = lru_cache(FEW)(written)  # a test is asked for its arm before, in and behind its branches
