@@ -54,14 +54,19 @@ def _is_made_for_each(known: Features) -> bool:
 
     What is given with a key may be a setting; who creates it has not seen the key before.
     """
-    stays = known.life in LASTING and known.removal == "none" and known.path != "unknown"
+    stays = _stays(known) and known.removal == "none" and known.path != "unknown"
     vague = known.word == "other" and known.key in ("unknown", "caller")
     return stays and vague and known.what in ("made", "member")
 
 
+def _stays(known: Features) -> bool:
+    """Return True if what holds the container stays: what start-up creates does, for events."""
+    return known.life in LASTING or (known.life == "run" and known.path == "event")
+
+
 def _is_vague_item(known: Features) -> bool:
     """Return True for items without a key that may well go: with their object, or by an event."""
-    if known.what == "item" and known.life not in LASTING and known.removal != "end":
+    if known.what == "item" and not _stays(known) and known.removal != "end":
         return True  # whoever clears it when it ends expects it to last
     unsure = known.key == "stores" or known.life == "unmade" or known.removal == "event"
     return known.path in UNSEEN_PATHS and unsure

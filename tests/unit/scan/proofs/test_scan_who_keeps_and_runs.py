@@ -70,6 +70,27 @@ KINDS = """
         return images.pop(user_id, None)
 """
 GROWS: dict[str, Program] = {
+    "what each event adds to an object that start-up creates": (
+        "messages",
+        {
+            "main": """
+    from web import App
+
+    class Manager:
+        def __init__(self, app):
+            self.messages = []
+            app.on("message", self.note)
+        def note(self, message):
+            self.messages.append(message)
+    def main():
+        app = App()
+        manager = Manager(app)
+        app.run()
+    if __name__ == "__main__":
+        main()
+"""
+        },
+    ),
     "what only another kind of message takes out": ("images", {"main": APP + KINDS}),
     "what a part of something new is the key of": (
         "images",
