@@ -44,6 +44,7 @@ LISTS = {
     "thirteenth": "applications_thirteenth.json",
     "fourteenth": "applications_fourteenth.json",
     "fifteenth": "applications_fifteenth.json",
+    "sixteenth": "applications_sixteenth.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
