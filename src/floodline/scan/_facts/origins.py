@@ -141,10 +141,25 @@ def asked(origin: Origin, step: Step) -> Origin | None:
     kind, name, number, function, steps, parts = origin
     if kind in CHAINED:  # these are many, and hashing one takes longer than creating it
         return _new_origin(Origin, (kind, name, number, function, (*steps, step), ()))
-    if parts:
-        answers = [asked(part, step) for part in parts]
-        return most_open([answer for answer in answers if answer is not None])
-    return None
+    if not parts:
+        return None
+    told = [
+        _new_origin(Origin, (kind, name, number, function, (*steps, step), ()))
+        for kind, name, number, function, steps, _ in parts
+        if kind in CHAINED
+    ]
+    if len(told) < 2:
+        return told[0] if told else CONSTANT
+    return _new_origin(Origin, ("all", "", 0, "", (), tuple(told)))
+
+
+def answered(answer: Origin, given: Origin) -> Origin:
+    """Return the origin of what a call returns: its answer, or one derived from what it is given.
+
+    These are the parts that `most_open` would find, as `asked` has left none but such.
+    """
+    parts = (answer, *(given.parts or (given,)))
+    return _new_origin(Origin, ("all", "", 0, "", (), parts[:PARTS]))
 
 
 def within(origin: Origin, function: str) -> Origin:

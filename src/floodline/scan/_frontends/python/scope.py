@@ -16,6 +16,7 @@ from floodline.scan._facts.origins import (
     TYPE,
     UNKNOWN,
     Origin,
+    answered,
     asked,
     attribute,
     attribute_step,
@@ -277,11 +278,10 @@ class Scope:
         given = self._given_to(node)
         if not inner and (name == "cls" or name.lstrip("_")[:1].isupper()):
             return asked(given, call_step(name)) or call_of(name)
-        answer = inner or call_of(name)
-        if given is CONSTANT:
-            return answer
-        through = asked(given, given_step(name))
-        return most_open([answer, through]) if through else answer
+        through = asked(given, given_step(name)) if given is not CONSTANT else None
+        if through is None or through is CONSTANT:
+            return inner or call_of(name)
+        return most_open([inner, through]) if inner else answered(call_of(name), through)
 
     def _origin_through(self, node: ast.Call, name: str) -> Origin:
         """Return where a value comes from that a call only puts into another form."""
