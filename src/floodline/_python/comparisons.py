@@ -42,6 +42,7 @@ _DENIED = {
     Relation.BELOW: Relation.AT_LEAST,
     Relation.OTHER: Relation.OTHER,
 }
+_MEASURES = frozenset((ast.Call, ast.NamedExpr))
 ORDERS = frozenset((ast.Gt, ast.GtE, ast.Lt, ast.LtE))
 FULL = frozenset((Relation.ABOVE, Relation.AT_LEAST, Relation.EXACTLY))
 ROOM = frozenset((Relation.AT_MOST, Relation.BELOW))
@@ -106,10 +107,15 @@ def outer_size_comparison(test: ast.expr) -> SizeComparison | None:
     The scan uses this one: anything deeper does not count as a limit for it yet.
     """
     for part in test.values if type(test) is ast.BoolOp else (test,):
-        if type(part) is ast.Compare:
+        if type(part) is ast.Compare and _may_measure(part):
             for found in _compared(part):
                 return found
     return None
+
+
+def _may_measure(test: ast.Compare) -> bool:
+    """Return True if a side of a comparison calls something; most do not."""
+    return not _MEASURES.isdisjoint(map(type, (test.left, *test.comparators)))
 
 
 def _compared(

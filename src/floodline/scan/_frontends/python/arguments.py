@@ -220,7 +220,8 @@ def add_given(call: ast.Call, found: list[tuple[Any, Kept]]) -> None:
     given, function = GIVEN, call.func
     if type(function) is not ast.Name:
         found.append((function, GIVEN))
-        if last_name(function) in GROWS_BY_ITEM:
+        name = function.attr if type(function) is ast.Attribute else last_name(function)
+        if name in GROWS_BY_ITEM:
             given = ADDED
     for item in call.args:
         if type(item) not in LEAVES:

@@ -68,7 +68,7 @@ def _reader(kind: type[ast.AST]) -> Callable[[ast.AST], Iterable[ast.AST | None]
         return attrgetter(fields[0])
     if len(fields) > 1 and not _SEVERAL.intersection(fields):
         return attrgetter(*fields)
-    return partial(_mixed, fields)
+    return _FREQUENT.get(kind) or partial(_mixed, fields)
 
 
 def _mixed(fields: list[str], node: ast.AST) -> list[ast.AST | None]:
@@ -82,6 +82,16 @@ def _mixed(fields: list[str], node: ast.AST) -> list[ast.AST | None]:
     return found
 
 
+# of both single nodes and lists
+_FREQUENT: dict[type, Callable[[Any], Iterable[ast.AST | None]]] = {
+    ast.Compare: lambda node: (node.left, *node.comparators),
+    ast.Dict: lambda node: (*node.keys, *node.values),
+    ast.comprehension: lambda node: (node.target, node.iter, *node.ifs),
+    ast.Call: lambda node: (node.func, *node.args, *node.keywords),
+    **dict.fromkeys(
+        (ast.ListComp, ast.SetComp, ast.GeneratorExp), lambda node: (node.elt, *node.generators)
+    ),
+}
 _KINDS = [kind for kind in vars(ast).values() if isinstance(kind, type)]
 BELOW: dict[type, Callable[[ast.AST], Iterable[ast.AST | None]]] = {
     kind: _reader(kind)

@@ -19,7 +19,7 @@ from floodline.scan._facts.calls import (
 )
 from floodline.scan._facts.circumstances import Circumstance, Marks, Repeats, Word
 from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Mark
-from floodline.scan._facts.origins import FRESH_SELF, UNKNOWN, attribute, function_called
+from floodline.scan._facts.origins import FRESH_SELF, UNKNOWN, attribute, function_called, parameter
 from floodline.scan._facts.references import ITSELF, LOCAL
 from floodline.scan._facts.vocabulary import PERIODIC, UNITS
 from floodline.scan._frontends.python.branches import NONE, Branches
@@ -193,12 +193,13 @@ class _Reader(Branches):
         taken = node.args
         told: list[str] = []
         if in_class and "staticmethod" in decorators:
-            scope.parameters[""] = 0  # in the place of the instance, so that it counts as a method
+            # in the place of the instance, so that it counts as a method
+            scope.parameters[""] = parameter(0)
             told.append("")
         given = [*taken.posonlyargs, *taken.args, *taken.kwonlyargs]
-        for index, parameter in enumerate(given, len(told)):
-            known, hint = parameter.arg, parameter.annotation
-            scope.parameters[known] = index
+        for index, one in enumerate(given, len(told)):
+            known, hint = one.arg, one.annotation
+            scope.parameters[known] = parameter(index)
             text = annotation(hint) if hint is not None else ""
             told.append(text)
             if text:

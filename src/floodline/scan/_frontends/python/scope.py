@@ -88,7 +88,7 @@ class Scope:
         self.name = name
         self.owner = owner
         self.outer = outer
-        self.parameters: dict[str, int] = {}
+        self.parameters: dict[str, Origin] = {}
         self.packed: dict[str, dict[object, int]] = {}  # what is read of `**options`, by its name
         self.annotations: dict[str, str] = {}
         self.globals: set[str] = set()
@@ -216,7 +216,7 @@ class Scope:
         """Return where the value of an expression comes from."""
         if type(node) is ast.Name:  # most
             name = node.id
-            known = self.origins.get(name)
+            known = self.origins.get(name) or self.parameters.get(name)
             if known is None or name in self.globals or name in OWNERS or not self.name:
                 return self.origin_of(name, self.holder_of(name))
             return known
@@ -234,10 +234,7 @@ class Scope:
             return TYPE
         if holder is None:
             return global_name(name)
-        known = holder.origins.get(name)
-        if known is None:
-            number = holder.parameters.get(name)
-            known = UNKNOWN if number is None else parameter(number)
+        known = holder.origins.get(name) or holder.parameters.get(name, UNKNOWN)
         return known if holder is self else within(known, holder.name)
 
     def _origin_of_attribute(self, node: ast.Attribute) -> Origin:
@@ -263,7 +260,7 @@ class Scope:
 
     def _origin_of_call(self, node: ast.Call) -> Origin:
         function = node.func
-        name = last_name(function)
+        name = function.attr if type(function) is ast.Attribute else last_name(function)
         if name in SPECIAL:
             if name in TELLING:
                 return TYPE

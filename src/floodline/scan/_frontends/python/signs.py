@@ -197,9 +197,9 @@ def labels(scope: Scope, node: ast.Call, name: str) -> Iterator[Mark]:
 
 def client(node: ast.expr) -> str:
     """Return the dotted name of what creates a client, an engine or an executor, else `""`."""
-    if isinstance(node, ast.Await):
+    if type(node) is ast.Await:
         node = node.value
-    name = last_name(node.func) if isinstance(node, ast.Call) else ""
+    name = last_name(node.func) if type(node) is ast.Call else ""
     made = name[:1].isupper() or name.startswith("create_")
     if made and name.lower().endswith(CLIENT_ENDS):
         return dotted(node.func)  # type: ignore[attr-defined]  # a name was found

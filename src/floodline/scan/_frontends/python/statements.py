@@ -25,6 +25,7 @@ WITH = (ast.With, ast.AsyncWith)
 TRIES = (ast.Try, ast.TryStar)
 COPIES = {"list", "dict", "set", "sorted", "copy", "deepcopy"}
 DECLARING = (ast.Global, ast.Nonlocal)
+ABOUT_ONE = {"Optional", "Annotated", "Final", "ClassVar"}
 HOLDING_NOTHING = {ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Await, ast.BinOp}
 
 
@@ -93,19 +94,17 @@ def annotation(node: ast.expr) -> str:
     """Return the class that an annotation names; unions and `Optional` give the first class."""
     if type(node) is ast.Name:
         return node.id
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        said = node.value.partition("|")[0].strip("'\" ").removeprefix("Optional[")
-        return said.partition("[")[0].strip("]'\" ")
-    if isinstance(node, ast.BinOp):
-        return annotation(node.left)
-    if isinstance(node, ast.Subscript):
+    if type(node) is ast.Subscript:
         outer = last_name(node.value)
-        if outer in ("Optional", "Annotated", "Final", "ClassVar") and not isinstance(
-            node.slice, ast.Tuple
-        ):
+        if outer in ABOUT_ONE and type(node.slice) is not ast.Tuple:
             return annotation(node.slice)
         return outer
-    return written(node) if isinstance(node, ast.Attribute) else ""
+    if type(node) is ast.BinOp:
+        return annotation(node.left)
+    if type(node) is ast.Constant and type(node.value) is str:
+        said = node.value.partition("|")[0].strip("'\" ").removeprefix("Optional[")
+        return said.partition("[")[0].strip("]'\" ")
+    return written(node) if type(node) is ast.Attribute else ""
 
 
 def returns_inner(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
