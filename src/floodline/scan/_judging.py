@@ -61,7 +61,8 @@ class Judging:
             return False
         files = [f for f in self.program.files if not SCRIPTS & set(f.module.split("."))]
         starts = any(file.path.endswith("__main__.py") for file in self.program.files)
-        return not starts and not any(c.kept.how == "main" for f in files for c in f.calls)
+        run = {file.path for file in self.program.names.places.run}
+        return not starts and not any(file.path in run for file in files)
 
     def report(
         self, chosen: tuple[str, ...], left_out: tuple[str, ...], *, preview: bool

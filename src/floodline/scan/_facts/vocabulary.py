@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+
+from floodline.scan._facts.references import MANY
 
 # methods that create an instance
 MAKERS = {"__init__", "__new__", "__post_init__", "__set_name__", "__setstate__"}
@@ -28,10 +31,11 @@ HARMLESS = {
     "chain", "islice", "Counter", "groupby", "deque", "product", "zip_longest", "accumulate",
     LISTED, ASSIGNED,
 }  # fmt: skip
-SUBSCRIBING = re.compile(
+_SUBSCRIBING = re.compile(
     r"^(on|once|off|subscribe|connect|listen|register|bind|hook|attach|route|watch|observe|"
     r"on_\w+|add_\w*(listener|handler|callback|hook|observer|route|event)\w*)$"
 )
+subscribes = lru_cache(MANY)(_SUBSCRIBING.match)  # asked for the same names again and again
 # a listener is added by one word and removed by its opposite
 OPPOSITES = {
     "on": ("off", "remove_listener"), "subscribe": ("unsubscribe",), "connect": ("disconnect",),

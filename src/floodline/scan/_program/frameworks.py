@@ -10,7 +10,7 @@ from floodline.scan._facts.calls import METHOD
 from floodline.scan._facts.model import Call, FileFacts
 from floodline.scan._facts.origins import Origin, parameter
 from floodline.scan._facts.references import ANSWER, INSTANCE, MODULE, OBJECT, Base, base_in_module
-from floodline.scan._facts.vocabulary import SUBSCRIBING
+from floodline.scan._facts.vocabulary import subscribes
 from floodline.scan._program.names import INSIDE
 from floodline.scan._program.program import Program
 
@@ -168,7 +168,7 @@ class Outer:
         return self._subscribers
 
     def _subscribes(self, file: FileFacts, call: Call) -> bool:
-        if not SUBSCRIBING.match(call.callee.name):
+        if not subscribes(call.callee.name):
             return False
         names, owner = self._program.names, self._program.owner(file, call.function)
         kind = names.base_class(file.module, owner, call.callee.base)

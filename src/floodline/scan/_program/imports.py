@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from pathlib import PurePosixPath as Path
 
+from floodline.scan._facts.calls import IN_MAIN
 from floodline.scan._facts.model import FileFacts
+
+_KEPT = attrgetter("kept")
 
 
 class Imports:
@@ -24,7 +28,8 @@ class Imports:
         self._parts = {part for f in files for part in f.path.removesuffix(".py").split("/")}
         init = "/__init__.py"
         self._packages = {f.path.removesuffix(init) for f in files if f.path.endswith(init)}
-        self._roots = {file.path.rpartition("/")[0] for file in files if _is_run(file)}
+        self.run = [file for file in files if IN_MAIN in map(_KEPT, file.calls)]
+        self._roots = {file.path.rpartition("/")[0] for file in self.run}
 
     @cached_property
     def names(self) -> set[str]:
@@ -71,7 +76,3 @@ def renamed(imports: Mapping[str, Mapping[str, str]]) -> set[str]:
     """Return the names under which something is imported that has another one at home."""
     every = [item for found in imports.values() for item in found.items()]
     return {name for name, target in every if target.rpartition(":")[2] != name}
-
-
-def _is_run(file: FileFacts) -> bool:
-    return any(call.kept.how == "main" for call in file.calls)

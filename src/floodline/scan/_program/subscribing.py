@@ -8,7 +8,7 @@ from collections import defaultdict
 from floodline.scan._facts.calls import FIXED, INHERITED, METHOD, NAME, OWN_METHOD, Argument
 from floodline.scan._facts.model import Call, FileFacts
 from floodline.scan._facts.references import ANSWER, CLASS, MODULE
-from floodline.scan._facts.vocabulary import ASSIGNED, SUBSCRIBING
+from floodline.scan._facts.vocabulary import ASSIGNED, subscribes
 from floodline.scan._program.names import Names
 from floodline.scan._program.targets import Targets
 
@@ -33,7 +33,7 @@ class Subscribing:
             return
         self.functions.add(function)
         name = call.callee.name
-        if later or name == ASSIGNED or SUBSCRIBING.match(name):
+        if later or name == ASSIGNED or subscribes(name):
             self.later.add(function)
 
     def lend(self, file: FileFacts, call: Call, number: int, function: str) -> None:
@@ -61,7 +61,7 @@ class Subscribing:
         waits = self._names.functions[function].waits
         if kind == NAME:
             return waits and name[:1].isupper() and self._names.is_outside(file.module, name)
-        told = FIXED in call.arguments or (call.arguments[0] != handed and SUBSCRIBING.match(name))
+        told = FIXED in call.arguments or (call.arguments[0] != handed and subscribes(name))
         if not told or kind == INHERITED:
             return False
         owner = self._targets.owner(file.module, call.function)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cached_property
 
 from floodline.scan._facts.circumstances import is_endless
@@ -112,24 +113,24 @@ class Events:
         return self._reach.often(key) is Often.REPEATS
 
     def _spread(self) -> None:
-        below: dict[str, list[str]] = {}
-        for edge in self._program.edges:
-            unsure = edge.guessed and not edge.kin
-            if edge.repeats == "once" or unsure or self._reach.is_definition(edge.callee):
+        below: dict[str, list[str]] = defaultdict(list)
+        definitions = self._reach.definitions
+        for caller, callee, repeats, _, _, guessed, kin in self._program.edges:
+            if repeats == "once" or (guessed and not kin) or callee in definitions:
                 continue
-            below.setdefault(edge.caller, []).append(edge.callee)
-            if edge.repeats in ("forever", "serves"):
-                name = edge.caller.rpartition(":")[2].rpartition(".")[2]
-                self._runs.setdefault(edge.callee, Run.LOOP_WAITS(name))
+            below[caller].append(callee)
+            if repeats in ("forever", "serves"):
+                name = caller.rpartition(":")[2].rpartition(".")[2]
+                self._runs.setdefault(callee, Run.LOOP_WAITS(name))
         for edges in (*self._program.handed.values(), *self._program.related.values()):
             for edge in edges:
                 if edge.repeats != "once" and not self._reach.is_seldom(edge.callee):
-                    below.setdefault(edge.caller, []).append(edge.callee)
+                    below[edge.caller].append(edge.callee)
         for key, wrapper in self._wrappers:
-            below.setdefault(key, []).append(wrapper)
+            below[key].append(wrapper)
         for key in self._program.names.functions:
             if key.endswith(">"):  # a lambda: in a table of what to do, as often as not
-                below.setdefault(key.rpartition(INSIDE)[0], []).append(key)
+                below[key.rpartition(INSIDE)[0]].append(key)
         looped = sorted(set(filter(self._goes_on, self._runs)) - self.handlers)
         self._go_down(sorted(self.handlers - self.servants), below, DEEP)
         self._go_down(looped, below, BELOW_LOOPS)

@@ -108,8 +108,7 @@ class Judge:
 
     def _find_tools(self) -> Iterator[str]:
         events = self.paths.events
-        files = self.program.files
-        alone = [f for f in files if any(call.kept.how == "main" for call in f.calls)]
+        alone = self.program.names.places.run
         if not alone or not events.shown:
             return
         used = _imported(self.program.names, {file.module for file in alone})

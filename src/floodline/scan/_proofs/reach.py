@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import defaultdict, deque
 from enum import StrEnum
 
-from floodline.scan._facts.vocabulary import ASSIGNED, LISTED, PERIODIC, SUBSCRIBING
+from floodline.scan._facts.model import Call
+from floodline.scan._facts.vocabulary import ASSIGNED, LISTED, PERIODIC, subscribes
 from floodline.scan._program.commands import commands_of
-from floodline.scan._program.edges import Edge
 from floodline.scan._program.program import Program
 
 LOOPS = ("while", "serves", "forever")
@@ -61,7 +61,7 @@ class Reach:
         self._ancestors: dict[tuple[str, str], frozenset[str]] = {}
         self._callers: dict[str, set[str]] = {}
         # asked for every call and for every function above another
-        self._definitions = frozenset(filter(self._defines, program.names.functions))
+        self.definitions = frozenset(filter(self._defines, program.names.functions))
         self.commands = commands_of(program)
         self._ends = frozenset(filter(self._is_end, program.names.functions))
         # what `@factory(...)` returns runs when a function is defined, not when it is called
@@ -79,14 +79,14 @@ class Reach:
             if self._is_root(key):
                 self._often[key] = Often.REPEATS
                 queue.append(key)
-        below: dict[str, set[str]] = {}
-        for edge in self._program.edges:
-            if edge.repeats == "once" or edge.guessed:
+        below: dict[str, set[str]] = defaultdict(set)
+        for caller, callee, repeats, call, _, guessed, _ in self._program.edges:
+            if guessed or repeats == "once":
                 continue
-            below.setdefault(edge.caller, set()).add(edge.callee)
-            if self._goes_on(edge) and not self._is_known(edge.callee):
-                self._often[edge.callee] = Often.REPEATS
-                queue.append(edge.callee)
+            below[caller].add(callee)
+            if repeats and self._goes_on(caller, call) and not self._is_known(callee):
+                self._often[callee] = Often.REPEATS
+                queue.append(callee)
         while queue:
             for callee in below.get(queue.popleft(), ()):
                 if not self._is_known(callee):
@@ -95,17 +95,15 @@ class Reach:
         self._assume(below)
         self._spread_starts(below)
 
-    def _goes_on(self, edge: Edge) -> bool:
+    def _goes_on(self, caller: str, call: Call) -> bool:
         """Return True if a call is in a loop that may never end."""
-        if not edge.call.over:  # most
-            return edge.repeats in LOOPS
-        return edge.repeats in LOOPS or self.is_stream(
-            edge.caller.partition(":")[0], edge.call.over
-        )
+        if call.repeats in LOOPS:
+            return True
+        return bool(call.over) and self.is_stream(caller.partition(":")[0], call.over)
 
     def _is_known(self, key: str) -> bool:
         """Return True if it is known how often a function runs, or that it only defines."""
-        return self._often.get(key) is Often.REPEATS or key in self._definitions
+        return self._often.get(key) is Often.REPEATS or key in self.definitions
 
     def _assume(self, below: dict[str, set[str]]) -> None:
         """Follow calls that may mean any of several methods with the same name and parameters."""
@@ -155,7 +153,7 @@ class Reach:
 
     def is_definition(self, key: str) -> bool:
         """Return True if a function runs only where classes and functions are defined."""
-        return key in self._definitions
+        return key in self.definitions
 
     def _defines(self, key: str) -> bool:
         function = self._program.names.functions[key]
@@ -303,8 +301,7 @@ class Reach:
         if named and self._takes_more(function):
             return bool(passed & RUN_BY_ITSELF)
         return any(
-            name in RUN_BY_ITSELF
-            or not (name in SELDOM or name in BY_EVENT or SUBSCRIBING.match(name))
+            name in RUN_BY_ITSELF or not (name in SELDOM or name in BY_EVENT or subscribes(name))
             for name in passed
         )
 

@@ -69,20 +69,22 @@ def _uneven(judge: Judge) -> Iterator[Finding]:
         if held.made[0].ref.kind in (INSTANCE, MODULE) and kinds & {"map", "set", "lookup"}:
             families[held.key.rpartition(".")[0] + held.key.partition(":")[0]].append(held)
     for family in families.values():
-        for left in family:
-            for dropped in family:
-                if left is not dropped:
-                    yield from _left_behind(judge, left, dropped)
+        grown = [(held, _functions(held, "grow")) for held in family] if len(family) > 1 else []
+        for left, kept in grown:
+            cleaned = {name for name, _ in _functions(left, "shrink")} if kept else ()
+            for dropped, added in grown if cleaned else ():
+                if left is not dropped and not kept.isdisjoint(added):
+                    yield from _left_behind(judge, left, dropped, {*cleaned}, added)
 
 
-def _left_behind(judge: Judge, left: Held, dropped: Held) -> Iterator[Finding]:
-    together = _functions(left, "grow") & _functions(dropped, "grow")
-    cleaned = {name for name, _ in _functions(left, "shrink")}
-    if not together or not cleaned or any(limit.acts for _, limit in left.limits):
+def _left_behind(
+    judge: Judge, left: Held, dropped: Held, cleaned: set[str], added: set[tuple[str, str]]
+) -> Iterator[Finding]:
+    if any(limit.acts for _, limit in left.limits):
         return
     for file, change in _drops(dropped):
         function = f"{file.module}:{change.function}"
-        if (function, change.key_text) in _functions(dropped, "grow"):
+        if (function, change.key_text) in added:
             continue
         near = judge.reach.ancestors(function) | judge.reach.descendants(function)
         if cleaned & near or change.marks & {"except", "finally"} or _was_empty(change):
