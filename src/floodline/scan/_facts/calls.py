@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from floodline.scan._facts.origins import CONSTANT, UNKNOWN, Origin
@@ -37,12 +37,17 @@ class Callee(NamedTuple):
 
 
 def _method(base: Base, name: str) -> Callee:
-    return Callee(METHOD, name, base)
+    return _new(Callee, (METHOD, name, base))
 
 
-by_name: Callable[[str], Callee] = lru_cache(MANY)(partial(Callee, NAME))
-own_method: Callable[[str], Callee] = lru_cache(MANY)(partial(Callee, OWN_METHOD))
-inherited: Callable[[str], Callee] = lru_cache(MANY)(partial(Callee, INHERITED))
+def _callees(kind: str) -> Callable[[str], Callee]:
+    return lru_cache(MANY)(lambda name: _new(Callee, (kind, name, UNKNOWN_BASE)))
+
+
+_new = tuple.__new__  # calling the classes takes twice as long
+by_name: Final = _callees(NAME)
+own_method: Final = _callees(OWN_METHOD)
+inherited: Final = _callees(INHERITED)
 method_of: Callable[[Base, str], Callee] = lru_cache(MANY)(_method)
 
 
@@ -68,7 +73,11 @@ class Argument(NamedTuple):
     ref: Reference | None = None
 
 
-argument: Callable[[Origin, Reference | None], Argument] = lru_cache(MANY)(Argument)
+@lru_cache(MANY)
+def argument(origin: Origin, ref: Reference | None) -> Argument:
+    """Return the argument of this origin that is this container or function, if it is any."""
+    return _new(Argument, (origin, ref))
+
 
 FIXED: Final = argument(CONSTANT, None)
 UNSEEN: Final = argument(UNKNOWN, None)

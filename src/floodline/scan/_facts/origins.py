@@ -92,13 +92,17 @@ def _dotted(name: str, attribute: str) -> Origin:
     return Origin(DOTTED, name, 0, "", (attribute_step(attribute),))
 
 
-fresh: Callable[[str], Origin] = lru_cache(MANY)(partial(Origin, FRESH))
+def _origins(kind: str) -> Callable[[str], Origin]:
+    return lru_cache(MANY)(lambda name: _new_origin(Origin, (kind, name, 0, "", (), ())))
+
+
+fresh: Final = _origins(FRESH)
 parameter: Callable[[int], Origin] = lru_cache(MANY)(partial(Origin, PARAMETER, ""))
-turn_of: Callable[[str], Origin] = lru_cache(MANY)(partial(Origin, TURN))
-attribute: Callable[[str], Origin] = lru_cache(MANY)(partial(Origin, "attribute"))
-call_of: Callable[[str], Origin] = lru_cache(MANY)(partial(Origin, CALL))
-own: Callable[[str], Origin] = lru_cache(MANY)(partial(Origin, OWN))
-global_name: Callable[[str], Origin] = lru_cache(MANY)(partial(Origin, GLOBAL))
+turn_of: Final = _origins(TURN)
+attribute: Final = _origins("attribute")
+call_of: Final = _origins(CALL)
+own: Final = _origins(OWN)
+global_name: Final = _origins(GLOBAL)
 dotted_name: Callable[[str, str], Origin] = lru_cache(MANY)(_dotted)
 function_called: Callable[[str], Origin] = partial(Origin, FUNCTION)
 

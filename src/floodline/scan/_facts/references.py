@@ -7,7 +7,7 @@ thousand things again and again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 MANY: Final = 8192  # cached per kind: more than a large file has
@@ -65,12 +65,20 @@ def _inside(base: Base, name: str) -> Base:
     return _new(Base, (INNER, name, base))
 
 
-in_module: Callable[[str], Reference] = lru_cache(MANY)(partial(Reference, MODULE))
-of_instance: Callable[[str], Reference] = lru_cache(MANY)(partial(Reference, INSTANCE))
+def _references(kind: str) -> Callable[[str], Reference]:
+    return lru_cache(MANY)(lambda name: _new(Reference, (kind, name, UNKNOWN_BASE, "")))
+
+
+def _bases(kind: str) -> Callable[[str], Base]:
+    return lru_cache(MANY)(lambda name: _new(Base, (kind, name, None)))
+
+
+in_module: Final = _references(MODULE)
+of_instance: Final = _references(INSTANCE)
 of_object: Callable[[Base, str], Reference] = lru_cache(MANY)(_attribute)
 
-base_in_module: Callable[[str], Base] = lru_cache(MANY)(partial(Base, MODULE))
-base_of_instance: Callable[[str], Base] = lru_cache(MANY)(partial(Base, OWN))
-base_of_class: Callable[[str], Base] = lru_cache(MANY)(partial(Base, CLASS))
-base_of_answer: Callable[[str], Base] = lru_cache(MANY)(partial(Base, ANSWER))
+base_in_module: Final = _bases(MODULE)
+base_of_instance: Final = _bases(OWN)
+base_of_class: Final = _bases(CLASS)
+base_of_answer: Final = _bases(ANSWER)
 base_inside: Callable[[Base, str], Base] = lru_cache(MANY)(_inside)
