@@ -18,7 +18,7 @@ STACKS = {"ExitStack", "AsyncExitStack"}
 ONLY_TYPES = {"Dict", "List", "Set", "Deque", "MutableMapping", "MutableSequence", "MutableSet"}
 # verify treats an instance of a class derived from one of these as a container
 BASES = (MAPS | LISTS | SETS) - ONLY_TYPES - {"Counter", "ChainMap"}
-_KINDS: dict[str, Kind] = {
+KINDS: dict[str, Kind] = {
     **dict.fromkeys(MAPS, "map"),
     **dict.fromkeys(LISTS, "list"),
     **dict.fromkeys(SETS, "set"),
@@ -38,7 +38,7 @@ _DISPLAYS: dict[type, Kind] = {
 
 def kind_of_class(name: str) -> Kind | None:
     """Return the kind of container that a class of this name is."""
-    return _KINDS.get(name)
+    return KINDS.get(name)
 
 
 def kind_of_display(node: ast.expr | None) -> Kind | None:

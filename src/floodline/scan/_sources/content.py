@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,11 +32,12 @@ UNREADABLE = (
 
 def content_of(path: Path) -> bytes:
     """Return the content of a file, unless it is too large to be read."""
-    size = path.stat().st_size
-    if size > MANY_BYTES:
-        raise RefusedError(Skip.TOO_LARGE(str(size), str(MANY_BYTES)))
-    data = path.read_bytes()
-    if (items := data.count(b",")) > MANY_ITEMS:
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 -- `path.open` takes twice as long
+        size = os.fstat(file.fileno()).st_size
+        if size > MANY_BYTES:
+            raise RefusedError(Skip.TOO_LARGE(str(size), str(MANY_BYTES)))
+        data = file.read()
+    if size > MANY_ITEMS and (items := data.count(b",")) > MANY_ITEMS:
         raise RefusedError(Skip.TABLE(str(items), str(MANY_ITEMS)))
     return data
 

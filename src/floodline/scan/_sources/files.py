@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import tokenize
+from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +21,7 @@ SKIPPED_FOLDERS = {
 }  # fmt: skip
 TESTS = {"tests", "test", "testing"}
 NOT_READ = ("test_", "conftest.py", ".")
+HEAD = 400  # bytes in which most files have their first two lines
 TEST = "_test.py"  # how the name of a test may end instead
 # in the root of a project; its folder has another name in every clone, so it names no package
 PROJECT = (".git", ".hg", "pyproject.toml", "setup.cfg")
@@ -287,5 +290,9 @@ def module_name(path: Path) -> str:
 
 def decoded(data: bytes) -> str:
     """Decode source as Python does, by its mark or its coding line; bad bytes raise."""
+    head = data[:HEAD]
+    if head.count(b"\n") > 1 and b"coding" not in head and not head.startswith(BOM_UTF8):
+        with suppress(UnicodeDecodeError):  # most; why another one is no text is told below
+            return data.decode()
     encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
     return data.decode(encoding)

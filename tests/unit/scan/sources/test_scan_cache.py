@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
@@ -309,11 +310,12 @@ def test_each_platform_has_its_folder_for_caches():
 
 
 def test_a_file_that_cannot_be_read_has_a_digest_too(project, monkeypatch):
-    def refuse(path):
+    def refuse(path, *how, **more):
         raise PermissionError(13, "Permission denied")
 
     (project / "gone.py").symlink_to("nowhere")
     monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    monkeypatch.setattr("floodline.scan._sources.content.open", refuse, raising=False)
     reasons = {entry.path: entry.why for entry in scanned(project).skipped}
     assert reasons["app.py"] == "Permission denied"
     assert reasons["gone.py"] == "there is no such file or folder"
@@ -339,13 +341,17 @@ def test_an_empty_cache_is_filled_without_reading_files_twice(
 ) -> None:
     (tmp_path / "app.py").write_text("seen = {}\n")
     read: list[Path] = []
-    real = Path.read_bytes
 
-    def noted(path: Path) -> bytes:
+    def noted(path: Path, *how: Any, **more: Any) -> IO[bytes]:
         read.append(path)
-        return real(path)
+        return open(path, *how, **more)  # noqa: PTH123 -- what is replaced
 
-    monkeypatch.setattr(Path, "read_bytes", noted)
+    def noted_again(path: Path) -> bytes:
+        read.append(path)
+        return b""
+
+    monkeypatch.setattr("floodline.scan._sources.content.open", noted, raising=False)
+    monkeypatch.setattr(Path, "read_bytes", noted_again)
     with Cache(tmp_path / "cache", "1", day=1) as cache:
         first = Scan([tmp_path / "app.py"], cache=cache).report()
     assert read == [tmp_path / "app.py"]

@@ -119,10 +119,10 @@ def test_warnings_of_the_code_that_is_read_are_not_ours(project, recwarn, capsys
 
 
 def test_a_file_that_cannot_be_opened_is_named(project, monkeypatch):
-    def refuse(path):
+    def refuse(path, *how, **more):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    monkeypatch.setattr("floodline.scan._sources.content.open", refuse, raising=False)
     report = Scan([project]).report()
     assert [(s.path, s.why) for s in report.skipped] == [("app.py", "Permission denied")]
 

@@ -45,13 +45,14 @@ from floodline.scan._facts.origins import (
     Origin,
     extends,
     function_called,
+    global_name,
     parts_of,
 )
-from floodline.scan._facts.references import SELF, Reference
+from floodline.scan._facts.references import SELF, Reference, in_module
 from floodline.scan._facts.vocabulary import ASSIGNED
 from floodline.scan._frontends.python.expressions import at, stored_value
 from floodline.scan._frontends.python.nodes import LEAVES
-from floodline.scan._frontends.python.scope import NAMING, Found, Scope
+from floodline.scan._frontends.python.scope import NAMING, OWNERS, Found, Scope
 from floodline.scan._frontends.python.signs import CLOSES, closes, refers
 
 PLAIN = {"other", "made", "sum"}
@@ -168,17 +169,21 @@ class Arguments:
         """Return the keywords of a call; what `**options` brings has no name of its own."""
         found = []
         for k in named:
-            value = k.value
-            if not k.arg:
+            name, value = k.arg, k.value
+            if not name:
                 found.append((UNPACKED, argument(self.scope.origin(value), None)))
             else:
                 fixed = type(value) is ast.Constant
-                found.append((k.arg, FIXED if fixed else self.argument(value, into)))
-        return tuple(found)
+                found.append((name, FIXED if fixed else self.argument(value, into)))
+        keywords = tuple(found)
+        same: tuple[tuple[str, Argument], ...] = self.shared(keywords, keywords)
+        return same
 
     def _named_argument(self, node: ast.Name) -> Argument:
         scope, name = self.scope, node.id
         holder = scope.holder_of(name)
+        if holder is None and name not in OWNERS:
+            return argument(global_name(name), in_module(name))
         if holder is not None and (made := holder.types.get(name)):
             self._note_again(made, node, GIVEN)
         origin = scope.origin_of(name, holder)
@@ -215,16 +220,24 @@ def lambda_name(scope: Scope, node: ast.Lambda) -> str:
     return f"{scope.name}.<locals>.{inner}"
 
 
-def add_given(call: ast.Call, found: list[tuple[Any, Kept]]) -> None:
+def add_given(
+    function: ast.expr,
+    name: str,
+    items: list[ast.expr],
+    named: list[ast.keyword],
+    found: list[tuple[Any, Kept]],
+) -> None:
     """Add what is below a call, and where the instances that it creates go."""
-    given, function = GIVEN, call.func
+    given = GIVEN
     if type(function) is not ast.Name:
-        found.append((function, GIVEN))
-        name = function.attr if type(function) is ast.Attribute else last_name(function)
+        if type(function) is not ast.Attribute or type(function.value) not in LEAVES:
+            found.append((function, GIVEN))
         if name in GROWS_BY_ITEM:
             given = ADDED
-    for item in call.args:
+    for item in items:
         if type(item) not in LEAVES:
             found.append((item, given))  # noqa: PERF401 -- a call of its own on 3.11
-    for keyword in call.keywords:
-        found.append((keyword.value, HERE))  # noqa: PERF401 -- same
+    for keyword in named:
+        value = keyword.value
+        if type(value) not in LEAVES:
+            found.append((value, HERE))

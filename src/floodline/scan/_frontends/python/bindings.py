@@ -122,15 +122,16 @@ class Bindings(Calls):
         scope, said = self.scope, annotation(node.annotation)
         if not (said[:1].isupper() or "." in said):
             return  # most: builtins
-        in_class = scope.name.endswith(":")
-        if in_class:
-            self._note_type(of_instance(last_name(node.target)), base_of_class(said))
+        target = node.target
+        if scope.name.endswith(":"):
+            self._note_type(of_instance(last_name(target)), base_of_class(said))
             return
-        if type(node.target) is ast.Name and scope.name:
-            if node.target.id not in scope.globals:
-                scope.annotations[node.target.id] = said
+        if type(target) is ast.Name and scope.name:
+            name = target.id
+            if name not in scope.globals:
+                scope.annotations[name] = said
             return
-        found = scope.reference(node.target)
+        found = scope.reference(target)
         if found and (found[0].kind == INSTANCE or node.value is None):
             self._note_type(found[0], base_of_class(said))
 
@@ -225,10 +226,13 @@ class Bindings(Calls):
             scope.asked[name] = call
         if type(value) is ast.Call:
             made = dotted(value.func)
-            if made and made.rpartition(".")[2][:1].isupper():
+            last = made.rpartition(".")[2]
+            if last[:1].isupper():
                 scope.types[name] = made
             elif made:
                 scope.answers[name] = made
+                if not last.startswith("create_"):
+                    return  # most: no client
         elif type(value) is ast.Await and type(value.value) is ast.Call:
             scope.answers[name] = dotted(value.value.func)
         elif type(value) is ast.Subscript and under(value):

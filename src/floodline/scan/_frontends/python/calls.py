@@ -7,12 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from floodline._python.comparisons import (
-    ORDERS,
-    asks_whether_any,
-    measured,
-    outer_size_comparison,
-)
+from floodline._python.comparisons import ORDERS, asks_whether_any, measured, outer_size_comparison
 from floodline._python.mutations import (
     GROWS_BY_ITEM,
     GROWS_BY_KEY,
@@ -102,8 +97,9 @@ class Calls(Arguments):
                 here, goes = here.value, HERE
                 kind = type(here)
             if kind is ast.Call:
-                self.call(here, goes, marks)
-                add_given(here, stack)
+                function, items, named = here.func, here.args, here.keywords
+                name = self.call(here, function, items, named, goes, marks)
+                add_given(function, name, items, named, stack)
             elif kind not in LEAVES:  # most are a name and its attributes
                 told = _TOLD.get(kind)
                 if told is not None and here is not unread:
@@ -184,14 +180,25 @@ class Calls(Arguments):
             if origin is not CONSTANT:
                 self.change("lookup", found, "[]", node, origin, "", None, marks)
 
-    def call(self, node: ast.Call, kept: Kept, marks: Marks) -> None:
-        """Read one call: as growth, as removal, and as an edge of the call graph."""
-        function = node.func  # reading an attribute of a node takes as long as calling a function
+    def call(
+        self,
+        node: ast.Call,
+        function: ast.expr,
+        items: list[ast.expr],
+        named: list[ast.keyword],
+        kept: Kept,
+        marks: Marks,
+    ) -> str:
+        """Read one call: as growth, as removal, and as an edge of the call graph.
+
+        Return the name of what is called. The parts of the node are given, as reading an attribute
+        of a node takes as long as calling a function.
+        """
         callee: Callee | None = None
         if type(function) is ast.Name:
             name = function.id
             if name in ASKING:
-                return
+                return name
             if name == "getattr" and (asked := asks_by_name(self.scope, node)):
                 self.marks.append(asked)
             callee = by_name(name)
@@ -217,29 +224,22 @@ class Calls(Arguments):
         if callee is not None:
             stands = self._standing.get(marks) or self._stands(marks)
             repeats, over, arms, guard, is_main = stands
-            arguments, keywords = self._given(node, name)
             self.calls.append(
                 _new_call(Call, (
-                    self.scope.name, callee, line, repeats, arguments, keywords,
+                    self.scope.name, callee, line, repeats,
+                    self._given(items, name) if items else (),
+                    self.keywords(named, name) if named else (),
                     IN_MAIN if is_main else kept, over, arms, guard, False,
                 ))
             )  # fmt: skip
+        return name
 
-    def _given(
-        self, node: ast.Call, name: str
-    ) -> tuple[tuple[Argument, ...], tuple[tuple[str, Argument], ...]]:
-        """Return what a call passes on, by position and by name."""
-        arguments: tuple[Argument, ...] = ()
-        keywords: tuple[tuple[str, Argument], ...] = ()
-        if items := node.args:
-            given = []
-            for item in items:
-                given.append(FIXED if type(item) is ast.Constant else self.argument(item, name))  # noqa: PERF401 -- a call of its own on 3.11
-            arguments = self._passed.setdefault(tuple(map(id, given)), tuple(given))
-        if named := node.keywords:
-            keywords = self.keywords(named, name)
-            keywords = self.shared(keywords, keywords)
-        return arguments, keywords
+    def _given(self, items: list[ast.expr], name: str) -> tuple[Argument, ...]:
+        """Return what a call passes on by position."""
+        given = []
+        for item in items:
+            given.append(FIXED if type(item) is ast.Constant else self.argument(item, name))  # noqa: PERF401 -- a call of its own on 3.11
+        return self._passed.setdefault(tuple(map(id, given)), tuple(given))
 
     def _stands(self, marks: Marks) -> _Stands:
         """Return the circumstances of the marks; many calls share the same ones."""

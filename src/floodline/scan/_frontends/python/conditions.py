@@ -20,9 +20,9 @@ CONSTANTS = {ast.Constant, ast.Attribute}
 FEW = 64  # tests whose text is kept
 
 
-def tests_membership(node: ast.If) -> bool:
-    """Return True if the test is a membership test."""
-    for part in _parts(node.test):
+def tests_membership(test: ast.expr) -> bool:
+    """Return True if a test is a membership test."""
+    for part in test.values if type(test) is ast.BoolOp else (test,):
         if type(part) is ast.Compare and type(part.ops[0]) in MEMBERS:
             return True
     return False
@@ -98,11 +98,12 @@ def absent(test: ast.expr) -> Marks:
 
 
 def _absent(test: ast.expr) -> Marks:
-    for part in _parts(test):
+    for part in test.values if type(test) is ast.BoolOp else (test,):
         if type(part) is ast.Compare:
-            if type(part.ops[0]) is ast.Is:
+            operator = type(part.ops[0])
+            if operator is ast.Is:
                 return frozenset({"none"})
-            if type(part.ops[0]) is ast.Eq and number(part.comparators[0]) == 0:
+            if operator is ast.Eq and number(part.comparators[0]) == 0:
                 held = measured(part.left)
                 if held is not None:
                     return frozenset({Circumstance("empty", written(held))})
@@ -123,10 +124,6 @@ def found_full(test: ast.expr) -> str:
     else:
         held = test if type(test) in NAMING else measured(test)
     return written(held) if held is not None else ""
-
-
-def _parts(test: ast.expr) -> list[ast.expr]:
-    return test.values if type(test) is ast.BoolOp else [test]
 
 
 def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
@@ -179,7 +176,7 @@ def event_arm(scope: Scope, test: ast.expr) -> Circumstance | None:
 
     A state that the function sets itself is no event: it comes to each of them in turn.
     """
-    for part in _parts(test):
+    for part in test.values if type(test) is ast.BoolOp else (test,):
         if arm := _arm(scope, part):
             return arm
     return None
@@ -203,9 +200,10 @@ def behind_else(scope: Scope, test: ast.expr) -> Marks:
 
 def arms_behind(scope: Scope, node: ast.If) -> Marks:
     """Return marks for the arms of a choice that end the function: what follows is past them."""
-    found = arms_left(scope, node.test) if leaves(node) else frozenset()
-    if len(node.orelse) == 1 and type(node.orelse[0]) is ast.If:
-        found |= arms_behind(scope, node.orelse[0])
+    found = arms_left(scope, node.test) if leaves(node.body) else frozenset()
+    other = node.orelse
+    if len(other) == 1 and type(other[0]) is ast.If:
+        found |= arms_behind(scope, other[0])
     return found
 
 
@@ -215,11 +213,12 @@ def _arm(scope: Scope, test: ast.expr) -> Circumstance | None:
     if type(test) is not ast.Compare:
         return None
     left, right = test.left, test.comparators[0]
-    if type(test.ops[0]) is ast.Eq and type(right) in CONSTANTS:
+    operator = type(test.ops[0])
+    if operator is ast.Eq and type(right) in CONSTANTS:
         asked = _text(left)
         return None if asked in scope.states else Circumstance("arm", asked, written(right))
-    if type(test.ops[0]) in MEMBERS:
-        found = type(test.ops[0]) is ast.In
+    if operator in MEMBERS:
+        found = operator is ast.In
         return Circumstance("arm", f"{_text(left)} in {_text(right)}", str(found))
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from floodline._python.bounds import bound_argument
-from floodline._python.kinds import ONLY_TYPES, Kind, kind_of_class, kind_of_display
+from floodline._python.kinds import KINDS, ONLY_TYPES, Kind, kind_of_class, kind_of_display
 from floodline._python.names import dotted, last_name
 from floodline.scan._facts.model import FILLED, At, Stored
 from floodline.scan._facts.vocabulary import LOCKS
@@ -24,6 +24,7 @@ THROUGH = {
 }  # fmt: skip
 DRAWS = {"choice", "choices", "sample"}  # at random; several make something new
 ANSWERS = {"create_future", "Future", "Queue", "SimpleQueue"}
+CREATING = {*KINDS, "field"}
 EITHER = {ast.BoolOp, ast.IfExp}
 MADE = {ast.Dict, ast.ListComp, ast.DictComp, ast.SetComp}
 _new_place = tuple.__new__  # calling the class takes twice as long
@@ -40,7 +41,9 @@ def at(node: ast.expr | ast.stmt) -> At:
 def created(node: ast.expr | None) -> tuple[Kind | None, str]:
     """Return the kind of a container expression and what it fills in; `None` for any other."""
     if type(node) is ast.Call:
-        return _created_by_call(node)
+        function = node.func
+        name = function.id if type(function) is ast.Name else last_name(function)
+        return _created_by_call(node, name) if name in CREATING else (None, "")
     kind = kind_of_display(node)
     if kind:
         return kind, FILLED if _has_items(node) else ""
@@ -63,11 +66,8 @@ def _has_items(node: ast.expr | None) -> bool:
     return bool(items)
 
 
-def _created_by_call(node: ast.Call) -> tuple[Kind | None, str]:
-    name = last_name(node.func)
+def _created_by_call(node: ast.Call, name: str) -> tuple[Kind | None, str]:
     found = kind_of_class(name)
-    if found is None and name != "field":
-        return None, ""  # most
     if name == "field":
         for keyword in node.keywords:
             if keyword.arg == "default_factory":

@@ -108,11 +108,11 @@ class _Reader(Branches):
             if type(statement) is ast.If:
                 before, told = len(self.changes), len(self.marks)
                 self.if_(statement, marks)
-                if leaves(statement):
+                if ends := leaves(statement.body):
                     self.refuse(statement)
                     self.leave(before)
                 if rest := body[number + 1 :]:  # an `elif` has none, and there may be hundreds
-                    marks = self._behind(statement, rest, marks, told)
+                    marks = self._behind(statement, rest, marks, told, ends=ends)
                 continue
             handler = _STATEMENTS.get(type(statement))
             if handler is not None:
@@ -122,21 +122,24 @@ class _Reader(Branches):
                 if isinstance(value, ast.expr):
                     self.expression(value, marks)
 
-    def _behind(self, node: ast.If, rest: list[ast.stmt], marks: Marks, told: int) -> Marks:
-        """Return the marks of what follows a branch."""
+    def _behind(
+        self, node: ast.If, rest: list[ast.stmt], marks: Marks, told: int, *, ends: bool
+    ) -> Marks:
+        """Return the marks of what follows a branch, which may end the function or the loop."""
         if past := arms_behind(self.scope, node):
             marks = marks | past
-        if not leaves(node):
+        if not ends:
             return marks
+        test = node.test
         if any(mark.kind == "ttl" for mark in self.marks[told:]):
             marks = marks | {"aged"}
-        if tests_membership(node):
+        if tests_membership(test):
             return marks | {"absent"}
-        if sized := self.past_sizes(node.test):
+        if sized := self.past_sizes(test):
             return marks | sized
         if runs_once(node, rest):
             return marks | {"once"}
-        full = found_full(node.test)
+        full = found_full(test)
         return marks | {Circumstance("empty", full)} if full else marks
 
     # definitions
@@ -149,11 +152,12 @@ class _Reader(Branches):
 
     def import_from(self, node: ast.ImportFrom, _: Marks) -> None:
         prefix = "." * node.level + (node.module or "")
-        for name in node.names:
-            if name.name == "*":
+        for alias in node.names:
+            name = alias.name
+            if name == "*":
                 self.imports[f"{prefix}.*"] = f"{prefix}:*"  # there may be several
             else:
-                self.imports[name.asname or name.name] = f"{prefix}:{name.name}"
+                self.imports[alias.asname or name] = f"{prefix}:{name}"
 
     def class_(self, node: ast.ClassDef, marks: Marks) -> None:
         outer, kept = self.scope, self.attributes
@@ -226,12 +230,7 @@ class _Reader(Branches):
             self.marks += unclosed(node, scope)
         self.scope = outer
 
-    def decorator(
-        self,
-        name: str,
-        decorator: ast.expr,
-        marks: Marks,
-    ) -> None:
+    def decorator(self, name: str, decorator: ast.expr, marks: Marks) -> None:
         self.expression(decorator, marks, kept=DECORATING)
         if not isinstance(decorator, ast.Call) and (callee := self.callee(decorator)):
             # decorating is calling: once for a function of the module, each time for an inner one
@@ -257,7 +256,7 @@ class _Reader(Branches):
         if type(test) in TELLING:
             if arm := event_arm(self.scope, test):
                 added.add(arm)
-            if tests_membership(node):
+            if tests_membership(test):
                 added.add("absent")
             added |= absent(test) | self.done(node)
             sized = self.compare_sizes(test, body)

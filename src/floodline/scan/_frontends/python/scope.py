@@ -50,11 +50,7 @@ from floodline.scan._facts.references import (
     of_instance,
     of_object,
 )
-from floodline.scan._frontends.python.expressions import (
-    FRESH,
-    THROUGH,
-    drawn,
-)
+from floodline.scan._frontends.python.expressions import FRESH, THROUGH, drawn
 from floodline.scan._frontends.python.nodes import names_in
 
 INSIDE = {"get", "setdefault", "pop", "values", "items", "__getitem__", "popitem"}
@@ -217,6 +213,8 @@ class Scope:
         if type(node) is ast.Name:  # most
             name = node.id
             known = self.origins.get(name) or self.parameters.get(name)
+            if known is None and self.outer is None and name not in OWNERS:
+                return global_name(name)
             if known is None or name in self.globals or name in OWNERS or not self.name:
                 return self.origin_of(name, self.holder_of(name))
             return known
@@ -262,17 +260,13 @@ class Scope:
         function = node.func
         name = function.attr if type(function) is ast.Attribute else last_name(function)
         if name in SPECIAL:
-            if name in TELLING:
-                return TYPE
-            if name == "next" and not (node.args and type(node.args[0]) in NAMING):
-                return UNKNOWN
-            return fresh(name) if name in FRESH else self._origin_through(node, name)
+            return self._origin_through(node, name)
         if self.packed and (packed := self._read_packed(node, name)):
             return packed
         inner = self._asked_by(function.value, name) if type(function) is ast.Attribute else None
         if inner and name in INSIDE:
             return inner
-        given = self._given_to(node)
+        given = self._given_to(node.args, node.keywords)
         if not inner and (name == "cls" or name.lstrip("_")[:1].isupper()):
             return asked(given, call_step(name)) or call_of(name)
         through = asked(given, given_step(name)) if given is not CONSTANT else None
@@ -281,7 +275,13 @@ class Scope:
         return most_open([inner, through]) if inner else answered(call_of(name), through)
 
     def _origin_through(self, node: ast.Call, name: str) -> Origin:
-        """Return where a value comes from that a call only puts into another form."""
+        """Return where a value comes from that a call makes, or only puts into another form."""
+        if name in TELLING:
+            return TYPE
+        if name == "next" and not (node.args and type(node.args[0]) in NAMING):
+            return UNKNOWN
+        if name in FRESH:
+            return fresh(name)
         if name == "join" and (draws := drawn(node)):
             return fresh(draws)
         parts = [self.origin(item) for item in node.args]
@@ -304,10 +304,12 @@ class Scope:
         found = self.origin(value)
         return found if found.kind == "fresh" else asked(found, call_step(method))
 
-    def _given_to(self, node: ast.Call) -> Origin:
+    def _given_to(self, items: list[ast.expr], named: list[ast.keyword]) -> Origin:
         """Return the origin of what a call is given."""
-        parts = [self.origin(part) for part in node.args if type(part) is not ast.Constant]
-        if named := node.keywords:
+        if not (items or named):
+            return CONSTANT
+        parts = [self.origin(part) for part in items if type(part) is not ast.Constant]
+        if named:
             parts += [self.origin(keyword.value) for keyword in named]
         return most_open(parts) if parts else CONSTANT
 

@@ -18,7 +18,7 @@ FUNCTIONS = {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda}
 RUNNING = {"map", "filter", "sorted", "reduce", "any", "all", "sum", "min", "max", "list", "tuple"}
 # checks for every node compare the type itself: `isinstance` takes ten times as long
 LEAVING = {ast.Return, ast.Raise, ast.Continue, ast.Break}
-DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+DEFINED = {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef}
 BINDING = {ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor}
 PLAIN = {ast.Expr, ast.Return, ast.Raise, ast.Pass, ast.Assert}
 WITH = (ast.With, ast.AsyncWith)
@@ -80,9 +80,9 @@ def _without_break(loop: ast.AST) -> list[ast.AST]:
     return [node for node in ast.walk(loop) if isinstance(node, leaving)]
 
 
-def leaves(node: ast.If) -> bool:
-    """Return True if the branch ends the function, the loop or the iteration."""
-    return type(node.body[-1]) in LEAVING
+def leaves(body: list[ast.stmt]) -> bool:
+    """Return True if a branch ends the function, the loop or the iteration."""
+    return type(body[-1]) in LEAVING
 
 
 def called(decorator: ast.expr) -> ast.expr:
@@ -100,7 +100,8 @@ def annotation(node: ast.expr) -> str:
             return annotation(node.slice)
         return outer
     if type(node) is ast.BinOp:
-        return annotation(node.left)
+        left = node.left
+        return left.id if type(left) is ast.Name else annotation(left)
     if type(node) is ast.Constant and type(node.value) is str:
         said = node.value.partition("|")[0].strip("'\" ").removeprefix("Optional[")
         return said.partition("[")[0].strip("]'\" ")
@@ -109,12 +110,13 @@ def annotation(node: ast.expr) -> str:
 
 def returns_inner(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Return True if a function returns one that is defined inside it."""
-    given = [s.value for s in node.body if type(s) is ast.Return and s.value is not None]
+    body = node.body
+    given = [s.value for s in body if type(s) is ast.Return and s.value is not None]
     if not given:
         return False
     if any(type(value) is ast.Lambda for value in given):
         return True
-    inner = {s.name for s in node.body if isinstance(s, DEFINED)}
+    inner = {s.name for s in body if type(s) in DEFINED}  # type: ignore[attr-defined]  # same
     return bool(inner) and any(_handed_back(value) & inner for value in given)
 
 
