@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from floodline.scan._facts.calls import Argument, Kept
@@ -35,18 +36,18 @@ class Making(NamedTuple):
     guarded: bool = False  # it may not run: perhaps there is one already
 
 
-def references(call: Call) -> Passed:
+def references(arguments: Iterable[Argument], keywords: Iterable[tuple[str, Argument]]) -> Passed:
     """Return the arguments of a call that are no values: what they name may be a function.
 
     Most calls have none. A container may be among them too.
     """
     found: Passed = []
     place: int | str
-    for place, argument in enumerate(call.arguments):
+    for place, argument in enumerate(arguments):
         origin, ref = argument
         if ref is not None or origin.kind == "function":
             found.append((place, argument))
-    for place, argument in call.keywords:
+    for place, argument in keywords:
         origin, ref = argument
         if ref is not None or origin.kind == "function":
             found.append((place, argument))

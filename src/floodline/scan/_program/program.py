@@ -214,30 +214,27 @@ class Program:
             kept.escapes = kept.escapes or gone.escapes
 
     def _add_calls(self, file: FileFacts) -> None:
-        function, caller = None, ""
-        known = self.names.callable
+        function, caller, module = None, "", file.module
+        known, find = self.names.callable, self._targets.find
         passing = self._passing[file.path] = []
         for call in file.calls:
-            if (call.arguments or call.keywords) and (told := references(call)):
+            here, named, line, repeats, arguments, keywords, kept, _, _, guard, again = call
+            if (arguments or keywords) and (told := references(arguments, keywords)):
                 self._add_references(file, call, told)
                 passing.append((call, told))
-            if call.callee.name not in known:
+            name = named.name
+            if name not in known:
                 continue  # most: what is called is not in the program
-            self.called.add(call.callee.name)
-            if call.function != function:
-                function, caller = call.function, f"{file.module}:{call.function}"
-            target = self._targets.find(file.module, call.function, call.callee)
-            if target.makes:
-                making = Making(
-                    caller, call.kept, call.repeats, call.line, file.path, call.again,
-                    bool(call.guard),
-                )  # fmt: skip
-                self.makings[target.makes].append(making)
-            many = target.kin and len(target.functions) > CANDIDATES
-            for callee, shift in () if call.again else target.functions:
-                edge = _new_edge(
-                    Edge, (caller, callee, call.repeats, call, shift, target.guessed, target.kin)
-                )
+            self.called.add(name)
+            if here != function:
+                function, caller = here, f"{module}:{here}"
+            functions, makes, guessed, kin = find(module, here, named)
+            if makes:
+                making = Making(caller, kept, repeats, line, file.path, again, bool(guard))
+                self.makings[makes].append(making)
+            many = kin and len(functions) > CANDIDATES
+            for callee, shift in () if again else functions:
+                edge = _new_edge(Edge, (caller, callee, repeats, call, shift, guessed, kin))
                 if many:
                     self.related[callee].append(edge)
                     continue

@@ -36,9 +36,11 @@ class Targets:
 
     def __init__(self, names: Names) -> None:
         self._names = names
+        self._callable = names.callable
         self._module = ""
         self._known: dict[tuple[str, Callee], Target] = {}
         self._owners: dict[str, str] = {}
+        self._symbols: dict[str, Target] = {}  # what keys mean, in every module
         self._kin: dict[str, bool] = {}
         self._inner: Set[str] = NOBODY
 
@@ -48,17 +50,17 @@ class Targets:
         A plain name means the same in all functions without inner definitions; a method of what a
         module or a class names, everywhere; all else means the same in all methods of a class.
         """
-        if callee.name not in self._names.callable:
+        kind, name, base = callee
+        if name not in self._callable:
             return NOTHING  # most: what is called is not in the program
         if module != self._module:
             self._enter(module)
-        if callee.kind == NAME:
-            own = callee.name == "cls" or callee.name in self._inner
-            key = (function if own else "", callee)
-        elif callee.kind == METHOD and callee.base.kind in OWNERLESS:
+        if kind == NAME:
+            key = (function if name == "cls" or name in self._inner else "", callee)
+        elif kind == METHOD and base.kind in OWNERLESS:
             key = ("", callee)
         else:
-            key = (self.owner(module, function), callee)
+            key = (self._owners.get(function) or self.owner(module, function), callee)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._find(module, function, callee)
@@ -152,9 +154,15 @@ class Targets:
         return self._symbol(self._names.resolve(module, name))
 
     def _symbol(self, key: str) -> Target:
-        if key in self._names.classes:
-            return self._made(key)
-        return Target(((key, 0),), "") if key in self._names.functions else NOTHING
+        known = self._symbols.get(key)
+        if known is None:
+            known = NOTHING
+            if key in self._names.classes:
+                known = self._made(key)
+            elif key in self._names.functions:
+                known = Target(((key, 0),), "")
+            self._symbols[key] = known
+        return known
 
     def _made(self, key: str) -> Target:
         found = self._names.method(key, "__init__") if key in self._names.classes else ""
