@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import cached_property
 
 from floodline.scan._facts.calls import NAME
 from floodline.scan._facts.model import Class, FileFacts, Function
@@ -71,6 +70,9 @@ class Names:
         last = {function.name.rpartition(".")[2] for function in self.functions.values()}
         self.callable = last | self.by_simple_name.keys() | self.renamed | {"cls"}
         self._attributes = {key: dict(item.attributes) for key, item in self.classes.items()}
+        # not cached properties: one slows down the look-up of every other attribute on 3.11
+        self._others: dict[str, list[tuple[str, str]]] | None = None
+        self._by_attribute: dict[str, list[tuple[str, Base]]] | None = None
         self._orders: dict[str, list[str]] = {}
         self._overrides: dict[tuple[str, str], list[str]] = {}
         self._shared: dict[tuple[str, int], str] = {}
@@ -280,33 +282,33 @@ class Names:
         own = base.kind == OWN
         asked = attribute, own
         if asked not in self._kept:
-            found = {self.class_of(*made) for made in self._attached.get(attribute, ())}
-            for holder, made in self._slots.get(attribute, ()) if own else ():
+            found = {self.class_of(*made) for made in self._attached(attribute)}
+            for holder, made in self._slots(attribute) if own else ():
                 home, _, owner = holder.partition(":")
                 found.add(self.type_of(home, made, owner))
             self._kept[asked] = found.pop() if len(found) == 1 else ""
         return self._kept[asked]
 
-    @cached_property
-    def _attached(self) -> dict[str, list[tuple[str, str]]]:
-        """Where and as what instances are created that go into attributes of other objects."""
-        found: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        for file in self.files:
-            for call in file.calls:
-                kept, callee = call.kept, call.callee
-                ref = kept.ref if kept.how in NAMED and callee.kind == NAME else None
-                if ref is not None and ref.kind == OBJECT:
-                    found[ref.name].append((file.module, callee.name))
-        return found
+    def _attached(self, attribute: str) -> Sequence[tuple[str, str]]:
+        """Return where and as what instances are created that go to this attribute of others."""
+        if self._others is None:
+            self._others = defaultdict(list)
+            for file in self.files:
+                for call in file.calls:
+                    kept, callee = call.kept, call.callee
+                    ref = kept.ref if kept.how in NAMED and callee.kind == NAME else None
+                    if ref is not None and ref.kind == OBJECT:
+                        self._others[ref.name].append((file.module, callee.name))
+        return self._others.get(attribute, ())
 
-    @cached_property
-    def _slots(self) -> dict[str, list[tuple[str, Base]]]:
-        """The attributes of all classes by name, with what creates their values."""
-        found: dict[str, list[tuple[str, Base]]] = defaultdict(list)
-        for key, attributes in self._attributes.items():
-            for name, made in attributes.items():
-                found[name].append((key, made))
-        return found
+    def _slots(self, attribute: str) -> Sequence[tuple[str, Base]]:
+        """Return the classes that have this attribute, with what creates its value."""
+        if self._by_attribute is None:
+            self._by_attribute = defaultdict(list)
+            for key, attributes in self._attributes.items():
+                for name, made in attributes.items():
+                    self._by_attribute[name].append((key, made))
+        return self._by_attribute.get(attribute, ())
 
     def _class_of_global(self, module: str, text: str) -> str:
         holder, _, last = text.rpartition(".")
