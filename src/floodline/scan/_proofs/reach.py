@@ -253,7 +253,7 @@ class Reach:
     def _is_end(self, key: str) -> bool:
         found = self._program.names.functions[key]
         name = found.name.rpartition(".")[2]
-        if not (name in ENDING or ALL_END.match(name)):
+        if not (name in ENDING or (name.endswith(("_all", "_everything")) and ALL_END.match(name))):
             return False
         return name.startswith("__") or len(found.parameters) <= bool(found.owner)
 

@@ -46,7 +46,8 @@ class Branches(Bindings):
 
     def leave(self, before: int) -> None:
         """Mark what was read in a branch that ends here: it tells nothing of the keys below it."""
-        for number, change in enumerate(self.changes[before:], before):
+        for number in range(before, len(self.changes)):
+            change = self.changes[number]
             if change.verb == "lookup":
                 self.changes[number] = change._replace(marks=change.marks | {"left"})
 
@@ -80,7 +81,7 @@ class Branches(Bindings):
         """Return what follows if no part of a test holds: each of an `or` may limit another."""
         parts = test.values if type(test) is ast.BoolOp and type(test.op) is ast.Or else [test]
         sizes = [found[0] for part in parts if (found := self.sized(part))]
-        return NONE.union(*map(limited, sizes))
+        return NONE.union(*map(limited, sizes)) if sizes else NONE
 
 
 def limited(sized: Reference) -> Marks:

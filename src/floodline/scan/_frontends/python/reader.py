@@ -131,7 +131,7 @@ class _Reader(Branches):
         if not ends:
             return marks
         test = node.test
-        if any(mark.kind == "ttl" for mark in self.marks[told:]):
+        if len(self.marks) > told and any(mark.kind == "ttl" for mark in self.marks[told:]):
             marks = marks | {"aged"}
         if tests_membership(test):
             return marks | {"absent"}
@@ -179,22 +179,21 @@ class _Reader(Branches):
         self.scope, self.attributes = outer, kept
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, marks: Marks) -> None:
-        outer = self.scope
+        outer, name = self.scope, node.name
         in_class = outer.name.endswith(":")
         owner = outer.owner
-        if not outer.name:
-            name = node.name
-        elif in_class:
-            name = f"{outer.owner}.{node.name}"
-        else:
-            name = f"{outer.name}.<locals>.{node.name}"
-            outer.origins[node.name] = UNKNOWN
-            outer.refs.pop(node.name, None)
-        for decorator in node.decorator_list:
+        if in_class:
+            name = f"{owner}.{name}"
+        elif outer.name:
+            outer.origins[name] = UNKNOWN
+            outer.refs.pop(name, None)
+            name = f"{outer.name}.<locals>.{name}"
+        decorated = node.decorator_list
+        for decorator in decorated:
             self.decorator(name, decorator, marks)
         scope = Scope(name, owner, outer if not in_class and outer.name else None)
-        decorators = tuple([dotted(called(d)) for d in node.decorator_list])
-        taken = node.args
+        decorators = tuple([dotted(called(d)) for d in decorated]) if decorated else ()
+        taken, body, returns = node.args, node.body, node.returns
         told: list[str] = []
         if in_class and "staticmethod" in decorators:
             # in the place of the instance, so that it counts as a method
@@ -208,23 +207,24 @@ class _Reader(Branches):
             told.append(text)
             if text:
                 scope.annotations[known] = text
-        for extra in (taken.vararg, taken.kwarg):
+        options = taken.kwarg
+        for extra in (taken.vararg, options):
             if extra:
                 scope.origins[extra.arg] = attribute(extra.arg)
-        packed = collect_packed(node, scope)
+        packed = collect_packed(node, options.arg, scope) if options else []
         names, said = (*scope.parameters, *packed), (*told, *[""] * len(packed))
         self.functions.append(
             Function(
                 name, owner, node.lineno, self.shared(names, names), self.shared(said, said),
-                decorators, returns_inner(node),
+                decorators, returns_inner(body),
                 type(node) is ast.AsyncFunctionDef,
-                annotation(node.returns) if node.returns is not None else "",
+                annotation(returns) if returns is not None else "",
             )
         )  # fmt: skip
-        collect_locals(node, scope)
+        collect_locals(body, scope)
         self.scope = scope
         tried, self._tried = self._tried, 0
-        self.block(node.body, NONE)
+        self.block(body, NONE)
         self._tried = tried
         if scope.clients:
             self.marks += unclosed(node, scope)

@@ -108,9 +108,8 @@ def annotation(node: ast.expr) -> str:
     return written(node) if type(node) is ast.Attribute else ""
 
 
-def returns_inner(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def returns_inner(body: list[ast.stmt]) -> bool:
     """Return True if a function returns one that is defined inside it."""
-    body = node.body
     given = [s.value for s in body if type(s) is ast.Return and s.value is not None]
     if not given:
         return False
@@ -132,22 +131,23 @@ def _handed_back(value: ast.expr) -> set[str]:
     return {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and id(n) not in used_here}
 
 
-def collect_packed(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> list[str]:
+def collect_packed(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, options: str, scope: Scope
+) -> list[str]:
     """Return what a function reads of its `**options`: these are parameters too."""
-    packed = node.args.kwarg
-    read = constants_read(node, packed.arg) if packed else []
-    if packed and read:
+    read = constants_read(node, options)
+    if read:
         first = len(scope.parameters)
-        scope.packed[packed.arg] = {key: first + place for place, key in enumerate(read)}
+        scope.packed[options] = {key: first + place for place, key in enumerate(read)}
     return read
 
 
-def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
+def collect_locals(body: list[ast.stmt], scope: Scope) -> None:
     """Note the names that a function binds, and those of them that may be containers or functions.
 
     All other names belong to the module.
     """
-    stack: list[ast.stmt] = list(node.body)
+    stack = list(body)
     declared: set[str] = set()
     while stack:
         statement = stack.pop()
@@ -162,10 +162,12 @@ def collect_locals(node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -
             continue
         if kind in PLAIN:
             continue
+        if type(statement) is ast.If:  # it binds nothing itself
+            stack += statement.body
+            stack += statement.orelse
+            continue
         for field in _BLOCKS.get(kind, ()):
             stack += getattr(statement, field)
-        if kind is ast.If:
-            continue  # it binds nothing itself
         if kind in BINDING:
             _bound(statement.target, scope)  # type: ignore[attr-defined]  # kind says so
             if type(statement) is ast.AnnAssign and statement.value is not None:
