@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Set
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ class Targets:
         self._module = ""
         self._known: dict[tuple[str, Callee], Target] = {}
         self._owners: dict[str, str] = {}
+        self._every: dict[str, dict[str, str]] = defaultdict(dict)  # the same for all modules
         self._symbols: dict[str, Target] = {}  # what keys mean, in every module
         self._kin: dict[str, bool] = {}
         self._inner: Set[str] = NOBODY
@@ -69,7 +71,7 @@ class Targets:
     def _enter(self, module: str) -> None:
         self._module = module
         self._known = {}
-        self._owners = {}
+        self._owners = self._every[module]
         self._inner = self._names.inner.get(module, NOBODY)
 
     def _find(self, module: str, function: str, callee: Callee) -> Target:
@@ -104,6 +106,8 @@ class Targets:
         """
         if self._are_kin(alike, name):
             return alike
+        if own not in self._names.functions:
+            return []  # most
         others = [key for key in alike if key != own]
         return others if len(others) < len(alike) and self._have_one_above(others, name) else []
 

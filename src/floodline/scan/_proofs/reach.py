@@ -70,7 +70,10 @@ class Reach:
 
     def often(self, function: str) -> Often:
         """Return how often a function runs; the body of a module runs at start-up."""
-        return self._often.get(function, Often.STARTS if function.endswith(":") else Often.UNKNOWN)
+        known = self._often.get(function)
+        if known is None:
+            known = Often.STARTS if function.endswith(":") else Often.UNKNOWN
+        return known
 
     def _spread(self) -> None:
         functions = self._program.names.functions
