@@ -303,7 +303,12 @@ class Paths:
         program = self._program
         edges = [*program.callers.get(key, ()), *program.related.get(key, ())]
         edges = [edge for edge in edges if edge.caller != key or not edge.guessed]
-        answers = [self._at_call(e, number, name, depth) for e in edges if e.kin or not e.guessed]
+        answers: list[Answer] = []
+        for edge in edges:
+            if edge.kin or not edge.guessed:
+                answers.append(self._at_call(edge, number, name, depth))
+                if answers[0][0] != answers[-1][0] and {PROVED, REFUTED} <= {s for s, _ in answers}:
+                    return ASSUMED, Why.FIXED_FOR_SOME(name)
         answers += self._handed(key, number, name, depth)
         if not answers:  # a caller that is guessed proves nothing, and refutes nothing
             guesses = (self._at_call(edge, number, name, depth) for edge in edges)
@@ -369,9 +374,9 @@ class Paths:
 
 def _passed(edge: Edge, number: int, name: str) -> Argument | None:
     """Return what a call gives a parameter, `None` for its default."""
-    index = number - edge.shift
-    given = edge.call.arguments[index] if 0 <= index < len(edge.call.arguments) else None
-    named = dict(edge.call.keywords)
+    index, call = number - edge.shift, edge.call
+    given = call.arguments[index] if 0 <= index < len(call.arguments) else None
+    named = dict(call.keywords)
     return named.get(name) or given or named.get(UNPACKED)
 
 

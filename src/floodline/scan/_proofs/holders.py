@@ -286,6 +286,11 @@ class Holders:
         )
 
     @cached_property
+    def _endless(self) -> frozenset[str]:
+        """The functions that call something in an endless loop."""
+        return frozenset(edge.caller for edge in self._program.edges if edge.repeats == "forever")
+
+    @cached_property
     def _looping(self) -> frozenset[str]:
         """The functions with a loop that waits for more or never ends."""
         calling = {edge.caller for edge in self._program.edges if edge.repeats in LOOPS[1:]}
@@ -345,6 +350,8 @@ class Holders:
 
     def _goes_round(self, owner: str, function: str) -> bool:
         """Return True if a function uses an instance in an endless loop."""
+        if function not in self._endless:
+            return False  # most
         family = {owner, *self._program.names.children.get(owner, ())}
         return any(
             edge.repeats == "forever" and edge.callee.rpartition(".")[0] in family
