@@ -303,22 +303,14 @@ class Paths:
         program = self._program
         edges = [*program.callers.get(key, ()), *program.related.get(key, ())]
         edges = [edge for edge in edges if edge.caller != key or not edge.guessed]
-        answers: list[Answer] = []
-        for edge in edges:
-            if edge.kin or not edge.guessed:
-                answers.append(self._at_call(edge, number, name, depth))
-                if answers[0][0] != answers[-1][0] and {PROVED, REFUTED} <= {s for s, _ in answers}:
-                    return ASSUMED, Why.FIXED_FOR_SOME(name)
-        answers += self._handed(key, number, name, depth)
+        answers = self._sure(edges, number, name, depth) + self._handed(key, number, name, depth)
         if not answers:  # a caller that is guessed proves nothing, and refutes nothing
             guesses = (self._at_call(edge, number, name, depth) for edge in edges)
             answers = [(ASSUMED, why) for state, why in guesses if state in (PROVED, ASSUMED)]
         if {PROVED, REFUTED} <= {state for state, _ in answers}:
             return ASSUMED, Why.FIXED_FOR_SOME(name)
-        for wanted in STATES:
-            for state, why in answers:
-                if state == wanted:
-                    return state, why
+        if answers:
+            return min(answers, key=lambda answer: STATES.index(answer[0]))
         return (UNKNOWN if edges else ASSUMED), Why.BY_CALLER(name)
 
     def _handed(self, key: str, number: int, name: str, depth: int) -> list[Answer]:
@@ -361,6 +353,18 @@ class Paths:
                 closed = self._is_closed(kind.partition(":")[0], said.name)
                 return said.name if closed and said.kind == CLASS else ""
         return ""
+
+    def _sure(self, edges: list[Edge], number: int, name: str, depth: int) -> list[Answer]:
+        """Judge what callers give a parameter, until one proves what another refutes."""
+        answers: list[Answer] = []
+        told = set()
+        for edge in edges:
+            if edge.kin or not edge.guessed:
+                answers.append(self._at_call(edge, number, name, depth))
+                told.add(answers[-1][0])
+                if len(told) > 1 and {PROVED, REFUTED} <= told:
+                    break
+        return answers
 
     def _at_call(self, edge: Edge, number: int, name: str, depth: int) -> Answer:
         given = _passed(edge, number, name)

@@ -50,13 +50,8 @@ from floodline.scan._frontends.python.statements import (
     serves,
 )
 
-MAKING = {
-    ast.Call,
-    ast.Attribute,
-    ast.JoinedStr,
-    ast.Name,
-    ast.Subscript,
-}  # what may create a new value
+# what may create a new value
+MAKING = {ast.Call, ast.Attribute, ast.JoinedStr, ast.Name, ast.Subscript}
 # tests that may explain why a branch is taken
 TELLING = {ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call}
 SEQUENCES = {ast.List, ast.Tuple}
