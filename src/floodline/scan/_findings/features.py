@@ -113,8 +113,8 @@ def _path(judge: Judge, file: FileFacts, change: Change, path: Evidence) -> str:
     known = judge.program.names.functions.get(function)
     # an app calls a coroutine; no command line gets a function in an attribute, or by a name
     called = (known is not None and known.waits) or path.reason.rests_on(Run.REGISTERED)
-    of_bot = path.state == PROVED and called
     once = COMMAND_LINE & set(file.module.split(".")) and not in_a_loop(change)
+    of_bot = path.state == PROVED and (called or (once and _is_awaited(judge, function)))
     if (once and not of_bot) or judge.is_tool(file):
         return "command"
     if path.state != PROVED and judge.decorates(function):
@@ -127,6 +127,13 @@ def _path(judge: Judge, file: FileFacts, change: Change, path: Evidence) -> str:
     if path.reason.ground is Path.UNNAMED:
         return "unnamed"
     return {PROVED: "event", ASSUMED: "loop"}.get(path.state, "unknown")
+
+
+def _is_awaited(judge: Judge, function: str) -> bool:
+    """Return True if a coroutine that is registered for an event leads to a function."""
+    known = judge.program.names.functions
+    above = (key for key in judge.reach.ancestors(function) if key in known)
+    return any(known[key].waits and judge.reach.is_handler(key) for key in above)
 
 
 def _loads(judge: Judge, file: FileFacts, change: Change) -> bool:

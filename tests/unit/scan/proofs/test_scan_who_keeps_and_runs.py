@@ -70,6 +70,21 @@ KINDS = """
         return images.pop(user_id, None)
 """
 GROWS: dict[str, Program] = {
+    "what a route leads to in a folder that is called like scripts": (
+        "states",
+        {
+            "scripts/routes": APP
+            + """
+    states = {}
+
+    @app.post("/{lesson_id}")
+    async def trigger(lesson_id, text):
+        start(lesson_id, text)
+    def start(lesson_id, text):
+        states[lesson_id] = text
+"""
+        },
+    ),
     "what each event adds to an object that start-up creates": (
         "messages",
         {
