@@ -23,7 +23,7 @@ BATCH = 4 * 1024 * 1024  # bytes that wait to be written: more would waste memor
 NAME = "scan.db"
 PATIENCE = 5  # seconds to wait for another scan that is writing
 CHECK = 8  # bytes of checksum in front of each entry
-PAGE = 65536  # bytes: most entries have some 10 KB, and each page that they span takes time
+PAGE = 8192  # bytes: with smaller pages writing takes longer, with larger ones more memory
 TABLE = """
     create table if not exists entries (
         key blob primary key, data blob not null, size integer not null, used integer not null
