@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import zlib
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +23,7 @@ MANY_BYTES = 512 * 1024 * 1024
 BATCH = 4 * 1024 * 1024  # bytes that wait to be written: more would waste memory
 NAME = "scan.db"
 PATIENCE = 5  # seconds to wait for another scan that is writing
-CHECK = 8  # bytes of checksum in front of each entry
+CHECK = 4  # bytes of checksum in front of each entry
 PAGE = 8192  # bytes: with smaller pages writing takes longer, with larger ones more memory
 TABLE = """
     create table if not exists entries (
@@ -149,7 +150,7 @@ def key_of(salt: bytes, *parts: bytes) -> bytes:
 
 
 def _sum(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=CHECK).digest()
+    return zlib.crc32(data).to_bytes(CHECK, "big")
 
 
 def _errors() -> tuple[type[Exception], ...]:
