@@ -43,6 +43,12 @@ class Standing(NamedTuple):
     guard: Guard  # it may not run, or run after an error
 
 
+def lasting(marks: Marks) -> Marks:
+    """Return the marks that hold in a loop that goes on: that it began once bounds nothing."""
+    over = [mark for mark in marks if mark == "once" or getattr(mark, "kind", "") == "empty"]
+    return marks.difference(over) if over else marks
+
+
 def details(marks: Marks, kind: Literal["arm", "endless", "over", "empty"]) -> list[Circumstance]:
     """Return the circumstances of one kind, in a stable order."""
     told = [mark for mark in marks if not isinstance(mark, str) and mark.kind == kind]

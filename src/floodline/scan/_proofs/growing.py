@@ -37,14 +37,28 @@ class Growing:
 
 
 def fills_empty(program: Program, reach: Reach, held: Held, function: str) -> bool:
-    """Return True if a function is only called where what it fills was found to be empty."""
+    """Return True if a function is only called, once, where what it fills was found to be empty."""
     edges = program.callers.get(function, ())
-    if not edges or program.related.get(function) or not reach.is_own(function):
+    others = reach.is_passed(function) or not reach.is_own(function)
+    if not edges or others or program.related.get(function) or _is_inherited(program, function):
         return False
     return all(not edge.guessed and _was_empty(program, held, edge) for edge in edges)
 
 
+def _is_inherited(program: Program, function: str) -> bool:
+    """Return True for a method whose class has an external base, which may call it."""
+    names, module = program.names, function.partition(":")[0]
+    owner = names.functions[function].owner
+    return bool(owner) and any(
+        names.is_outside(above.partition(":")[0], base)
+        for above in names.order(f"{module}:{owner}")
+        for base in names.classes[above].bases
+    )
+
+
 def _was_empty(program: Program, held: Held, edge: Edge) -> bool:
+    if edge.repeats not in ("", "once"):
+        return False
     texts = [arm.text for arm in edge.call.arms if arm.kind == "empty"]
     return any(held.key in _keys(program, edge.caller, text) for text in texts)
 

@@ -69,10 +69,10 @@ class Paths:
         own = ref.kind == INSTANCE and any(not m.function.endswith(":") for m in held.made)
         if (own or ref == ITSELF) and self._only_makes(function, 0):
             return Evidence(Path.WHILE_MADE(), REFUTED, at)
-        if fills_empty(self._program, self._reach, held, function):
-            return Evidence(Path.WHILE_EMPTY(name), REFUTED, at)
         if in_a_loop(change):
             return Evidence(Path.WAITING_LOOP(name), PROVED, at)
+        if fills_empty(self._program, self._reach, held, function):
+            return Evidence(Path.WHILE_EMPTY(name), REFUTED, at)
         if self._reach.is_definition(function):
             return Evidence(Path.DEFINITION(name), REFUTED, at)
         why = self.events.why(function)

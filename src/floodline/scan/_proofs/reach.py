@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict, deque
 from enum import StrEnum
 
@@ -19,7 +18,11 @@ ENDING = {
     "teardown", "terminate", "cleanup", "disconnect", "quit", "exit", "finalize", "on_shutdown",
     "shutdown_event", "tearDown", "reset", "clear_all", "reset_all", "on_exit", "aexit", "join",
 }  # fmt: skip
-ALL_END = re.compile(r"^(shutdown|close|stop|dispose|destroy|terminate)_(all|everything)$")
+ALL_END = {
+    f"{end}_{whom}"
+    for end in ("shutdown", "close", "stop", "dispose", "destroy", "terminate")
+    for whom in ("all", "everything")
+}
 # verbs for preparing a program; a loop that calls such a function would be seen
 PREPARING = (
     "configure", "setup", "set_up", "install", "define", "declare", "init", "load", "import_",
@@ -256,7 +259,7 @@ class Reach:
     def _is_end(self, key: str) -> bool:
         found = self._program.names.functions[key]
         name = found.name.rpartition(".")[2]
-        if not (name in ENDING or (name.endswith(("_all", "_everything")) and ALL_END.match(name))):
+        if name not in ENDING and name not in ALL_END:
             return False
         return name.startswith("__") or len(found.parameters) <= bool(found.owner)
 

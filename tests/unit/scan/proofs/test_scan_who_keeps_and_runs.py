@@ -69,6 +69,70 @@ KINDS = """
     def answer(user_id):
         return images.pop(user_id, None)
 """
+ENDLESS = {
+    "a loop of its own, begun while it is empty": """
+    def begin():
+        if not rows:
+            serve()
+    def serve():
+        while True:
+            rows.append(socket.recv())
+    """,
+    "a loop around its calls, begun while it is empty": """
+    def begin():
+        if rows:
+            return
+        while True:
+            accept()
+    def accept():
+        rows.append(socket.accept())
+    """,
+    "a loop that is begun once, behind a flag": """
+    begun = False
+
+    def begin():
+        global begun
+        if not begun:
+            begun = True
+            while True:
+                rows.append(socket.recv())
+    """,
+    "a loop over a stream, begun while it is empty": """
+    async def begin():
+        if not rows:
+            async for message in stream:
+                rows.append(message)
+    """,
+    "an event that calls what is also called while it is empty": """
+    def begin():
+        if not rows:
+            _load(1)
+    def _load(message):
+        rows.append(message)
+    app.on("message", _load)
+    """,
+    "a base that may call what is also called while it is empty": """
+    from web import Service
+
+    class Rows(Service):
+        def begin(self, message):
+            if not rows:
+                self.load(message)
+        def load(self, message):
+            rows.append(message)
+    app.on("start", Rows().begin)
+    """,
+}
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+def test_that_it_was_empty_before_bounds_nothing_in(case, tmp_path):
+    start = "\n    rows = []\n"
+    handler = '\n    @app.post("/")\n    def enter(request):\n        begin()\n'
+    code = dedent(APP + start) + dedent(ENDLESS[case]) + dedent(handler)
+    assert reported(tmp_path, ("rows", {"main": code}))
+
+
 GROWS: dict[str, Program] = {
     "what a route leads to in a folder that is called like scripts": (
         "states",

@@ -17,7 +17,7 @@ from floodline.scan._facts.calls import (
     Argument,
     by_name,
 )
-from floodline.scan._facts.circumstances import Circumstance, Marks, Repeats, Word
+from floodline.scan._facts.circumstances import Circumstance, Marks, Repeats, Word, lasting
 from floodline.scan._facts.model import Call, Class, Container, FileFacts, Function, Mark
 from floodline.scan._facts.origins import FRESH_SELF, UNKNOWN, attribute, function_called, parameter
 from floodline.scan._facts.references import ITSELF, LOCAL
@@ -270,9 +270,9 @@ class _Reader(Branches):
         self.expression(node.test, marks)
         inside = marks | TURNS | self.compare_sizes(node.test, node.body)
         if not self._tried and is_endless(node):
-            inside |= {Circumstance("endless", "", "", node.lineno)}
+            inside = lasting(inside) | {Circumstance("endless", "", "", node.lineno)}
         if serves(node):
-            inside |= {"serves"}
+            inside = lasting(inside) | {"serves"}
         self.block(node.body, inside)
         self.block(node.orelse, marks)
 
@@ -287,7 +287,7 @@ class _Reader(Branches):
         for held in self._listed(node) or (None,):
             if held is not None:
                 self.scope.refs[written(node.target)] = held
-            self.block(node.body, marks | repeats)
+            self.block(node.body, (lasting(marks) if "serves" in repeats else marks) | repeats)
         self.block(node.orelse, marks)
 
     def _listed(self, node: ast.For | ast.AsyncFor) -> list[Found]:
