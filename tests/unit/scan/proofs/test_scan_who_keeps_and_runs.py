@@ -104,12 +104,15 @@ ENDLESS = {
                 rows.append(message)
     """,
     "an event that calls what is also called while it is empty": """
-    def begin():
-        if not rows:
-            _load(1)
-    def _load(message):
-        rows.append(message)
-    app.on("message", _load)
+    class Rows:
+        def __init__(self):
+            app.on("message", self._load)
+        def first(self):
+            if not rows:
+                self._load(1)
+        def _load(self, message):
+            rows.append(message)
+    begin = Rows().first
     """,
     "a base that may call what is also called while it is empty": """
     from web import Service
