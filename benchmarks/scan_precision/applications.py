@@ -45,6 +45,7 @@ LISTS = {
     "fourteenth": "applications_fourteenth.json",
     "fifteenth": "applications_fifteenth.json",
     "sixteenth": "applications_sixteenth.json",
+    "seventeenth": "applications_seventeenth.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
