@@ -31,7 +31,10 @@ PEOPLE = {
 # whose ids are as many as there are people and what they say; others may number what is set up
 ABOUT = PEOPLE | {"message", "msg", "group", "guild", "channel", "room", ""}
 KINDS = {"name", "names", "type", "kind", "model", "cls", "class", "module", "path", "field"}
-UNKNOWN_CALLERS = (Path.UNSEEN, Path.UNSEEN_ABOVE, Path.PASSED, Path.FOR_CALLERS)
+UNKNOWN_CALLERS = (
+    Path.UNSEEN, Path.UNSEEN_ABOVE, Path.FAR_FROM_EVENT, Path.FAR_FROM_PASSED, Path.PASSED,
+    Path.FOR_CALLERS,
+)  # fmt: skip
 UNSEEN = {"open", "uncalled", "unknown"}
 BROUGHT = (Origin.WITH_EVENT, Origin.GIVEN_FOR_EVENT, Origin.RECEIVED)
 CREATED = {"made", "key", "self"}

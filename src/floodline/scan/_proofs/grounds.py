@@ -74,6 +74,8 @@ class Path(Ground):
     UNSEEN = "grows each time {}() runs; no caller found"
     UNNAMED = "grows each time {}() runs; nothing here names it"
     UNSEEN_ABOVE = "grows each time {}() runs; nothing here calls what leads to it"
+    FAR_FROM_EVENT = "grows each time {}() runs; {}(), which leads to it, runs for each event"
+    FAR_FROM_PASSED = "grows each time {}() runs; {}(), which leads to it, is passed on"
     PASSED = "grows each time {}() runs; it is passed on, and its caller is unknown"
     START = "{}() runs only at start-up"
     NOT_KNOWN = "grows in {}(); how often that runs is unknown"

@@ -6,9 +6,12 @@ from collections import defaultdict
 from functools import cached_property
 
 from floodline.scan._facts.model import Change, FileFacts
+from floodline.scan._facts.reasons import Reason
 from floodline.scan._facts.references import INSTANCE
 from floodline.scan._program.edges import Edge
 from floodline.scan._program.program import Held, Program
+from floodline.scan._proofs.events import Events
+from floodline.scan._proofs.grounds import Path
 from floodline.scan._proofs.reach import Reach
 
 
@@ -34,6 +37,26 @@ class Growing:
             for above in self._reach.ancestors(function):
                 led[above].append(number)
         return led
+
+
+def unseen(program: Program, reach: Reach, events: Events, function: str) -> Reason:
+    """Return what is known of a function's callers if no event is near: the best of it."""
+    name = _last(function)
+    if reach.is_passed(function):
+        return Path.PASSED(name)
+    above = sorted(reach.ancestors(function) - {function})
+    if handlers := [item for item in above if item in events.handlers]:
+        return Path.FAR_FROM_EVENT(name, _last(handlers[0]))
+    if passed := [item for item in above if reach.is_passed(item)]:
+        return Path.FAR_FROM_PASSED(name, _last(passed[0]))
+    if any(edge.caller != function for edge in program.callers.get(function, ())):
+        return Path.UNSEEN_ABOVE(name)
+    unnamed = events.shown and reach.is_unnamed(function)
+    return (Path.UNNAMED if unnamed else Path.UNSEEN)(name)
+
+
+def _last(function: str) -> str:
+    return function.rpartition(":")[2].rpartition(".")[2]
 
 
 def fills_empty(program: Program, reach: Reach, held: Held, function: str) -> bool:

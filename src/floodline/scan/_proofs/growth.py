@@ -32,7 +32,7 @@ from floodline.scan._proofs.evidence import (
 )
 from floodline.scan._proofs.grounds import Key, Path
 from floodline.scan._proofs.grounds import Origin as Why
-from floodline.scan._proofs.growing import fills_empty
+from floodline.scan._proofs.growing import fills_empty, unseen
 from floodline.scan._proofs.membership import Refusals
 from floodline.scan._proofs.reach import Often, Reach
 
@@ -96,12 +96,7 @@ class Paths:
         if often is Often.REPEATS and self._reach.starts_once(function):
             return Evidence(Path.START(name), REFUTED, at)
         if often is Often.REPEATS:
-            above = any(edge.caller != function for edge in self._program.callers.get(function, ()))
-            told = Path.UNSEEN_ABOVE if above else Path.UNSEEN
-            told = Path.PASSED if self._reach.is_passed(function) else told
-            if told is Path.UNSEEN and self.events.shown and self._reach.is_unnamed(function):
-                told = Path.UNNAMED
-            return Evidence(told(name), ASSUMED, at)
+            return Evidence(unseen(self._program, self._reach, self.events, function), ASSUMED, at)
         if often is Often.STARTS:
             return Evidence(Path.START(name), REFUTED, at)
         return Evidence(Path.NOT_KNOWN(name), UNKNOWN, at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict, deque
 from enum import StrEnum
 
@@ -208,12 +209,21 @@ class Reach:
 
     def is_handler(self, key: str) -> bool:
         """Return True if a decorator passes the function to a framework: `@app.get(...)`."""
-        return any(
-            "." in name
-            and name.rpartition(".")[2] not in _PLAIN
-            and name.partition(".")[0] not in _PLAIN_MODULES
-            for name in self._program.names.functions[key].decorators
-        )
+        given = self._program.names.functions[key].decorators
+        return bool(given) and any(self._passes_on(key, name) for name in given)
+
+    def _passes_on(self, key: str, decorator: str) -> bool:
+        """Return True if a decorator is a method, or has to keep what nothing here calls."""
+        head, _, method = decorator.partition(".")
+        if (method or head).rpartition(".")[2] in _PLAIN or head in _PLAIN_MODULES:
+            return False
+        if method:
+            return True
+        names, module = self._program.names, key.partition(":")[0]
+        source = names.imports.get(module, {}).get(head, "")
+        taken = source or names.resolve(module, head) in names.functions
+        known = source.partition(":")[0].partition(".")[0] in sys.stdlib_module_names
+        return bool(taken) and not known and not self._program.callers.get(key)
 
     def ancestors(self, function: str, owner: str = "") -> frozenset[str]:
         """Return all functions from which this one can be reached, itself included.

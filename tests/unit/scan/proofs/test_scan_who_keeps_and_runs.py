@@ -872,6 +872,20 @@ SAFE: dict[str, Program] = {
 """
         },
     ),
+    "a size that a local tells": (
+        "shown",
+        {
+            "main": APP
+            + """
+    shown = set()
+    @app.post("/")
+    def show(request):
+        wanted = request.id not in shown and len(shown) < 5
+        if wanted:
+            shown.add(request.id)
+"""
+        },
+    ),
     "what a counterpart undoes that a handler calls": (
         "sessions",
         {
@@ -921,6 +935,66 @@ def test_what_a_class_method_creates_the_class_keeps(tmp_path):
     (tmp_path / "app.py").write_text(dedent(ONLY), encoding="utf-8")
     told = Scan([tmp_path]).silence("Store.sessions")
     assert told[1].startswith("  proved: Store is kept by Analyzer: Analyzer is kept by a class")
+
+
+ENDING = """
+    from database import at_end
+
+    class Users:
+        def __init__(self, session):
+            self.known = {}
+            @at_end(session)
+            def forget():
+                self.known.clear()
+        def fetch(self, name):
+            self.known[name] = object()
+    users = Users(object())
+"""
+
+
+def test_what_a_decorator_gets_runs_when_its_event_arrives(tmp_path):
+    (tmp_path / "app.py").write_text(dedent(ENDING), encoding="utf-8")
+    told = Scan([tmp_path]).silence("Users.known")
+    assert told[4].startswith("  assumed: forget() runs only when its event arrives")
+
+
+FAR = (
+    APP
+    + """
+    import elsewhere
+
+    known = {}
+    def one(name):
+        two(name)
+    def two(name):
+        three(name)
+    def three(name):
+        four(name)
+    def four(name):
+        five(name)
+    def five(name):
+        six(name)
+    def six(name):
+        known[name] = object()
+    DECORATOR
+    def enter(request):
+        one(request.name)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("decorator", "told"),
+    [
+        ('@app.post("/")', "enter(), which leads to it, runs for each event"),
+        ("@elsewhere.kept", "enter(), which leads to it, is passed on"),
+        ("", "nothing here calls what leads to it"),
+    ],
+)
+def test_who_leads_to_growth_from_afar_is_named(decorator, told, tmp_path):
+    text = dedent(FAR.replace("DECORATOR", decorator))
+    (tmp_path / "app.py").write_text(text, encoding="utf-8")
+    assert f"grows each time six() runs; {told}" in Scan([tmp_path]).silence("known")[2]
 
 
 LATE = """

@@ -56,6 +56,7 @@ MADE_BY = {ast.Call, ast.Await, ast.Subscript}
 MAKING = {ast.Call, *THROUGH}  # what an instance may come from that is kept
 COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp}
 PARTS = {*COMPREHENSIONS, ast.Subscript}
+TELLING = {ast.BinOp, ast.Compare, ast.BoolOp}  # said of a local, and asked later
 
 
 class Bindings(Calls):
@@ -215,8 +216,8 @@ class Bindings(Calls):
         scope.stored[name] = stored_value(value)
         if type(value) in MADE_BY:
             self._note_maker(name, value)
-        elif type(value) is ast.BinOp and type(value.op) is ast.Sub:
-            scope.aged[name] = value
+        elif type(value) in TELLING:
+            scope.meant[name] = value
 
     def _note_maker(self, name: str, value: ast.expr) -> None:
         """Note the class or the function that a local's value comes from."""
@@ -254,6 +255,7 @@ class Bindings(Calls):
         scope.answers.pop(name, None)
         scope.items.pop(name, None)
         scope.asked.pop(name, None)
+        scope.meant.pop(name, None)
         scope.origins[name] = origin
 
     def _bind_slot(self, ref: Reference, target: ast.expr, value: ast.expr, marks: Marks) -> None:

@@ -141,9 +141,8 @@ class _Reader(Branches):
 
     def import_(self, node: ast.Import, _: Marks) -> None:
         for name in node.names:
-            self.imports[name.asname or name.name.partition(".")[0]] = (
-                name.name if name.asname else name.name.partition(".")[0]
-            )
+            head = name.name.partition(".")[0]
+            self.imports[name.asname or head] = name.name if name.asname else head
 
     def import_from(self, node: ast.ImportFrom, _: Marks) -> None:
         prefix = "." * node.level + (node.module or "")
@@ -242,8 +241,10 @@ class _Reader(Branches):
     # control flow
 
     def if_(self, node: ast.If, marks: Marks) -> None:
+        self.expression(node.test, marks)
         test, body = node.test, node.body
-        self.expression(test, marks)
+        if type(test) is ast.Name:
+            test = node.test = self.scope.meant.get(test.id, test)  # it was asked before
         added: set[Word | Circumstance] = {"branch"}
         sized = NONE
         if not self.scope.name and "__name__" in ast.dump(test):

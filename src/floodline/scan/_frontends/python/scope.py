@@ -75,8 +75,8 @@ class Scope:
     """A function (or the module, or the body of a class) while it is read."""
 
     __slots__ = (
-        "again", "aged", "annotations", "answers", "asked", "clients", "filled", "globals",
-        "holding", "items", "kinds", "locals", "name", "origins", "outer", "owner", "packed",
+        "again", "annotations", "answers", "asked", "clients", "filled", "globals", "holding",
+        "items", "kinds", "locals", "meant", "name", "origins", "outer", "owner", "packed",
         "parameters", "passed", "refs", "selves", "states", "stored", "turning", "types", "waiters",
     )  # fmt: skip
 
@@ -95,7 +95,7 @@ class Scope:
         self.answers: dict[str, str] = {}  # a local, and the function whose result it is
         self.items: dict[str, Base] = {}  # a local, and the constant key that it was read under
         self.asked: dict[str, ast.Call] = {}  # a local, and the call that it is the answer of
-        self.aged: dict[str, ast.BinOp] = {}  # a local, and the difference that it is
+        self.meant: dict[str, ast.expr] = {}  # a local, and the difference or test that it is
         self.stored: dict[str, Stored] = {}
         self.clients: dict[str, ast.expr] = {}
         self.again: set[str] = set()  # locals that are bound more than once

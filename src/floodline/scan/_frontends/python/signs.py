@@ -62,7 +62,7 @@ def ages(scope: Scope, node: ast.Compare) -> tuple[Mark, ...]:
     if not any(_tells_time(scope.origin(side)) for side in sides):
         return ()
     for side in sides:
-        told = scope.aged.get(side.id, side) if type(side) is ast.Name else side
+        told = scope.meant.get(side.id, side) if type(side) is ast.Name else side
         for part in ast.walk(told):
             if isinstance(part, ast.Attribute | ast.Subscript | ast.Name):
                 found = inside(scope, part)
