@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
+from floodline._python.mutations import TAKES_NAMED
 from floodline.scan._facts.circumstances import Arms, arms_of
 from floodline.scan._facts.model import Change
 from floodline.scan._program.edges import Edge
@@ -15,6 +16,7 @@ from floodline.scan._proofs.reach import Reach
 KINDS = re.compile(r"(type|kind|event|action|topic|method|command|cmd|name|op)\W*$")
 EVENTS = re.compile(r"^(on_?[A-Za-z]\w*|do_[A-Z]+|handle_\w+|\w+_event|\w+Event)$")
 FORGETS = re.compile(r"(delet|remov|clear|reset|forget|logout|unsubscrib|purge)", re.IGNORECASE)
+ELSEWHERE = {"for", "while", "serves", "finally"}
 ENDS = re.compile(rf"{FORGETS.pattern}|clos|disconnect|expir", re.IGNORECASE)
 
 
@@ -43,6 +45,21 @@ def undoes(change: Change, grown: list[Change]) -> bool:
     """Return True if an error handler removes the very entry that was put in before the error."""
     return "except" in change.marks and any(
         "except" not in c.marks and c.key_text and c.key_text == change.key_text for c in grown
+    )
+
+
+def takes_back(change: Change, grown: list[Change]) -> bool:
+    """Return True if a branch takes out the entry that its function puts in, if it comes again.
+
+    `if strikes[user] > 9: del strikes[user]` leaves the entries of all others. What is in it may be
+    empty by then, and a `finally` undoes.
+    """
+    named = change.op in TAKES_NAMED and bool(change.key_text) and "branch" in change.marks
+    return (
+        named
+        and ELSEWHERE.isdisjoint(change.marks)
+        and not any(arm.kind == "empty" for arm in arms_of(change.marks))
+        and all(c.key_text == change.key_text and ELSEWHERE.isdisjoint(c.marks) for c in grown)
     )
 
 

@@ -130,6 +130,7 @@ class Out(Ground):
     NOTHING_HERE = "nothing here removes from it, but it is passed to unknown code"
     LIMIT = "its size is limited"
     OTHER_EVENT = "removed only by another event in {}()"
+    IF_IT_COMES_AGAIN = "{}() removes an entry only if it comes again"
     WHERE_IT_GROWS = "removed where it grows, in {}()"
     AFTER_ERROR = "removed only after an error in {}()"
     BY_ITS_INSTANCE = "{}() removes what its instance added"

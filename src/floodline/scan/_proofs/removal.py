@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from functools import cached_property
 from typing import NamedTuple
 
 from floodline._python.mutations import NOT_OF_A_MAP, TAKES_NAMED
@@ -13,13 +12,14 @@ from floodline.scan._facts.model import RENEWS, Change, FileFacts
 from floodline.scan._facts.reasons import Reason
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._program.program import Held, Program
-from floodline.scan._proofs.branches import Branches, exclude, is_forgetting, undoes
+from floodline.scan._proofs.branches import Branches, exclude, is_forgetting, takes_back, undoes
 from floodline.scan._proofs.entries import begins_anew, encloses, is_lazy, replaces_inherited
 from floodline.scan._proofs.events import Events, in_a_loop
 from floodline.scan._proofs.evidence import ASSUMED, PROVED, REFUTED, UNKNOWN, Evidence, place
 from floodline.scan._proofs.grounds import Out
 from floodline.scan._proofs.growing import Growing
-from floodline.scan._proofs.reach import ENDING, LOOPS, Often, Reach
+from floodline.scan._proofs.reach import LOOPS, Often, Reach
+from floodline.scan._proofs.runners import Runners
 
 COUNTERPARTS = {
     "__exit__": ("__enter__", "__init__"),
@@ -98,6 +98,7 @@ class Removals:
         self._events = events
         self._library = library
         self._arms = Branches(program, reach)
+        self._runners = Runners(program, reach, events)
 
     def judge(self, held: Held, depth: int, growing: list[tuple[FileFacts, Change]]) -> Removal:
         """Judge which way out runs, if any."""
@@ -220,6 +221,8 @@ class Removals:
             same = [c for f, c in growth.places if f"{f.module}:{c.function}" == function]
             if all(exclude(arms_of(change.marks), arms_of(c.marks)) for c in same):
                 return EVENT, Out.OTHER_EVENT(name)
+            if self._events.why(function) and takes_back(change, same):
+                return EVENT, Out.IF_IT_COMES_AGAIN(name)
             failed = undoes(change, same) and function not in self._arms.loops
             return RUNS, (Out.AFTER_ERROR if failed else Out.WHERE_IT_GROWS)(name)
         if encloses(function, change, growth.places):
@@ -228,7 +231,7 @@ class Removals:
             return RUNS, Out.BY_ITS_INSTANCE(name)
         above = self._reach.ancestors(function, owner)
         named = change.op in TAKES_NAMED and bool(change.key_text) and self._are_passed(growing)
-        if any(self._runs(item, named) for item in above):
+        if any(self._runners.runs(item, growth, named=named) for item in above):
             return RUNS, Out.BY_ITSELF(name)
         if self._loops(change, function, above, owner):
             return RUNS, Out.IN_A_LOOP(name)
@@ -255,7 +258,7 @@ class Removals:
         return any(edge.repeats in LOOPS for item in lasting for edge in callers.get(item, ()))
 
     def _shares(self, change: Change, function: str, growth: Growing) -> bool:
-        above = self._reach.ancestors(function) - self._passing
+        above = self._reach.ancestors(function) - self._runners.passing
         near = {n for item in above for n in growth.by_function.get(item, ())}
         for number in near:
             growing, (_, grown) = growth.functions[number], growth.places[number]
@@ -266,19 +269,6 @@ class Removals:
             if common:
                 return True
         return False
-
-    @cached_property
-    def _passing(self) -> frozenset[str]:
-        """What runs only at start-up, or while something is created or ended."""
-        everything = {*self._program.names.functions, *self._program.edges_of}
-        return frozenset(
-            item
-            for item in everything
-            if item.endswith(":")
-            or (last := self._last(item)) in MAKERS
-            or last in ENDING
-            or self._reach.often(item) is Often.STARTS
-        )
 
     def _seldom(
         self, function: str, name: str, above: frozenset[str], growing: list[str], owner: str
@@ -360,12 +350,6 @@ class Removals:
         if dunder or (public and (self._library or not used)):
             return PUBLIC, Out.FOR_CALLERS(name)
         return NEVER, Out.UNCALLED(name)
-
-    def _runs(self, function: str, named: bool) -> bool:
-        """Return True if something runs a function by itself; an end only if a timer brings it."""
-        if self._ends(function):
-            return self._reach.is_timed(function)
-        return self._reach.runs_by_itself(function, named=named)
 
     def _ends(self, function: str) -> bool:
         return self._reach.is_end(function)

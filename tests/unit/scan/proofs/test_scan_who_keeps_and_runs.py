@@ -137,6 +137,39 @@ def test_that_it_was_empty_before_bounds_nothing_in(case, tmp_path):
 
 
 GROWS: dict[str, Program] = {
+    "strikes that go only at the last of them": (
+        "strikes",
+        {
+            "main": APP
+            + """
+    strikes = {}
+    @app.post("/")
+    def post(request):
+        strikes[request.user] = strikes.get(request.user, 0) + 1
+        if strikes[request.user] > 9:
+            del strikes[request.user]
+"""
+        },
+    ),
+    "answers that another event clears in a thread": (
+        "answers",
+        {
+            "main": APP
+            + """
+    import asyncio
+
+    answers = {}
+    @app.post("/")
+    def ask(request):
+        answers[request.question] = object()
+    @app.delete("/")
+    async def forget(request):
+        await asyncio.to_thread(clear)
+    def clear():
+        answers.clear()
+"""
+        },
+    ),
     "what a route leads to in a folder that is called like scripts": (
         "states",
         {
@@ -869,6 +902,55 @@ SAFE: dict[str, Program] = {
     @command("enter")
     def enter(request):
         return request
+"""
+        },
+    ),
+    "an entry that goes when what is in it is gone": (
+        "rooms",
+        {
+            "main": APP
+            + """
+    rooms = {}
+    @app.post("/")
+    def leave(request):
+        rooms.setdefault(request.room, set()).add(request.user)
+        rooms[request.room].discard(request.user)
+        if not rooms[request.room]:
+            rooms.pop(request.room)
+"""
+        },
+    ),
+    "an entry that goes at the end behind a test": (
+        "calls",
+        {
+            "main": APP
+            + """
+    calls = {}
+    @app.post("/")
+    def ask(request):
+        try:
+            calls[request.id] = request
+            answer(request)
+        finally:
+            if request.id in calls:
+                del calls[request.id]
+"""
+        },
+    ),
+    "what runs beside the event that fills it": (
+        "answers",
+        {
+            "main": APP
+            + """
+    import asyncio
+
+    answers = {}
+    @app.post("/")
+    async def ask(request):
+        answers[request.question] = object()
+        await asyncio.to_thread(sweep)
+    def sweep():
+        answers.clear()
 """
         },
     ),
