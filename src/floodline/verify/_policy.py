@@ -98,8 +98,12 @@ def _moved(source: Source, changes: list[Change]) -> tuple[_Renewal, int]:
     adding = {c.function for c in changes if c.op == "[]="}
     found = (_Renewal.NONE, 0)
     for call in source.facts.calls:
-        kind, name, base = call.callee
-        moves = kind == METHOD and name == "move_to_end" and base.kind in (OWN, MODULE)
+        base = call.callee.base
+        moves = (
+            call.callee.kind == METHOD
+            and call.callee.name == "move_to_end"
+            and base.kind in (OWN, MODULE)
+        )
         if moves and base.name.rpartition(".")[2] in names:
             if call.function not in adding:
                 return _Renewal.READ, call.line

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Final, Literal, NamedTuple
+from functools import lru_cache, partial
+from typing import Final, Literal
 
 from floodline.scan._facts.origins import CONSTANT, UNKNOWN, Origin
+from floodline.scan._facts.records import Struct
 from floodline.scan._facts.references import (
     INSTANCE,
     MANY,
@@ -26,7 +27,7 @@ METHOD: Final = "method"
 UNPACKED: Final = "**"  # in the place of the name of a keyword: its map may have any of them
 
 
-class Callee(NamedTuple):
+class Callee(Struct, frozen=True, gc=False):
     """What a call names."""
 
     # name: a plain name; own: a method of the instance; inherited: the same by `super()`; method:
@@ -37,14 +38,13 @@ class Callee(NamedTuple):
 
 
 def _method(base: Base, name: str) -> Callee:
-    return _new(Callee, (METHOD, name, base))
+    return Callee(METHOD, name, base)
 
 
-def _callees(kind: str) -> Callable[[str], Callee]:
-    return lru_cache(MANY)(lambda name: _new(Callee, (kind, name, UNKNOWN_BASE)))
+def _callees(kind: Literal["name", "own", "inherited"]) -> Callable[[str], Callee]:
+    return lru_cache(MANY)(partial(Callee, kind))
 
 
-_new = tuple.__new__  # calling the classes takes twice as long
 by_name: Final = _callees(NAME)
 own_method: Final = _callees(OWN_METHOD)
 inherited: Final = _callees(INHERITED)
@@ -66,7 +66,7 @@ def named_by(ref: Reference) -> Callee | None:
     return method_of(ref.base, ref.name) if ref.kind == OBJECT else None
 
 
-class Argument(NamedTuple):
+class Argument(Struct, frozen=True, gc=False):
     """An argument of a call: the origin of its value, and the container or function it is."""
 
     origin: Origin
@@ -76,14 +76,14 @@ class Argument(NamedTuple):
 @lru_cache(MANY)
 def argument(origin: Origin, ref: Reference | None) -> Argument:
     """Return the argument of this origin that is this container or function, if it is any."""
-    return _new(Argument, (origin, ref))
+    return Argument(origin, ref)
 
 
 FIXED: Final = argument(CONSTANT, None)
 UNSEEN: Final = argument(UNKNOWN, None)
 
 
-class Kept(NamedTuple):
+class Kept(Struct, frozen=True, gc=False):
     """Where the instance that a call creates goes."""
 
     # slot: into a name or an attribute; body: into an attribute of the class; entry: into a

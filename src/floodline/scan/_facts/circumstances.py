@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from floodline.scan._facts.records import Struct
+
 # absent: after `if key in known`; none: after `if x is None`; limit: where the size of what an
 # object or a module holds is compared; left: in a branch that ends the function or the iteration;
 # aged: after `if it is young: return`; once: behind a flag; main: where a file is run; serves: in
@@ -16,7 +18,7 @@ Repeats = Literal["", "for", "while", "serves", "forever", "once"]
 Guard = Literal["", "finally", "except", "branch"]
 
 
-class Circumstance(NamedTuple):
+class Circumstance(Struct, frozen=True, gc=False, order=True):
     """A circumstance that needs more than a word."""
 
     # arm: `text` was compared with `case`; past: it was found to be another one; endless: a loop

@@ -8,6 +8,7 @@ from floodline._python.kinds import Kind
 from floodline.scan._facts.calls import Argument, Callee, Kept
 from floodline.scan._facts.circumstances import Arms, Guard, Marks, Repeats
 from floodline.scan._facts.origins import Origin
+from floodline.scan._facts.records import Struct
 from floodline.scan._facts.references import Base, Reference
 
 # insert: by reading, in order to change what is inside
@@ -26,7 +27,7 @@ Sign = Literal[
 ]  # fmt: skip
 
 
-class At(NamedTuple):
+class At(Struct, frozen=True, gc=False):
     """A place in a file: line from 1, columns from 1, the end exclusive."""
 
     line: int
@@ -38,7 +39,7 @@ class At(NamedTuple):
 FILLED = "items"  # created with something in it
 
 
-class Container(NamedTuple):
+class Container(Struct, frozen=True, gc=False):
     """A container: where it is created and what kind it is."""
 
     ref: Reference
@@ -48,7 +49,7 @@ class Container(NamedTuple):
     fills: str  # what a map that inserts on reading fills in; the class of a weak one; `FILLED`
 
 
-class Change(NamedTuple):
+class Change(Struct, frozen=True, gc=False):
     """Something grows, shrinks or is replaced."""
 
     ref: Reference
@@ -64,7 +65,7 @@ class Change(NamedTuple):
     marks: Marks
 
 
-class Call(NamedTuple):
+class Call(Struct, frozen=True, gc=False):
     """A call, with what it passes on."""
 
     function: str
@@ -80,7 +81,7 @@ class Call(NamedTuple):
     again: bool = False  # already noted where it is made: here its result goes somewhere else
 
 
-class Limit(NamedTuple):
+class Limit(Struct, frozen=True, gc=False):
     """A comparison of a container's size with a number, and whether its branch acts."""
 
     ref: Reference
@@ -90,7 +91,7 @@ class Limit(NamedTuple):
     acts: bool
 
 
-class Pair(NamedTuple):
+class Pair(Struct, frozen=True, gc=False):
     """An entry is added, something may fail, the entry is removed: all in one function."""
 
     ref: Reference
@@ -104,7 +105,7 @@ class Pair(NamedTuple):
     op: str
 
 
-class Function(NamedTuple):
+class Function(Struct, frozen=True, gc=False):
     """A function or method, with what its decorators and signature say."""
 
     name: str  # qualified in the module: Class.method, outer.<locals>.inner
@@ -118,7 +119,7 @@ class Function(NamedTuple):
     returns: str = ""  # the class that its annotation names
 
 
-class Class(NamedTuple):
+class Class(Struct, frozen=True, gc=False):
     """A class with its bases and the types of its attributes."""
 
     name: str
@@ -128,7 +129,7 @@ class Class(NamedTuple):
     decorators: tuple[str, ...]
 
 
-class Alias(NamedTuple):
+class Alias(Struct, frozen=True, gc=False):
     """Two references that mean one container."""
 
     ref: Reference
@@ -136,7 +137,7 @@ class Alias(NamedTuple):
     function: str
 
 
-class Mark(NamedTuple):
+class Mark(Struct, frozen=True, gc=False):
     """What a single rule looks for: a cache decorator, an added handler, a raised error."""
 
     kind: Sign

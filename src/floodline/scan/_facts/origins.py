@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
+from floodline.scan._facts.records import Struct, replace
 from floodline.scan._facts.references import MANY
 
 FRESH: Final = "fresh"
@@ -24,7 +25,7 @@ UNDER: Final = "under"
 PARTS = 4  # that a key is made of; more say nothing new
 
 
-class Step(NamedTuple):
+class Step(Struct, frozen=True, gc=False):
     """A step of a derivation: an attribute, an item, or the result of a method or a function."""
 
     name: str
@@ -41,7 +42,7 @@ _WRITTEN = {ASKED: ".{}", CALLED: ".{}()", GIVEN: ".{}(*)", UNDER: "['{}']"}
 
 
 def _step(how: Literal["asked", "called", "given", "under"], name: str) -> Step:
-    return tuple.__new__(Step, (name, how))  # calling the class takes twice as long
+    return Step(name, how)
 
 
 attribute_step: Callable[[str], Step] = lru_cache(MANY)(partial(_step, ASKED))
@@ -50,7 +51,7 @@ given_step: Callable[[str], Step] = lru_cache(MANY)(partial(_step, GIVEN))
 item_step: Callable[[str], Step] = lru_cache(MANY)(partial(_step, UNDER))
 
 
-class Origin(NamedTuple):
+class Origin(Struct, frozen=True, gc=False):
     """Where a value comes from."""
 
     # constant; type: one of a fixed set; fresh: a new one each time; parameter; turn: what a loop
@@ -73,7 +74,6 @@ class Origin(NamedTuple):
         return self.name + "".join(step.text for step in self.steps)
 
 
-_new_origin = tuple.__new__  # calling the class takes twice as long
 CONSTANT: Final = Origin("constant")
 TYPE: Final = Origin("type")
 UNKNOWN: Final = Origin("unknown")
@@ -86,14 +86,15 @@ OPENNESS = (
 DEPENDING = {PARAMETER, TURN, "attribute", CALL, OWN, DOTTED}
 CHAINED = {PARAMETER, TURN, OWN, DOTTED}
 _RANKS = {kind: rank for rank, kind in enumerate((*OPENNESS, "constant", FUNCTION, "all", "none"))}
+_Named = Literal["fresh", "turn", "attribute", "call", "own", "global"]
 
 
 def _dotted(name: str, attribute: str) -> Origin:
     return Origin(DOTTED, name, 0, "", (attribute_step(attribute),))
 
 
-def _origins(kind: str) -> Callable[[str], Origin]:
-    return lru_cache(MANY)(lambda name: _new_origin(Origin, (kind, name, 0, "", (), ())))
+def _origins(kind: _Named) -> Callable[[str], Origin]:
+    return lru_cache(MANY)(partial(Origin, kind))
 
 
 fresh: Final = _origins(FRESH)
@@ -132,7 +133,7 @@ def most_open(origins: list[Origin]) -> Origin:
                 several.append(part)
     if widest.kind == FRESH or len(several) < 2:
         return widest
-    return _new_origin(Origin, ("all", "", 0, "", (), tuple(several)))
+    return Origin("all", "", 0, "", (), tuple(several))
 
 
 def parts_of(origin: Origin) -> tuple[Origin, ...]:
@@ -142,19 +143,18 @@ def parts_of(origin: Origin) -> tuple[Origin, ...]:
 
 def asked(origin: Origin, step: Step) -> Origin | None:
     """Return the origin of a value derived from another, `None` if that says nothing."""
-    kind, name, number, function, steps, parts = origin
-    if kind in CHAINED:  # these are many, and hashing one takes longer than creating it
-        return _new_origin(Origin, (kind, name, number, function, (*steps, step), ()))
-    if not parts:
+    if origin.kind in CHAINED:  # these are many, and hashing one takes longer than creating it
+        return _derived(origin, step)
+    if not origin.parts:
         return None
-    told = [
-        _new_origin(Origin, (kind, name, number, function, (*steps, step), ()))
-        for kind, name, number, function, steps, _ in parts
-        if kind in CHAINED
-    ]
+    told = [_derived(part, step) for part in origin.parts if part.kind in CHAINED]
     if len(told) < 2:
         return told[0] if told else CONSTANT
-    return _new_origin(Origin, ("all", "", 0, "", (), tuple(told)))
+    return Origin("all", "", 0, "", (), tuple(told))
+
+
+def _derived(origin: Origin, step: Step) -> Origin:
+    return Origin(origin.kind, origin.name, origin.number, origin.function, (*origin.steps, step))
 
 
 def answered(answer: Origin, given: Origin) -> Origin:
@@ -163,7 +163,7 @@ def answered(answer: Origin, given: Origin) -> Origin:
     These are the parts that `most_open` would find, as `asked` has left none but such.
     """
     parts = (answer, *(given.parts or (given,)))
-    return _new_origin(Origin, ("all", "", 0, "", (), parts[:PARTS]))
+    return Origin("all", "", 0, "", (), parts[:PARTS])
 
 
 def within(origin: Origin, function: str) -> Origin:
@@ -176,18 +176,20 @@ def within(origin: Origin, function: str) -> Origin:
 def _outer(origin: Origin, function: str) -> Origin:
     if origin.kind != PARAMETER or origin.function:
         return origin
-    return origin._replace(function=function)
+    return replace(origin, function=function)
 
 
 def before_call(origin: Origin) -> Origin | None:
     """Return what the first function that made a value was given, `None` if none did."""
     for number, step in enumerate(origin.steps):
         if step.how == GIVEN:
-            return origin._replace(steps=origin.steps[:number])
+            return replace(origin, steps=origin.steps[:number])
     return None
 
 
 def extends(origin: Origin, other: Origin) -> bool:
     """Return True if an origin is derived from another one."""
     more, known = origin.steps, other.steps
-    return origin[:4] == other[:4] and len(more) > len(known) and more[: len(known)] == known
+    if len(more) <= len(known) or more[: len(known)] != known:
+        return False
+    return replace(origin, steps=(), parts=()) == replace(other, steps=(), parts=())

@@ -7,8 +7,10 @@ thousand things again and again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Final, Literal, NamedTuple
+from functools import lru_cache, partial
+from typing import Final, Literal
+
+from floodline.scan._facts.records import Struct
 
 MANY: Final = 8192  # cached per kind: more than a large file has
 
@@ -24,7 +26,7 @@ INNER: Final = "inner"
 NOBODY: Final = "nobody"
 
 
-class Base(NamedTuple):
+class Base(Struct, frozen=True, gc=False):
     """The object whose attribute or method is meant."""
 
     # instance: this one; own: what an attribute of it holds; module: what a (dotted) name of the
@@ -39,7 +41,7 @@ SELF: Final = Base(INSTANCE)
 UNKNOWN_BASE: Final = Base(NOBODY)
 
 
-class Reference(NamedTuple):
+class Reference(Struct, frozen=True, gc=False):
     """A container, as a file names it; linking finds out which one it is."""
 
     kind: Literal["module", "instance", "local", "object"]
@@ -49,28 +51,27 @@ class Reference(NamedTuple):
 
 
 ITSELF: Final = Reference(INSTANCE, "")
-_new = tuple.__new__  # calling the classes takes twice as long
 
 
 def _attribute(base: Base, name: str) -> Reference:
-    return _new(Reference, (OBJECT, name, base, ""))
+    return Reference(OBJECT, name, base)
 
 
 def of_function(function: str, name: str) -> Reference:
     """Return a local; hardly any is asked for twice, as scopes keep those of their names."""
-    return _new(Reference, (LOCAL, name, UNKNOWN_BASE, function))
+    return Reference(LOCAL, name, UNKNOWN_BASE, function)
 
 
 def _inside(base: Base, name: str) -> Base:
-    return _new(Base, (INNER, name, base))
+    return Base(INNER, name, base)
 
 
-def _references(kind: str) -> Callable[[str], Reference]:
-    return lru_cache(MANY)(lambda name: _new(Reference, (kind, name, UNKNOWN_BASE, "")))
+def _references(kind: Literal["module", "instance"]) -> Callable[[str], Reference]:
+    return lru_cache(MANY)(partial(Reference, kind))
 
 
-def _bases(kind: str) -> Callable[[str], Base]:
-    return lru_cache(MANY)(lambda name: _new(Base, (kind, name, None)))
+def _bases(kind: Literal["module", "own", "class", "answer"]) -> Callable[[str], Base]:
+    return lru_cache(MANY)(partial(Base, kind))
 
 
 in_module: Final = _references(MODULE)

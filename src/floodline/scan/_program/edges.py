@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from floodline.scan._facts.calls import Argument, Kept
 from floodline.scan._facts.circumstances import Repeats
 from floodline.scan._facts.model import Call
+from floodline.scan._facts.records import Struct
 
 Passed = list[tuple[int | str, Argument]]  # arguments by their positions or names
 
 
-class Edge(NamedTuple):
+class Edge(Struct, frozen=True, gc=False):
     """One call from a function to a function."""
 
     caller: str
@@ -24,7 +24,7 @@ class Edge(NamedTuple):
     kin: bool = False  # of one family: an event of one is an event of all
 
 
-class Making(NamedTuple):
+class Making(Struct, frozen=True, gc=False):
     """One place where a class is instantiated, and where the instance goes."""
 
     function: str
@@ -44,11 +44,9 @@ def references(arguments: Iterable[Argument], keywords: Iterable[tuple[str, Argu
     found: Passed = []
     place: int | str
     for place, argument in enumerate(arguments):
-        origin, ref = argument
-        if ref is not None or origin.kind == "function":
+        if argument.ref is not None or argument.origin.kind == "function":
             found.append((place, argument))
     for place, argument in keywords:
-        origin, ref = argument
-        if ref is not None or origin.kind == "function":
+        if argument.ref is not None or argument.origin.kind == "function":
             found.append((place, argument))
     return found

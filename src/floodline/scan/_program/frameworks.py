@@ -275,9 +275,9 @@ def _readers_of(names: set[str], file: FileFacts) -> Iterator[str]:
     for call in file.calls:
         base = call.callee.base
         asks = call.callee.kind == METHOD and base.kind == MODULE and _head(base.name) in names
-        given = [origin for origin, _ in call.arguments]
+        given = [argument.origin for argument in call.arguments]
         if call.keywords:
-            given += [origin for _, (origin, _) in call.keywords]
+            given += [argument.origin for _, argument in call.keywords]
         if asks or (given and _asks(given, names)):
             yield call.function
     for change in file.changes:

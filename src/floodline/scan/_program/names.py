@@ -256,7 +256,7 @@ class Names:
 
     def base_class(self, module: str, owner: str, base: Base) -> str:
         """Return the class of the object whose attribute is meant."""
-        kind, name, inner = base
+        kind, name, inner = base.kind, base.name, base.inner
         if kind == MODULE:
             return self._class_of_global(module, name)
         if kind == OWN:

@@ -8,6 +8,7 @@ from itertools import chain
 from floodline.scan._facts.calls import Argument, named_by
 from floodline.scan._facts.model import Call, Change, Container, FileFacts, Limit, Mark, Pair
 from floodline.scan._facts.origins import Origin, parameter
+from floodline.scan._facts.records import replace
 from floodline.scan._facts.references import (
     INSTANCE,
     ITSELF,
@@ -32,7 +33,6 @@ Reached = tuple[tuple[str, int], ...]
 Given = tuple[int | str, Reference]  # the position of an argument, and the reference
 DEEP = 2  # calls that a function passes its own parameter on to
 SIGNS = {"ttl", "flip", "waits"}
-_new_edge = tuple.__new__  # calling the class takes twice as long
 
 
 class Held:
@@ -112,15 +112,15 @@ class Program:
 
     def key(self, file: FileFacts, function: str, ref: Reference) -> str:
         """Return the key of the container that a reference means, `""` if unknown."""
-        kind, name, base, home = ref
+        kind, name = ref.kind, ref.name
         if kind == MODULE:
             return self._same(self.names.resolve(file.module, name))
         if kind == LOCAL:
-            return self._same(f"{file.module}:{home}:{name}")
+            return self._same(f"{file.module}:{ref.function}:{name}")
         if kind == INSTANCE:
             own = f"{file.module}:{self.owner(file, function)}"
             return self._same(self._attribute(own, name) if own in self.names.classes else "")
-        return self._same(self._of_other(file, function, base, name))
+        return self._same(self._of_other(file, function, ref.base, name))
 
     def key_of_base(self, file: FileFacts, function: str, base: Base) -> str:
         """Return the key of the object whose method is called, if it has a name."""
@@ -166,7 +166,8 @@ class Program:
 
     def _add_containers(self, file: FileFacts) -> None:
         for made in file.containers:
-            kind, name, base, home = made.ref
+            ref = made.ref
+            kind, name, base = ref.kind, ref.name, ref.base
             if kind == OBJECT:
                 key = self._of_global(file, base.name, name) if base.kind == MODULE else ""
                 if made.function or not key:
@@ -175,10 +176,11 @@ class Program:
             elif kind == INSTANCE:
                 owner = self.owner(file, made.function)
                 key = f"{file.module}:{owner}.{name}"
-                if key not in self.held and made.ref != ITSELF:
+                if key not in self.held and ref != ITSELF:
                     self.attributes[name].append(key)
             else:
-                key = f"{file.module}:{home}:{name}" if kind == LOCAL else f"{file.module}:{name}"
+                home = f"{file.module}:{ref.function}" if kind == LOCAL else file.module
+                key = f"{home}:{name}"
             if key not in self.held:
                 self.held[key] = Held(key, file)
             self.held[key].made.append(made)
@@ -208,7 +210,7 @@ class Program:
         if gone is not None:
             kept = self.held.setdefault(one, Held(one, gone.file))
             if ref:
-                gone.made = [made._replace(ref=ref) for made in gone.made]
+                gone.made = [replace(made, ref=ref) for made in gone.made]
             for slot in ("made", "changes", "guesses", "limits", "pairs", "slices", "signs"):
                 getattr(kept, slot).extend(getattr(gone, slot))
             kept.escapes = kept.escapes or gone.escapes
@@ -218,7 +220,7 @@ class Program:
         known, find = self.names.callable, self._targets.find
         passing = self._passing[file.path] = []
         for call in file.calls:
-            here, named, line, repeats, arguments, keywords, kept, _, _, guard, again = call
+            arguments, keywords, named = call.arguments, call.keywords, call.callee
             if (arguments or keywords) and (told := references(arguments, keywords)):
                 self._add_references(file, call, told)
                 passing.append((call, told))
@@ -226,15 +228,16 @@ class Program:
             if name not in known:
                 continue  # most: what is called is not in the program
             self.called.add(name)
-            if here != function:
-                function, caller = here, f"{module}:{here}"
-            functions, makes, guessed, kin = find(module, here, named)
+            if call.function != function:
+                function, caller = call.function, f"{module}:{call.function}"
+            functions, makes, guessed, kin = find(module, call.function, named)
+            repeats, again, guarded = call.repeats, call.again, bool(call.guard)
             if makes:
-                making = Making(caller, kept, repeats, line, file.path, again, bool(guard))
+                making = Making(caller, call.kept, repeats, call.line, file.path, again, guarded)
                 self.makings[makes].append(making)
             many = kin and len(functions) > CANDIDATES
             for callee, shift in () if again else functions:
-                edge = _new_edge(Edge, (caller, callee, repeats, call, shift, guessed, kin))
+                edge = Edge(caller, callee, repeats, call, shift, guessed, kin)
                 if many:
                     self.related[callee].append(edge)
                     continue
@@ -274,7 +277,7 @@ class Program:
         kind = argument.ref.kind if argument.ref else LOCAL
         bound = kind in (INSTANCE, OBJECT) and bool(self.names.functions[function].owner)
         caller = f"{file.module}:{call.function}"
-        edge = Edge(caller, function, call.repeats, call._replace(arguments=rest), int(bound))
+        edge = Edge(caller, function, call.repeats, replace(call, arguments=rest), int(bound))
         self.handed[function].append(edge)
 
     def functions_in(self, file: FileFacts, call: Call, argument: Argument) -> list[str]:
@@ -352,7 +355,7 @@ class Program:
             if call.again or call.callee.name in HARMLESS:
                 continue
             given: list[Given] = [
-                (place, ref) for place, (_, ref) in told if ref and self._may_hold(file, ref)
+                (place, ref) for place, it in told if (ref := it.ref) and self._may_hold(file, ref)
             ]
             if given:
                 found.append((call, given))
@@ -390,6 +393,6 @@ class Program:
                     continue
                 told: Passed = [*enumerate(edge.call.arguments), *edge.call.keywords]
                 reached = ((edge.callee, edge.shift),)
-                found += [(place, reached) for place, (origin, _) in told if origin == own]
+                found += [(place, reached) for place, passed in told if passed.origin == own]
             self._onward[function, number] = found
         return found

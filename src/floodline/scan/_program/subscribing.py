@@ -57,7 +57,8 @@ class Subscribing:
 
         With a class or a module's function only coroutines count: others may be called at once.
         """
-        kind, name, base = call.callee
+        callee = call.callee
+        kind, name, base = callee.kind, callee.name, callee.base
         waits = self._names.functions[function].waits
         if kind == NAME:
             return waits and name[:1].isupper() and self._names.is_outside(file.module, name)
@@ -82,7 +83,8 @@ class Subscribing:
 
         `path("videos/", show)` calls nothing yet.
         """
-        kind, name, base = call.callee
+        callee = call.callee
+        kind, name, base = callee.kind, callee.name, callee.base
         if call.function or call.arguments[0] != FIXED:
             return False
         if kind == METHOD and base.kind == MODULE:

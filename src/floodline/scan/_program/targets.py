@@ -52,14 +52,14 @@ class Targets:
         A plain name means the same in all functions without inner definitions; a method of what a
         module or a class names, everywhere; all else means the same in all methods of a class.
         """
-        kind, name, base = callee
+        kind, name = callee.kind, callee.name
         if name not in self._callable:
             return NOTHING  # most: what is called is not in the program
         if module != self._module:
             self._enter(module)
         if kind == NAME:
             key = (function if name == "cls" or name in self._inner else "", callee)
-        elif kind == METHOD and base.kind in OWNERLESS:
+        elif kind == METHOD and callee.base.kind in OWNERLESS:
             key = ("", callee)
         else:
             key = (self._owners.get(function) or self.owner(module, function), callee)
@@ -75,7 +75,7 @@ class Targets:
         self._inner = self._names.inner.get(module, NOBODY)
 
     def _find(self, module: str, function: str, callee: Callee) -> Target:
-        kind, name, base = callee
+        kind, name, base = callee.kind, callee.name, callee.base
         if kind == NAME:
             return self._named(module, function, name)
         owner = self.owner(module, function)

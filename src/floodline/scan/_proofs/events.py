@@ -115,8 +115,9 @@ class Events:
     def _spread(self) -> None:
         below: dict[str, list[str]] = defaultdict(list)
         definitions = self._reach.definitions
-        for caller, callee, repeats, _, _, guessed, kin in self._program.edges:
-            if repeats == "once" or (guessed and not kin) or callee in definitions:
+        for edge in self._program.edges:
+            caller, callee, repeats = edge.caller, edge.callee, edge.repeats
+            if repeats == "once" or (edge.guessed and not edge.kin) or callee in definitions:
                 continue
             below[caller].append(callee)
             if repeats in ("forever", "serves"):

@@ -156,16 +156,16 @@ class Paths:
 
     def origin(self, module: str, function: str, origin: Origin, depth: int = 0) -> Answer:
         """Judge whether the values of an origin are an open set, and why."""
-        kind, name, _, outer, steps, parts = origin
-        if parts:
+        if origin.parts:
             return self._widest(module, function, origin, depth)
+        kind, name, steps = origin.kind, origin.name, origin.steps
         if kind == "constant" or kind == "type":
             return REFUTED, Why.A_CONSTANT() if kind == "constant" else Why.A_TYPE()
         if kind == "fresh":
             return _new(name, maker=function.rpartition(".")[2] in MAKERS)
         if (steps or kind == "call") and (member := self._member_of(module, origin)):
             return REFUTED, Why.ONE_OF_FIXED_SET(f"{member}()", member)
-        function = outer or function
+        function = origin.function or function
         if (given := before_call(origin)) is not None:
             return self._through(module, function, given, depth)
         if kind == "turn":
@@ -181,7 +181,7 @@ class Paths:
 
     def _named(self, module: str, function: str, origin: Origin) -> Answer:
         """Judge what a name of the module or of the instance holds."""
-        kind, name, _, _, steps, _ = origin
+        kind, name, steps = origin.kind, origin.name, origin.steps
         called = {step.name for step in steps if step.how == "called"}
         if kind == "dotted":
             # iterating over all of it reads a table, not what one event brings

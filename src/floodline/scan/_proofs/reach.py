@@ -87,11 +87,12 @@ class Reach:
                 self._often[key] = Often.REPEATS
                 queue.append(key)
         below: dict[str, set[str]] = defaultdict(set)
-        for caller, callee, repeats, call, _, guessed, _ in self._program.edges:
-            if guessed or repeats == "once":
+        for edge in self._program.edges:
+            caller, callee, repeats = edge.caller, edge.callee, edge.repeats
+            if edge.guessed or repeats == "once":
                 continue
             below[caller].add(callee)
-            if repeats and self._goes_on(caller, call) and not self._is_known(callee):
+            if repeats and self._goes_on(caller, edge.call) and not self._is_known(callee):
                 self._often[callee] = Often.REPEATS
                 queue.append(callee)
         while queue:

@@ -8,42 +8,34 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable
-from functools import partial
 from io import BytesIO
+from itertools import starmap
 from typing import Any, Final
 
 from floodline.scan._facts import calls, circumstances, model, origins, references
 from floodline.scan._facts.model import FileFacts
+from floodline.scan._facts.records import Struct
 from floodline.scan._sources.comments import Comment
 
 PROTOCOL: Final = 5  # every Python that can run this reads it
 OWN: Final = 2  # path and module belong to the location of a file, not to its content
 
-Maker = Callable[[Iterable[Any]], Any]  # makes a record from a plain tuple
-Reduced = tuple[type, tuple[tuple[Any, ...]]]
-
-
-def _reduced(record: tuple[Any, ...], new: type[tuple[Any, ...]] = tuple) -> Reduced:
-    return type(record), (new(record),)
-
-
 _RECORDS: Final = {
     (kind.__module__, kind.__name__): kind
     for module in (model, calls, circumstances, origins, references)
     for kind in vars(module).values()
-    if isinstance(kind, type) and issubclass(kind, tuple)
+    if isinstance(kind, type) and issubclass(kind, Struct) and kind is not Struct
 }
-_MAKERS: Final[dict[tuple[str, str], Maker]] = {
-    name: partial(tuple.__new__, kind) for name, kind in _RECORDS.items()
+_REDUCERS: Final[dict[type, Callable[[Any], Any]]] = {
+    kind: kind.__reduce__ for kind in _RECORDS.values()
 }
-_REDUCERS: Final = dict.fromkeys(_RECORDS.values(), _reduced)
 
 
 class _Unpickler(pickle.Unpickler):
     """Reads records, and refuses everything else that a pickle can name."""
 
-    def find_class(self, module: str, name: str) -> Maker:
-        return _MAKERS[module, name]
+    def find_class(self, module: str, name: str) -> type[Struct]:
+        return _RECORDS[module, name]
 
 
 def pack_facts(facts: FileFacts, comments: Iterable[Comment]) -> bytes:
@@ -59,7 +51,7 @@ def pack_facts(facts: FileFacts, comments: Iterable[Comment]) -> bytes:
 def _split(value: Any) -> Any:
     """Return rows as a list: what they are, and their columns."""
     if type(value) is tuple and value and type(value[0]) in _REDUCERS:
-        return [type(value[0]), *zip(*value, strict=True)]
+        return [type(value[0]), *zip(*[row.__reduce__()[1] for row in value], strict=True)]
     return value
 
 
@@ -76,5 +68,5 @@ def unpack_facts(data: bytes, path: str, module: str) -> tuple[FileFacts, list[C
 def _joined(value: Any) -> Any:
     if type(value) is list:
         make, *columns = value
-        return tuple(map(make, zip(*columns, strict=True)))
+        return tuple(starmap(make, zip(*columns, strict=True)))
     return value

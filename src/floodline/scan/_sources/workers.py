@@ -8,6 +8,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -24,7 +25,7 @@ PIPE = 1024 * 1024  # bytes: a worker that is done may go on while the scan is b
 HOME = str(Path(__file__).parents[3])
 START = """\
 import sys
-sys.path.append(sys.argv[1])
+sys.path += sys.argv[1:]
 from floodline.scan._sources.worker import main
 main()
 """
@@ -160,10 +161,13 @@ def _batches(jobs: Iterable[Job]) -> Iterator[list[Job]]:
 
 
 def _started(python: str) -> subprocess.Popen[bytes]:
-    """Start a worker without the user's environment and packages: it needs none."""
+    """Start a worker without the user's environment and packages: it needs none but structs."""
+    structs = find_spec("msgspec") if python == sys.executable else None  # built for this Python
+    packages = (structs and structs.submodule_search_locations) or ()
+    folders = [HOME, *(str(Path(package).parent) for package in packages)]
     command = [python, "-I", "-S", *(["-B"] if sys.dont_write_bytecode else [])]
     process = subprocess.Popen(
-        [*command, "-c", START, HOME],
+        [*command, "-c", START, *folders],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     with suppress(ImportError, AttributeError, OSError):

@@ -32,6 +32,7 @@ from floodline.scan._facts.origins import (
     parameter,
     within,
 )
+from floodline.scan._facts.records import replace
 from floodline.scan._facts.references import (
     UNKNOWN_BASE,
     base_in_module,
@@ -121,8 +122,8 @@ def test_nothing_is_known_of_what_is_asked_of_an_unknown_value():
 
 
 def test_a_parameter_of_an_outer_function_is_known_as_such():
-    assert within(ONE, "f") == ONE._replace(function="f")
-    assert within(within(ONE, "f"), "g") == ONE._replace(function="f")
+    assert within(ONE, "f") == replace(ONE, function="f")
+    assert within(within(ONE, "f"), "g") == replace(ONE, function="f")
     assert within(BOTH, "f").parts == (within(ONE, "f"), within(OTHER, "f"))
     assert within(NEW, "f") is NEW
 
@@ -201,7 +202,7 @@ def test_an_argument_names_a_local_that_is_ever_a_container_a_function_or_fixed(
 
 
 ARM, OTHER_ARM = Circumstance("arm", "kind", "'a'"), Circumstance("arm", "state", "1")
-PASSED = ARM._replace(kind="past")
+PASSED = replace(ARM, kind="past")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 
+from floodline.scan._facts.records import Struct
 from floodline.scan._frontends.python.reader import read
 from floodline.scan._sources.comments import comments
 from floodline.scan._sources.encoding import pack_facts, unpack_facts
@@ -50,7 +51,8 @@ class Jobs:
 
 def parts(value):
     yield value
-    for part in value if isinstance(value, (tuple, frozenset)) else ():
+    inside = value.__reduce__()[1] if isinstance(value, Struct) else value
+    for part in inside if isinstance(inside, (tuple, frozenset)) else ():
         yield from parts(part)
 
 

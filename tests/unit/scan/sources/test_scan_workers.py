@@ -16,8 +16,9 @@ from floodline.scan import Scan
 from floodline.scan._reporters.json import render
 from floodline.scan._sources import worker, workers
 from floodline.scan._sources.cache import Cache
+from floodline.scan._sources.encoding import unpack_facts
 from floodline.scan._sources.files import Skip
-from floodline.scan._sources.workers import Job, Workers, available_cores, worker_count
+from floodline.scan._sources.workers import START, Job, Workers, available_cores, worker_count
 
 LEAK = (
     "sessions{0} = {{}}\n\n\nasync def handle{0}(request):\n    sessions{0}[request.id] = request\n"
@@ -200,3 +201,17 @@ def test_a_worker_ends_quietly_when_nobody_listens(project):
     process.stdout.close()
     assert process.wait(60) == 0
     process.stdin.close()
+
+
+def test_a_python_without_packages_reads_the_same(project, monkeypatch):
+    (project / "odd.py").write_text("def f(x, y=(1, 2)):\n    x.y[x.z].append(f(x))\n")
+    (project / "broken.py").unlink()
+    jobs = [Job(number, path, 9) for number, path in enumerate(sorted(project.glob("*.py")))]
+    read = []
+    for first in ("", "import sys\nsys.modules['msgspec'] = None\n"):
+        monkeypatch.setattr(workers, "START", first + START)
+        with Workers(1) as reading:
+            answers = [answer.facts for _, answer in reading.read(jobs, None)]
+        read.append([unpack_facts(facts, "a.py", "a") for facts in answers])
+    assert read[0] == read[1]
+    assert len(read[0]) == 9

@@ -57,7 +57,6 @@ from floodline.scan._frontends.python.signs import CLOSES, closes, refers
 
 PLAIN = {"other", "made", "sum"}
 ANSWERED = {ast.Name, ast.Call, ast.Await}
-_new_change = tuple.__new__  # calling the class takes twice as long
 PASSED_ON = {"partial", "ref", "WeakMethod"}
 
 
@@ -103,10 +102,10 @@ class Arguments:
         if verb == "grow" and key is not NO_KEY and type(value) in ANSWERED:
             marks = marks | {"answer"} if self._is_answer(value, key) else marks
         self.changes.append(
-            _new_change(Change, (
+            Change(
                 found[0], found[1], verb, op, shared(key, key), shared(text, text), stored,
                 source, at(node), self.scope.name, shared(marks, marks),
-            ))
+            )
         )  # fmt: skip
 
     def handed(self, node: ast.Call, maker: ast.Call) -> tuple[Callee, tuple[Argument, ...]] | None:

@@ -19,6 +19,7 @@ from floodline.scan._facts.calls import (
 from floodline.scan._facts.circumstances import Circumstance, Marks
 from floodline.scan._facts.model import FILLED, RENEWS, Alias, Call, Container, Mark, Verb
 from floodline.scan._facts.origins import CONSTANT, NO_KEY, UNKNOWN, Origin, most_open
+from floodline.scan._facts.records import replace
 from floodline.scan._facts.references import (
     INSTANCE,
     LOCAL,
@@ -113,7 +114,7 @@ class Bindings(Calls):
         last = self.containers[-1] if self.containers else None
         here = last and last.fills in ("", FILLED) and last.at == at(target)
         if last and here and "ClassVar" not in _said(node):
-            self.containers[-1] = last._replace(fills="annotated")
+            self.containers[-1] = replace(last, fills="annotated")
         if last_name(node.annotation) == "ClassVar":
             shared = Mark("classvar", last_name(target), at(node), self.scope.name, "")
             self.marks.append(shared)

@@ -8,6 +8,7 @@ from floodline._python.names import written
 from floodline._python.removals import only_logs
 from floodline.scan._facts.circumstances import Circumstance, Marks
 from floodline.scan._facts.model import Limit, Mark
+from floodline.scan._facts.records import replace
 from floodline.scan._facts.references import INSTANCE, LOCAL, MODULE, Reference
 from floodline.scan._frontends.python.bindings import Bindings
 from floodline.scan._frontends.python.conditions import flag_set, flags_reset, outsiders, rebinds
@@ -49,7 +50,7 @@ class Branches(Bindings):
         for number in range(before, len(self.changes)):
             change = self.changes[number]
             if change.verb == "lookup":
-                self.changes[number] = change._replace(marks=change.marks | {"left"})
+                self.changes[number] = replace(change, marks=change.marks | {"left"})
 
     def replaces(
         self, known: list[tuple[ast.expr, ast.expr | None]], body: list[ast.stmt], before: int

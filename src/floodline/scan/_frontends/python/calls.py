@@ -68,7 +68,6 @@ HEAPS = HEAP_GROWS | HEAP_SHRINKS
 RARE = {"addHandler", "finalize", *HEAPS, *TIMERS}
 MOVING = GROWS_BY_ITEM | GROWS_BY_KEY | SHRINKS
 IN_TABLE = by_name(LISTED)
-_new_call = tuple.__new__  # of the most frequent fact: calling the class takes twice as long
 THROUGH = {ast.BoolOp, ast.IfExp, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom}
 _Stands = tuple[Repeats, str, Arms, Guard, bool]  # a plain one: its parts are told apart faster
 _GATHERS = {ast.List, ast.Tuple, ast.Dict, ast.Set}
@@ -225,12 +224,12 @@ class Calls(Arguments):
             stands = self._standing.get(marks) or self._stands(marks)
             repeats, over, arms, guard, is_main = stands
             self.calls.append(
-                _new_call(Call, (
+                Call(
                     self.scope.name, callee, line, repeats,
                     self._given(items, name) if items else (),
                     self.keywords(named, name) if named else (),
-                    IN_MAIN if is_main else kept, over, arms, guard, False,
-                ))
+                    IN_MAIN if is_main else kept, over, arms, guard,
+                )
             )  # fmt: skip
         return name
 

@@ -10,6 +10,7 @@ from floodline._python.comparisons import measured
 from floodline._python.names import written
 from floodline._python.numbers import number
 from floodline.scan._facts.circumstances import Circumstance, Marks
+from floodline.scan._facts.records import replace
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._frontends.python.scope import NAMING, Scope
 from floodline.scan._frontends.python.statements import leaves
@@ -188,7 +189,7 @@ def arms_left(scope: Scope, test: ast.expr) -> Marks:
         arms = [_arm(scope, part) for part in test.values] if type(test.op) is ast.Or else []
     else:
         arms = [_arm(scope, test)]
-    return frozenset([arm._replace(kind="past") for arm in arms if arm])
+    return frozenset([replace(arm, kind="past") for arm in arms if arm])
 
 
 def behind_else(scope: Scope, test: ast.expr) -> Marks:

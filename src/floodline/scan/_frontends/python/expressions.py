@@ -27,7 +27,6 @@ ANSWERS = {"create_future", "Future", "Queue", "SimpleQueue"}
 CREATING = {*KINDS, "field"}
 EITHER = {ast.BoolOp, ast.IfExp}
 MADE = {ast.Dict, ast.ListComp, ast.DictComp, ast.SetComp}
-_new_place = tuple.__new__  # calling the class takes twice as long
 TASKS = {"create_task", "ensure_future", "run_coroutine_threadsafe", "start_soon"}
 
 
@@ -35,7 +34,7 @@ def at(node: ast.expr | ast.stmt) -> At:
     """Return the place of a node, columns from 1."""
     line, column = node.lineno, node.col_offset
     end_line, end_column = node.end_lineno or line, node.end_col_offset or column
-    return _new_place(At, (line, column + 1, end_line, end_column + 1))
+    return At(line, column + 1, end_line, end_column + 1)
 
 
 def created(node: ast.expr | None) -> tuple[Kind | None, str]:

@@ -73,14 +73,14 @@ def _listener(judge: Judge, file: FileFacts, mark: Mark, call: Call) -> Iterator
 
 def _outlives(program: Program, file: FileFacts, function: Function, call: Call) -> bool:
     """Return True if the event source was there before: passed in or global, not created here."""
-    kind, _, base = call.callee
+    base = call.callee.base
     if base.kind == OWN:
         own = program.names.classes.get(f"{file.module}:{function.owner}")
         return own is not None and base.name not in dict(own.attributes)
     if base.kind == CLASS:
         return base.name in function.annotations
     seldom = base.kind == MODULE and base.name in ("atexit", "signal")
-    return kind == METHOD and not seldom and base.kind != ANSWER
+    return call.callee.kind == METHOD and not seldom and base.kind != ANSWER
 
 
 def _is_bound(program: Program, file: FileFacts, call: Call, given: Argument) -> bool:
