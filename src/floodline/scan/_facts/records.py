@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Struct", "replace"]
+__all__ = ["Struct", "astuple", "replace"]
 
 try:
     from msgspec import Struct
-    from msgspec.structs import replace
+    from msgspec.structs import astuple, replace
 except ImportError:  # a newer Python that reads files for this one has no packages
     from dataclasses import dataclass, replace  # type: ignore[assignment]
 
@@ -20,3 +20,7 @@ except ImportError:  # a newer Python that reads files for this one has no packa
 
         def __reduce__(self) -> tuple[Any, ...]:
             return type(self), tuple(vars(self).values())
+
+    def astuple(struct: Any, /) -> tuple[Any, ...]:  # type: ignore[misc]
+        """Return what is in its fields."""
+        return tuple(vars(struct).values())

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from floodline.scan._facts import calls, circumstances, model, origins, references
 from floodline.scan._facts.model import FileFacts
-from floodline.scan._facts.records import Struct
+from floodline.scan._facts.records import Struct, astuple
 from floodline.scan._sources.comments import Comment
 
 PROTOCOL: Final = 5  # every Python that can run this reads it
@@ -51,7 +51,7 @@ def pack_facts(facts: FileFacts, comments: Iterable[Comment]) -> bytes:
 def _split(value: Any) -> Any:
     """Return rows as a list: what they are, and their columns."""
     if type(value) is tuple and value and type(value[0]) in _REDUCERS:
-        return [type(value[0]), *zip(*[row.__reduce__()[1] for row in value], strict=True)]
+        return [type(value[0]), *zip(*map(astuple, value), strict=True)]
     return value
 
 
