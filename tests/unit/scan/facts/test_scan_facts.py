@@ -162,6 +162,29 @@ def test_a_call_names_its_callee(text, callee):
 
 
 @pytest.mark.parametrize(
+    ("text", "noted"),
+    [
+        ("tuple(a)", []),
+        ("raise ValueError(a)", []),
+        ("a.get('key', 1)", []),
+        ("sorted(rows)", ["sorted"]),
+        ("max(a, key=lambda x: x)", ["max"]),
+        ("a.update(rows)", ["update"]),
+        ("b.get('key')", ["get"]),
+    ],
+)
+def test_a_call_of_what_is_built_in_counts_if_a_container_or_function_goes_there(text, noted):
+    calls = read(f"def f(a: dict, b):\n    {text}\n", "a.py", "a").calls
+    assert [call.callee.name for call in calls] == noted
+
+
+def test_what_is_only_called_final_is_the_answer_of_its_function():
+    text = "def f():\n    c: Final = load()\n    c.run()\n"
+    callees = [call.callee for call in read(text, "a.py", "a").calls]
+    assert method_of(base_of_answer("load"), "run") in callees
+
+
+@pytest.mark.parametrize(
     ("ref", "callee"),
     [
         (in_module("run"), by_name("run")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ from floodline.scan._facts.calls import (
     FIXED,
     GIVEN,
     HERE,
+    METHOD,
+    NAME,
     UNPACKED,
     UNSEEN,
     Argument,
@@ -40,6 +43,7 @@ from floodline.scan._facts.model import (
 from floodline.scan._facts.origins import (
     CONSTANT,
     FRESH_SELF,
+    FUNCTION,
     NO_KEY,
     UNKNOWN,
     Origin,
@@ -48,7 +52,7 @@ from floodline.scan._facts.origins import (
     global_name,
     parts_of,
 )
-from floodline.scan._facts.references import SELF, Reference, in_module
+from floodline.scan._facts.references import CLASS, SELF, Reference, in_module
 from floodline.scan._facts.vocabulary import ASSIGNED
 from floodline.scan._frontends.python.expressions import at, stored_value
 from floodline.scan._frontends.python.nodes import LEAVES
@@ -56,6 +60,12 @@ from floodline.scan._frontends.python.scope import NAMING, OWNERS, Found, Scope
 from floodline.scan._frontends.python.signs import CLOSES, closes, refers
 
 PLAIN = {"other", "made", "sum"}
+COLLECTIONS = {"dict", "list", "set", "frozenset", "tuple", "str", "bytes"}
+BUILT_IN = {
+    "all", "any", "classmethod", "enumerate", "max", "min", "property", "reversed", "sorted",
+    "staticmethod", "sum", "zip", *COLLECTIONS,
+    *(name for name in dir(builtins) if name.endswith(("Error", "Exception"))),
+}  # fmt: skip
 ANSWERED = {ast.Name, ast.Call, ast.Await}
 PASSED_ON = {"partial", "ref", "WeakMethod"}
 
@@ -240,3 +250,18 @@ def add_given(
         value = keyword.value
         if type(value) not in LEAVES:
             found.append((value, HERE))
+
+
+def idle(
+    callee: Callee, given: tuple[Argument, ...], told: tuple[tuple[str, Argument], ...]
+) -> bool:
+    """Return True if a call is to something built in, and no container or function goes there."""
+    kind = callee.kind
+    if kind == NAME:
+        known = callee.name in BUILT_IN
+    else:
+        known = kind == METHOD and callee.base.kind == CLASS and callee.base.name in COLLECTIONS
+    return known and not any(
+        argument.ref is not None or argument.origin.kind == FUNCTION
+        for argument in (*given, *(argument for _, argument in told))
+    )

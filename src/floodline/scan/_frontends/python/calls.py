@@ -37,7 +37,7 @@ from floodline.scan._facts.model import Call, Function, Mark, Verb
 from floodline.scan._facts.origins import CONSTANT, NO_KEY, UNKNOWN, Origin, parameter, turn_of
 from floodline.scan._facts.references import LOCAL, of_instance
 from floodline.scan._facts.vocabulary import HARMLESS, LISTED, OPPOSITES, opposites_of
-from floodline.scan._frontends.python.arguments import Arguments, add_given, lambda_name
+from floodline.scan._frontends.python.arguments import Arguments, add_given, idle, lambda_name
 from floodline.scan._frontends.python.expressions import at
 from floodline.scan._frontends.python.nodes import BELOW, LEAVES, names_in
 from floodline.scan._frontends.python.scope import Found, Scope
@@ -221,13 +221,15 @@ class Calls(Arguments):
         if name in RARE:
             self._rare(node, name, callee, marks)
         if callee is not None:
+            given = self._given(items, name) if items else ()
+            keyed = self.keywords(named, name) if named else ()
+            if idle(callee, given, keyed):
+                return name
             stands = self._standing.get(marks) or self._stands(marks)
             repeats, over, arms, guard, is_main = stands
             self.calls.append(
                 Call(
-                    self.scope.name, callee, line, repeats,
-                    self._given(items, name) if items else (),
-                    self.keywords(named, name) if named else (),
+                    self.scope.name, callee, line, repeats, given, keyed,
                     IN_MAIN if is_main else kept, over, arms, guard,
                 )
             )  # fmt: skip

@@ -22,6 +22,7 @@ from floodline.scan._facts.model import Call, Class, Container, FileFacts, Funct
 from floodline.scan._facts.origins import FRESH_SELF, UNKNOWN, attribute, function_called, parameter
 from floodline.scan._facts.references import ITSELF, LOCAL
 from floodline.scan._facts.vocabulary import PERIODIC, UNITS
+from floodline.scan._frontends.python.arguments import idle
 from floodline.scan._frontends.python.branches import NONE, Branches
 from floodline.scan._frontends.python.conditions import (
     absent,
@@ -174,8 +175,7 @@ class _Reader(Branches):
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, marks: Marks) -> None:
         outer, name = self.scope, node.name
-        in_class = outer.name.endswith(":")
-        owner = outer.owner
+        owner, in_class = outer.owner, outer.name.endswith(":")
         if in_class:
             name = f"{owner}.{name}"
         elif outer.name:
@@ -226,7 +226,8 @@ class _Reader(Branches):
 
     def decorator(self, name: str, decorator: ast.expr, marks: Marks) -> None:
         self.expression(decorator, marks, kept=DECORATING)
-        if not isinstance(decorator, ast.Call) and (callee := self.callee(decorator)):
+        callee = None if isinstance(decorator, ast.Call) else self.callee(decorator)
+        if callee and not idle(callee, (), ()):
             # decorating is calling: once for a function of the module, each time for an inner one
             outer = self.scope.name
             repeats: Repeats = "once" if "once" in marks else ""
@@ -314,9 +315,8 @@ class _Reader(Branches):
         for item in node.items:
             self.expression(item.context_expr, marks, kept=ENTERED)
             self.marks += closes(self.scope, item)
-            if item.optional_vars is not None:
-                for name in names_in(item.optional_vars):
-                    self._forget(name, self.scope.origin(item.context_expr))
+            for name in names_in(item.optional_vars) if item.optional_vars else ():
+                self._forget(name, self.scope.origin(item.context_expr))
         if type(node) is ast.AsyncWith:
             self.risks.append((self.scope.name, node.lineno, "await"))
         self.block(node.body, marks)

@@ -93,7 +93,7 @@ def called(decorator: ast.expr) -> ast.expr:
 def annotation(node: ast.expr) -> str:
     """Return the class that an annotation names; unions and `Optional` give the first class."""
     if type(node) is ast.Name:
-        return node.id
+        return node.id if node.id not in ABOUT_ONE else ""
     if type(node) is ast.Subscript:
         outer = last_name(node.value)
         if outer in ABOUT_ONE and type(node.slice) is not ast.Tuple:
