@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from floodline._python.mutations import GROWS_BY_ITEM, SHRINKS
@@ -52,7 +53,7 @@ from floodline.scan._facts.origins import (
     global_name,
     parts_of,
 )
-from floodline.scan._facts.references import CLASS, SELF, Reference, in_module
+from floodline.scan._facts.references import CLASS, MANY, SELF, Reference, in_module
 from floodline.scan._facts.vocabulary import ASSIGNED
 from floodline.scan._frontends.python.expressions import at, stored_value
 from floodline.scan._frontends.python.nodes import LEAVES
@@ -181,9 +182,10 @@ class Arguments:
             name, value = k.arg, k.value
             if not name:
                 found.append((UNPACKED, argument(self.scope.origin(value), None)))
+            elif type(value) is ast.Constant:
+                found.append(_fixed(name))
             else:
-                fixed = type(value) is ast.Constant
-                found.append((name, FIXED if fixed else self.argument(value, into)))
+                found.append((name, self.argument(value, into)))
         keywords = tuple(found)
         same: tuple[tuple[str, Argument], ...] = self.shared(keywords, keywords)
         return same
@@ -250,6 +252,11 @@ def add_given(
         value = keyword.value
         if type(value) not in LEAVES:
             found.append((value, HERE))
+
+
+@lru_cache(MANY)
+def _fixed(name: str) -> tuple[str, Argument]:
+    return name, FIXED  # most values of keywords, and the same few names
 
 
 def idle(
