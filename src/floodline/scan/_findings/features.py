@@ -77,13 +77,16 @@ def features(
     holder, path, key = proofs
     kind = _key(change, key)
     runs = _path(judge, file, change, path)
-    looped = in_a_loop(change) and judge.reach.is_passed(f"{file.module}:{change.function}")
+    here = f"{file.module}:{change.function}"
+    looped = in_a_loop(change) and judge.reach.is_passed(here)
+    served = here in judge.paths.events.handlers and path.reason.rests_on(Run.CALLED_FOR_EVENTS)
     called = _word(judge, file, change) if change.key != NO_KEY else "none"
     if runs == "silent" and kind in ("new", "event"):
         runs = "uncalled"  # it gets what is new in another way
     return Features(
-        _life(judge, held, holder, looped), runs, kind, called, _removal(removal, path, runs),
-        _intent(held), _what(held, change), _doubts((*proofs, removal.proof)),
+        _life(judge, held, holder, looped, served=served), runs, kind, called,
+        _removal(removal, path, runs), _intent(held), _what(held, change),
+        _doubts((*proofs, removal.proof)),
     )  # fmt: skip
 
 
@@ -91,7 +94,7 @@ def _doubts(proofs: tuple[Evidence, ...]) -> str:
     return "some" if any(proof.state != PROVED for proof in proofs) else "none"
 
 
-def _life(judge: Judge, held: Held, holder: Evidence, looped: bool) -> str:
+def _life(judge: Judge, held: Held, holder: Evidence, looped: bool, *, served: bool) -> str:
     if holder.state in (PROVED, ASSUMED):
         return "kept" if holder.state == PROVED else "library"
     if held.made[0].ref.kind == INSTANCE and _is_entered(judge, held.key.rpartition(".")[0]):
@@ -100,7 +103,8 @@ def _life(judge: Judge, held: Held, holder: Evidence, looped: bool) -> str:
         return "unnamed"
     if holder.state == REFUTED:
         return "run" if looped else "passing"  # a loop that goes on without it keeps it
-    return next((name for ground, name in LIVES if holder.reason.rests_on(ground)), "unknown")
+    life = next((name for ground, name in LIVES if holder.reason.rests_on(ground)), "unknown")
+    return "run" if life == "anew" and served else life  # events come after the call that made it
 
 
 def _is_entered(judge: Judge, owner: str) -> bool:

@@ -37,10 +37,10 @@ def _is_vague(known: Features) -> bool:
         return False  # whoever limits, ends or dates what is kept expects much of it
     if known.word == "none":
         return _is_vague_item(known)
-    if known.word == "kind" and known.key in UNSEEN_KEYS:
-        return True
     if _is_made_for_each(known):
         return False
+    if known.word == "kind" and known.key in UNSEEN_KEYS:
+        return True
     if known.word == "other" and known.key in ("unknown", "checked", "caller"):
         return True
     unsure = known.life not in LASTING and known.key not in SEEN_KEYS and known.word != "who"
@@ -55,6 +55,8 @@ def _is_made_for_each(known: Features) -> bool:
     What is given with a key may be a setting; who creates it has not seen the key before.
     """
     stays = _stays(known) and known.removal == "none" and known.path != "unknown"
+    if known.what == "work":
+        return stays and known.key in ("checked", "derived")
     vague = known.word == "other" and known.key in ("unknown", "caller")
     return stays and vague and known.what in ("made", "member")
 

@@ -129,10 +129,11 @@ class Outer:
     def gets(self, key: str, decorator: str) -> bool:
         """Return True if an external decorator gets a function that nothing here calls.
 
-        `@run_preprocessor` has to keep it for later, or it would never run.
+        `@run_preprocessor` has to keep it for later, or it would never run. Of methods only the
+        coroutines of a framework's class count: `@command()` in a cog.
         """
         names, module = self._program.names, key.partition(":")[0]
-        if names.functions[key].owner or INSIDE in key or "." in decorator:
+        if INSIDE in key or "." in decorator or not self._may_be_kept(key):
             return False
         if self._program.callers.get(key) or key in self._program.by_reference:
             return False
@@ -142,6 +143,12 @@ class Outer:
             and names.is_outside(module, decorator)
             and source.partition(":")[0].partition(".")[0] not in sys.stdlib_module_names
         )
+
+    def _may_be_kept(self, key: str) -> bool:
+        function = self._program.names.functions[key]
+        kind = f"{key.partition(':')[0]}:{function.owner}"
+        known = function.waits and kind in self._program.names.classes
+        return bool(known and self._bases(kind)) if function.owner else True
 
     def _meant(self, module: str, decorator: str) -> str:
         """Return the function or the method of the program that a decorator names."""

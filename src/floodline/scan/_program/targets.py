@@ -7,7 +7,7 @@ from collections.abc import Set
 from typing import NamedTuple
 
 from floodline.scan._facts.calls import INHERITED, METHOD, NAME, OWN_METHOD, Callee
-from floodline.scan._facts.references import CLASS, MODULE, UNKNOWN_BASE
+from floodline.scan._facts.references import ANSWER, CLASS, MODULE, UNKNOWN_BASE
 from floodline.scan._program.names import INSIDE, Names
 
 COMMON = {
@@ -90,14 +90,27 @@ class Targets:
             source = self._names.resolve(module, base.name)
             if source.endswith(":"):
                 return self._symbol(self._names.resolve(source[:-1], name))
-            return NOTHING
+            if not self._is_answer(source):
+                return NOTHING
         alike = self._names.methods.get(name, ())
         if len(alike) > 1 and name not in COMMON:
             family = self._family(f"{module}:{owner}.{name}", alike, name)
             if family:
                 return Target(tuple((key, 1) for key in family), "", guessed=True, kin=True)
-        usable = len(alike) <= CANDIDATES and name not in COMMON and not name.startswith("__")
-        return Target(tuple((key, 1) for key in alike), "", len(alike) > 1) if usable else NOTHING
+        if len(alike) > CANDIDATES or name in COMMON or name.startswith("__"):
+            return NOTHING
+        outer = base.kind == ANSWER and self._names.is_outside(module, base.name)
+        return Target(tuple((key, 1) for key in alike), "", guessed=outer or len(alike) > 1)
+
+    def _is_answer(self, symbol: str) -> bool:
+        """Return True if a name of a module means what a function of the program returns."""
+        module, _, name = symbol.partition(":")
+        made = self._names.globals.get(module, {}).get(name)
+        return (
+            made is not None
+            and made.kind == ANSWER
+            and not self._names.is_outside(module, made.name)
+        )
 
     def _family(self, own: str, alike: list[str], name: str) -> list[str]:
         """Return all methods of a name, if they are of one family; the caller's own may not be.

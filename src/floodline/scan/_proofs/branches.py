@@ -16,6 +16,7 @@ from floodline.scan._proofs.reach import Reach
 KINDS = re.compile(r"(type|kind|event|action|topic|method|command|cmd|name|op)\W*$")
 EVENTS = re.compile(r"^(on_?[A-Za-z]\w*|do_[A-Z]+|handle_\w+|\w+_event|\w+Event)$")
 FORGETS = re.compile(r"(delet|remov|clear|reset|forget|logout|unsubscrib|purge)", re.IGNORECASE)
+NAMES = re.compile(r"\w+")
 ELSEWHERE = {"for", "while", "serves", "finally"}
 ENDS = re.compile(rf"{FORGETS.pattern}|clos|disconnect|expir", re.IGNORECASE)
 
@@ -58,9 +59,17 @@ def takes_back(change: Change, grown: list[Change]) -> bool:
     return (
         named
         and ELSEWHERE.isdisjoint(change.marks)
-        and not any(arm.kind == "empty" for arm in arms_of(change.marks))
         and all(c.key_text == change.key_text and ELSEWHERE.isdisjoint(c.marks) for c in grown)
+        and not _finds_empty(change, grown)
     )
+
+
+def _finds_empty(change: Change, grown: list[Change]) -> bool:
+    """Return True if what is in the entry was found empty, perhaps by the name of a local."""
+    before = frozenset[object]().union(*(c.marks for c in grown))
+    local = any(c.value == "made" for c in grown)
+    asked = (NAMES.findall(a.text) for a in arms_of(change.marks - before) if a.kind == "empty")
+    return any(change.ref.name in names or (local and len(names) == 1) for names in asked)
 
 
 class Branches:

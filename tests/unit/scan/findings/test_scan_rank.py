@@ -10,8 +10,8 @@ import pytest
 
 from floodline.scan import Finding, Scan
 from floodline.scan._findings import weights
-from floodline.scan._findings.features import word
-from floodline.scan._findings.ranking import level_of, usual_rank
+from floodline.scan._findings.features import Features, word
+from floodline.scan._findings.ranking import level_of, rank_in_program, usual_rank
 
 ROOT = Path(__file__).parents[4]
 
@@ -329,3 +329,9 @@ def test_the_table_is_the_one_that_the_labels_give_and_ranks_no_worse():
     fitted = refit.fitted(data)
     assert refit.table(refit.anchored(data, fitted)) == refit.TABLE.read_text(encoding="utf-8")
     assert refit.auc(refit.left_out(data, fitted)) > 0.70
+
+
+@pytest.mark.parametrize(("what", "level"), [("work", "medium"), ("value", "low")])
+def test_a_lock_for_each_key_is_no_setting(what, level):
+    known = Features("kept", "uncalled", "derived", "kind", "none", "none", what, "some")
+    assert level_of(rank_in_program(known)) == level

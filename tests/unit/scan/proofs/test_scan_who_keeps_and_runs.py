@@ -137,6 +137,49 @@ def test_that_it_was_empty_before_bounds_nothing_in(case, tmp_path):
 
 
 GROWS: dict[str, Program] = {
+    "a command of a cog whose decorator has a plain name": (
+        "answers",
+        {
+            "main": APP
+            + """
+    from discord.ext.commands import Cog, command
+
+    class Misc(Cog):
+        def __init__(self):
+            self.answers = {}
+        @command(pass_context=True)
+        async def ask(self, ctx, question):
+            known = question.lower()
+            self.answers[known] = object()
+    @app.post("/")
+    def note(request):
+        return request
+"""
+        },
+    ),
+    "what a client gets that is made for each start": (
+        "memory",
+        {
+            "main": APP
+            + """
+    import botpy
+
+    class Client(botpy.Client):
+        def __init__(self):
+            self.memory = {}
+        async def on_message(self, message):
+            self.memory[message.user_id] = [message.text]
+    class Bots:
+        def start(self, name):
+            self.client = Client()
+            self.client.name = name
+    bots = Bots()
+    @app.post("/start")
+    async def start(request):
+        bots.start(request.name)
+"""
+        },
+    ),
     "strikes that go only at the last of them": (
         "strikes",
         {
@@ -148,6 +191,23 @@ GROWS: dict[str, Program] = {
         strikes[request.user] = strikes.get(request.user, 0) + 1
         if strikes[request.user] > 9:
             del strikes[request.user]
+"""
+        },
+    ),
+    "ids of a list that an answer takes out only if there is one": (
+        "waiting",
+        {
+            "main": APP
+            + """
+    waiting = []
+    @app.post("/")
+    async def ask(request):
+        if request.muted:
+            return
+        waiting.append(request.user)
+        picture = await find(request)
+        if not picture:
+            waiting.remove(request.user)
 """
         },
     ),
@@ -1038,6 +1098,46 @@ def test_what_a_decorator_gets_runs_when_its_event_arrives(tmp_path):
     (tmp_path / "app.py").write_text(dedent(ENDING), encoding="utf-8")
     told = Scan([tmp_path]).silence("Users.known")
     assert told[4].startswith("  assumed: forget() runs only when its event arrives")
+
+
+CONNECTED = """
+    from database import create_engine
+    from web import App
+
+    app = App()
+    class Single:
+        made = {}
+        @classmethod
+        def only(cls):
+            if cls not in cls.made:
+                cls.made[cls] = cls()
+            return cls.made[cls]
+    class Manager(Single):
+        def __init__(self):
+            self.live = []
+        async def connect(self, socket):
+            self.live.append(socket)
+    def migrate():
+        engine = create_engine()
+        engine.connect()
+    migrate()
+    def get_manager():
+        return Manager.only()
+    manager = get_manager()
+    @app.websocket("/")
+    async def enter(socket):
+        await manager.connect(socket)
+"""
+
+
+def test_what_a_function_of_the_program_returns_is_no_connection_of_a_library(tmp_path):
+    (tmp_path / "app.py").write_text(dedent(CONNECTED), encoding="utf-8")
+    told = Scan([tmp_path]).silence("Manager.live")
+    assert "grows each time connect() runs: @app.websocket calls enter() for each event" in told[2]
+    rest = dedent(CONNECTED).partition("manager = ")[0]
+    (tmp_path / "app.py").write_text(rest, encoding="utf-8")
+    told = Scan([tmp_path]).silence("Manager.live")
+    assert "runs only at start-up" not in told[2]
 
 
 FAR = (
