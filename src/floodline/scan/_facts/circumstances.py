@@ -6,13 +6,14 @@ from typing import Literal, NamedTuple
 
 from floodline.scan._facts.records import Struct
 
-# absent: after `if key in known`; none: after `if x is None`; limit: where the size of what an
-# object or a module holds is compared; left: in a branch that ends the function or the iteration;
-# aged: after `if it is young: return`; once: behind a flag; main: where a file is run; serves: in
-# a loop that waits; answer: what is put in was made by a call that knows the key
+# nested: in a branch of a branch; absent: after `if key in known`; none: after `if x is None`;
+# limit: where the size of what an object or a module holds is compared; left: in a branch that ends
+# the function or the iteration; aged: after `if it is young: return`; once: behind a flag; main:
+# where a file is run; serves: in a loop that waits; answer: what is put in was made by a call that
+# knows the key
 Word = Literal[
-    "branch", "left", "aged", "absent", "none", "limit", "once", "main", "for", "while", "serves",
-    "except", "finally", "answer", "there",
+    "branch", "nested", "left", "aged", "absent", "none", "limit", "once", "main", "for", "while",
+    "serves", "except", "finally", "answer", "there",
 ]  # fmt: skip
 Repeats = Literal["", "for", "while", "serves", "forever", "once"]
 Guard = Literal["", "finally", "except", "branch"]

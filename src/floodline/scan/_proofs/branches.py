@@ -17,7 +17,7 @@ KINDS = re.compile(r"(type|kind|event|action|topic|method|command|cmd|name|op)\W
 EVENTS = re.compile(r"^(on_?[A-Za-z]\w*|do_[A-Z]+|handle_\w+|\w+_event|\w+Event)$")
 FORGETS = re.compile(r"(delet|remov|clear|reset|forget|logout|unsubscrib|purge)", re.IGNORECASE)
 NAMES = re.compile(r"\w+")
-ELSEWHERE = {"for", "while", "serves", "finally"}
+ELSEWHERE = {"for", "while", "serves", "finally", "except"}
 ENDS = re.compile(rf"{FORGETS.pattern}|clos|disconnect|expir", re.IGNORECASE)
 
 
@@ -61,6 +61,7 @@ def takes_back(change: Change, grown: list[Change]) -> bool:
         and ELSEWHERE.isdisjoint(change.marks)
         and all(c.key_text == change.key_text and ELSEWHERE.isdisjoint(c.marks) for c in grown)
         and not _finds_empty(change, grown)
+        and not _asks_if_there(change, grown)
     )
 
 
@@ -70,6 +71,15 @@ def _finds_empty(change: Change, grown: list[Change]) -> bool:
     local = any(c.value == "made" for c in grown)
     asked = (NAMES.findall(a.text) for a in arms_of(change.marks - before) if a.kind == "empty")
     return any(change.ref.name in names or (local and len(names) == 1) for names in asked)
+
+
+def _asks_if_there(change: Change, grown: list[Change]) -> bool:
+    """Return True if its one branch is `if key in known`: what is put in is there, and goes."""
+    deeper = "nested" in change.marks and not all("branch" in c.marks for c in grown)
+    asked = re.compile(rf"{re.escape(change.key_text)} in ")
+    return not deeper and any(
+        arm.case == "True" and asked.match(arm.text) for arm in arms_of(change.marks)
+    )
 
 
 class Branches:

@@ -29,6 +29,17 @@ class Growing:
         kept = [p for p, name in zip(self.places, self.functions, strict=True) if name != function]
         return Growing(self._held, kept, self._reach) if len(kept) < len(self.places) else self
 
+    def taken(self, function: str, key_text: str) -> list[Change]:
+        """Return what takes the entry of one key out in a function, not counting error handlers."""
+        return [
+            change
+            for file, change in self._held.changes
+            if change.verb == "shrink"
+            and change.key_text == key_text
+            and f"{file.module}:{change.function}" == function
+            and "except" not in change.marks
+        ]
+
     @cached_property
     def by_function(self) -> dict[str, list[int]]:
         """The numbers of the places to which a function leads."""

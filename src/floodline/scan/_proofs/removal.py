@@ -117,8 +117,10 @@ class Removals:
             for file, change in held.guesses
             if self._removes(held, file, change, depth)
         ]  # fmt: skip
-        if ways and all(way.reason.ground is Out.AFTER_ERROR for way in ways):
-            ways = [way._replace(when=EVENT, how=How.EVENT) for way in ways]
+        if all(way.reason.ground is Out.AFTER_ERROR for way in ways if way.when == RUNS):
+            ways = [
+                way._replace(when=EVENT, how=How.EVENT) if way.when == RUNS else way for way in ways
+            ]
         ways.sort(key=lambda way: RANK.index(way.when))
         if not ways:
             return self._none(held)
@@ -221,7 +223,8 @@ class Removals:
             same = [c for f, c in growth.places if f"{f.module}:{c.function}" == function]
             if all(exclude(arms_of(change.marks), arms_of(c.marks)) for c in same):
                 return EVENT, Out.OTHER_EVENT(name)
-            if self._events.why(function) and takes_back(change, same):
+            once = len(growth.taken(function, change.key_text)) == 1  # several may cover all arms
+            if once and self._events.why(function) and takes_back(change, same):
                 return EVENT, Out.IF_IT_COMES_AGAIN(name)
             failed = undoes(change, same) and function not in self._arms.loops
             return RUNS, (Out.AFTER_ERROR if failed else Out.WHERE_IT_GROWS)(name)

@@ -997,6 +997,56 @@ SAFE: dict[str, Program] = {
 """
         },
     ),
+    "an entry that goes if it is there": (
+        "calls",
+        {
+            "main": APP
+            + """
+    calls = {}
+    @app.post("/")
+    def ask(request):
+        calls[request.id] = request
+        if request.id in calls:
+            del calls[request.id]
+"""
+        },
+    ),
+    "an entry that goes in both arms": (
+        "calls",
+        {
+            "main": APP
+            + """
+    calls = {}
+    @app.post("/")
+    def ask(request):
+        calls[request.id] = request
+        if request.good:
+            del calls[request.id]
+            return True
+        else:
+            del calls[request.id]
+            return False
+"""
+        },
+    ),
+    "a connection that ends by an error": (
+        "sockets",
+        {
+            "main": APP
+            + """
+    sockets = {}
+    @app.websocket("/")
+    async def enter(socket):
+        sockets[socket.id] = socket
+        try:
+            while True:
+                answer(await socket.receive())
+        except Disconnected:
+            if socket.id in sockets:
+                del sockets[socket.id]
+"""
+        },
+    ),
     "what runs beside the event that fills it": (
         "answers",
         {

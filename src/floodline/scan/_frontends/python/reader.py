@@ -246,7 +246,7 @@ class _Reader(Branches):
         test, body = node.test, node.body
         if type(test) is ast.Name:
             test = node.test = self.scope.meant.get(test.id, test)  # it was asked before
-        added: set[Word | Circumstance] = {"branch"}
+        added: set[Word | Circumstance] = {"branch", "nested"} if "branch" in marks else {"branch"}
         sized = NONE
         if not self.scope.name and "__name__" in ast.dump(test):
             added.add("main")
