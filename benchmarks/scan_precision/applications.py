@@ -46,6 +46,7 @@ LISTS = {
     "fifteenth": "applications_fifteenth.json",
     "sixteenth": "applications_sixteenth.json",
     "seventeenth": "applications_seventeenth.json",
+    "eighteenth": "applications_eighteenth.json",
 }
 MAKERS = {"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"}
 DISPLAYS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
