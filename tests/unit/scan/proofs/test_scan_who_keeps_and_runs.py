@@ -137,6 +137,25 @@ def test_that_it_was_empty_before_bounds_nothing_in(case, tmp_path):
 
 
 GROWS: dict[str, Program] = {
+    "what is returned early if the key is known": (
+        "queues",
+        {
+            "main": APP
+            + """
+    from asyncio import Queue
+
+    queues = {}
+    @app.post("/")
+    def queue_of(request):
+        queue = queues.get(request.user)
+        if queue is not None:
+            return queue
+        queue = Queue()
+        queues[request.user] = queue
+        return queue
+"""
+        },
+    ),
     "a command of a cog whose decorator has a plain name": (
         "answers",
         {
@@ -994,6 +1013,28 @@ SAFE: dict[str, Program] = {
         finally:
             if request.id in calls:
                 del calls[request.id]
+"""
+        },
+    ),
+    "what is done once, as a local tells that is read from what stays": (
+        "parts",
+        {
+            "main": APP
+            + """
+    parts = []
+    class Whole:
+        made = None
+        def get(self, request):
+            made = self.made
+            if made is not None:
+                return made
+            made = self.made = object()
+            parts.append(made)
+            return made
+    whole = Whole()
+    @app.post("/")
+    def show(request):
+        return whole.get(request)
 """
         },
     ),

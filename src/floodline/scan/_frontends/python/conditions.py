@@ -10,6 +10,7 @@ from floodline._python.comparisons import measured
 from floodline._python.names import written
 from floodline._python.numbers import number
 from floodline.scan._facts.circumstances import Circumstance, Marks
+from floodline.scan._facts.origins import GLOBAL, OWN
 from floodline.scan._facts.records import replace
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._frontends.python.scope import NAMING, Scope
@@ -127,13 +128,20 @@ def found_full(test: ast.expr) -> str:
     return written(held) if held is not None else ""
 
 
-def runs_once(node: ast.If, rest: list[ast.stmt]) -> bool:
-    """Return True if `if done: return` or `if x is not None: return` precedes what sets it."""
+def runs_once(scope: Scope, node: ast.If, rest: list[ast.stmt]) -> bool:
+    """Return True if `if done: return` or `if x is not None: return` precedes what sets it.
+
+    A local counts only if it was read from what stays: `known.get(key)` is another one each time.
+    """
     test = node.test
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
         test = test.left
     if type(test) not in NAMING or type(node.body[-1]) is not ast.Return:
         return False
+    if type(test) is ast.Name and scope.name and test.id not in scope.globals:
+        read = scope.origins.get(test.id)
+        if read is None or read.kind not in (OWN, GLOBAL) or read.steps:
+            return False
     flag = written(test)
     return any(
         isinstance(statement, ast.Assign)

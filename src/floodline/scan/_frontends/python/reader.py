@@ -133,7 +133,7 @@ class _Reader(Branches):
             return marks | {"absent"}
         if sized := self.past_sizes(test):
             return marks | sized
-        if runs_once(node, rest):
+        if runs_once(self.scope, node, rest):
             return marks | {"once"}
         full = found_full(test)
         return marks | {Circumstance("empty", full)} if full else marks
