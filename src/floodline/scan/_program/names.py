@@ -342,7 +342,7 @@ class Names:
         return self._answers[asked]
 
     def _answer(self, module: str, owner: str, text: str) -> str:
-        head, _, rest = text.rpartition(".")
+        (head, _, rest), found = text.rpartition("."), ""
         if not head:
             key = self.resolve(module, text)
         elif head in ("self", "cls"):
@@ -355,7 +355,8 @@ class Names:
         function = self.functions.get(key)
         if function is None:
             return key if key in self.classes else ""
-        return self._given_by(key)
+        given = self._given_by(key)  # a base's `cls()` is of the class that is asked
+        return found if found and given == f"{key.partition(':')[0]}:{function.owner}" else given
 
     def _given_by(self, key: str) -> str:
         """Return the class of what a function returns: what it says, creates, or gets from a slot.
@@ -387,9 +388,11 @@ class Names:
             for call in self.modules[module].calls:
                 kept = call.kept.how in KEPT or call.kept.in_slot(INSTANCE, MODULE)
                 name = call.callee.name if call.callee.kind == NAME else ""
-                if kept and name.lstrip("_")[:1].isupper():
+                if kept and (name.lstrip("_")[:1].isupper() or name == "cls"):
                     found[call.function].add(name)
             self._makings[module] = found
-        made = [self.class_of(module, name) for name in self._makings[module].get(function, ())]
+        own = self.functions[key].owner
+        names = self._makings[module].get(function, ())
+        made = [self.class_of(module, own if name == "cls" else name) for name in names]
         known = {kind for kind in made if kind}
         return known.pop() if len(known) == 1 else ""

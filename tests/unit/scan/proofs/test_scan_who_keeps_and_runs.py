@@ -137,6 +137,50 @@ def test_that_it_was_empty_before_bounds_nothing_in(case, tmp_path):
 
 
 GROWS: dict[str, Program] = {
+    "what the only instance of a class keeps, which its base creates": (
+        "live",
+        {
+            "main": APP
+            + """
+    from single import Single
+
+    class Manager(Single):
+        def __init__(self):
+            self.live = {}
+        def add(self, key, value):
+            self.live[key] = value
+    @app.post("/")
+    async def enter(request):
+        Manager.only().add(request.user, request.text)
+""",
+            "single": """
+    class Single:
+        made = {}
+        @classmethod
+        def only(cls):
+            if cls not in cls.made:
+                cls.made[cls] = cls()
+            return cls.made[cls]
+""",
+        },
+    ),
+    "what is returned early if the key is there": (
+        "queues",
+        {
+            "main": APP
+            + """
+    queues = {}
+    @app.post("/")
+    def queue_of(request):
+        queue = queues[request.user] if request.user in queues else None
+        if queue:
+            return queue
+        queue = object()
+        queues[request.user] = queue
+        return queue
+"""
+        },
+    ),
     "what is returned early if the key is known": (
         "queues",
         {

@@ -10,7 +10,6 @@ from floodline._python.comparisons import measured
 from floodline._python.names import written
 from floodline._python.numbers import number
 from floodline.scan._facts.circumstances import Circumstance, Marks
-from floodline.scan._facts.origins import GLOBAL, OWN
 from floodline.scan._facts.records import replace
 from floodline.scan._facts.vocabulary import MAKERS
 from floodline.scan._frontends.python.scope import NAMING, Scope
@@ -139,8 +138,8 @@ def runs_once(scope: Scope, node: ast.If, rest: list[ast.stmt]) -> bool:
     if type(test) not in NAMING or type(node.body[-1]) is not ast.Return:
         return False
     if type(test) is ast.Name and scope.name and test.id not in scope.globals:
-        read = scope.origins.get(test.id)
-        if read is None or read.kind not in (OWN, GLOBAL) or read.steps:
+        read = scope.refs.get(test.id)
+        if read is None or read[1]:
             return False
     flag = written(test)
     return any(
