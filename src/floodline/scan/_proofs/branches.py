@@ -74,8 +74,10 @@ def _finds_empty(change: Change, grown: list[Change]) -> bool:
 
 
 def _asks_if_there(change: Change, grown: list[Change]) -> bool:
-    """Return True if its one branch is `if key in known`: what is put in is there, and goes."""
+    """Return True if its one branch is `if key in known`: what was put in is there, and goes."""
     deeper = "nested" in change.marks and not all("branch" in c.marks for c in grown)
+    if any(c.at.line > change.at.line for c in grown):
+        return False  # it is the entry of an earlier event
     asked = re.compile(rf"{re.escape(change.key_text)} in ")
     return not deeper and any(
         arm.case == "True" and asked.match(arm.text) for arm in arms_of(change.marks)

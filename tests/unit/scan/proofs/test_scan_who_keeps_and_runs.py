@@ -274,6 +274,20 @@ GROWS: dict[str, Program] = {
 """
         },
     ),
+    "questions that are taken out before the next one": (
+        "asked",
+        {
+            "main": APP
+            + """
+    asked = {}
+    @app.post("/")
+    def ask(request):
+        if request.user in asked:
+            del asked[request.user]
+        asked[request.user] = request.text
+"""
+        },
+    ),
     "answers that another event clears in a thread": (
         "answers",
         {
