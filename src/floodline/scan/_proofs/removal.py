@@ -223,8 +223,7 @@ class Removals:
             same = [c for f, c in growth.places if f"{f.module}:{c.function}" == function]
             if all(exclude(arms_of(change.marks), arms_of(c.marks)) for c in same):
                 return EVENT, Out.OTHER_EVENT(name)
-            once = len(growth.taken(function, change.key_text)) == 1  # several may cover all arms
-            if once and self._events.why(function) and takes_back(change, same):
+            if takes_back(change, same) and self._is_all(function, change, growth):
                 return EVENT, Out.IF_IT_COMES_AGAIN(name)
             failed = undoes(change, same) and function not in self._arms.loops
             return RUNS, (Out.AFTER_ERROR if failed else Out.WHERE_IT_GROWS)(name)
@@ -243,6 +242,11 @@ class Removals:
         if not self._opens(function, growing) and self._arms.needs_event(change, function):
             return EVENT, Out.ONE_EVENT(name)
         return self._seldom(function, name, above, growing, owner)
+
+    def _is_all(self, function: str, change: Change, growth: Growing) -> bool:
+        """Return True if an event's function takes an entry out once: several cover all arms."""
+        alone = len(growth.taken(function, change.key_text)) == 1
+        return alone and self._events.why(function) is not None
 
     def _are_passed(self, growing: list[str]) -> bool:
         """Return True if what makes it grow is a handler too, so that both wait for an event."""
