@@ -274,6 +274,39 @@ GROWS: dict[str, Program] = {
 """
         },
     ),
+    "calls that only an error and an unknown caller end": (
+        "calls",
+        {
+            "main": APP
+            + """
+    calls = {}
+    @app.post("/")
+    def ask(request):
+        calls[request.id] = request
+        try:
+            answer(request)
+        except OSError:
+            del calls[request.id]
+    def forget(name):
+        calls.pop(name, None)
+"""
+        },
+    ),
+    "files that go if they are there, but only when they are bad": (
+        "files",
+        {
+            "main": APP
+            + """
+    files = {}
+    @app.post("/")
+    def load(request):
+        files[request.user] = request.text
+        if request.bad:
+            if request.user in files:
+                del files[request.user]
+"""
+        },
+    ),
     "questions that are taken out before the next one": (
         "asked",
         {
@@ -1053,6 +1086,21 @@ SAFE: dict[str, Program] = {
         rooms.setdefault(request.room, set()).add(request.user)
         rooms[request.room].discard(request.user)
         if not rooms[request.room]:
+            rooms.pop(request.room)
+"""
+        },
+    ),
+    "an entry that goes when a local finds it empty": (
+        "rooms",
+        {
+            "main": APP
+            + """
+    rooms = {}
+    @app.post("/")
+    def leave(request):
+        users = rooms[request.room] = [request.user]
+        users.remove(request.user)
+        if not users:
             rooms.pop(request.room)
 """
         },
